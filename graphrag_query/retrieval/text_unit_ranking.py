@@ -39,6 +39,8 @@ TOP_K_MATCHES = 100
 # weight changes by a third, recall changes by about one percentage point.
 # Weight of the cosine similarity to the question.
 SIMILARITY_WEIGHT = 0.5
+# Weight of the differences between similarities that a finer model has refined.
+REFINED_WEIGHT = 0.7
 # Weight of the full-text score (see `full_text_shares`).
 FULL_TEXT_WEIGHT = 0.2
 # Weight of the share of the question's words, weighted by rarity, that the text unit contains.
@@ -166,6 +168,8 @@ def start_search(
         texts = [text_units.text("text", number) for number in best]
         known = [ranking.similarities[number] for number in best]
         refined = question.second_look.refine_similarities(question.text, texts, known)
+        if refined == known:
+            return ranked
         return kept(ranking.rerank(dict(zip(best, refined, strict=True))))
 
     return rank
@@ -275,10 +279,11 @@ class TextUnitRanking:
         return sorted(ranked, key=lambda unit: (-unit.score, unit.number))
 
     def rerank(self, similarities: Mapping[int, float]) -> list[RankedTextUnit]:
-        """Rank again, with other similarities of some of the ranked text units."""
+        """Rank again, with refined similarities of some of the ranked text units."""
+        mean = sum(similarities.values()) / len(similarities)
         for number, similarity in similarities.items():
-            change = similarity - self.similarities[number]
-            self.matches[number] += SIMILARITY_WEIGHT * change
+            refined = SIMILARITY_WEIGHT * mean + REFINED_WEIGHT * (similarity - mean)
+            self.matches[number] += refined - SIMILARITY_WEIGHT * self.similarities[number]
             self.similarities[number] = similarity
         self.best_links = {}
         return self.rank(())
@@ -366,10 +371,7 @@ class TextUnitRanking:
         self.best_links = found
 
     def _find_linked_text_units(self, seed: int) -> dict[int, tuple[float, int | None]]:
-        """Map the text units linked with a seed to (strength, entity) of their best link.
-
-        The strength is between 0 and 1.
-        """
+        """Map text units linked with a seed to (strength, 0 to 1; entity) of their best link."""
         entities, is_subject_of_seed = self.links.entities_of(seed)
         counts = self.links.n_text_units_of(entities)
         links = (counts > 1) & (counts <= MAX_TEXT_UNITS_OF_LINK)

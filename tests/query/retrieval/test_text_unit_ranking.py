@@ -14,6 +14,8 @@ from graphrag_query.retrieval.text_unit_ranking import (
     MAX_LINKED_TEXT_UNITS,
     MAX_TEXT_UNITS_OF_LINK,
     N_SEEDS,
+    REFINED_WEIGHT,
+    SIMILARITY_WEIGHT,
     RankedTextUnit,
     TextUnitRanking,
     named_entities,
@@ -112,7 +114,9 @@ def test_other_similarities_change_the_seeds_and_what_is_linked_with_them() -> N
     assert numbers(ranking.rank([0, 3]))[:2] == [0, 1]
     changed = ranking.rerank({0: 0.0, 3: 0.8})
     assert numbers(changed)[:2] == [3, 4]
-    similarity[0], similarity[3] = 0.0, 0.8
+    # What differs from the mean, 0.4, counts more.
+    more = 0.4 * (REFINED_WEIGHT / SIMILARITY_WEIGHT - 1)
+    similarity[0], similarity[3] = -more, 0.8 + more
     again = TextUnitRanking({}, (), {}, links, read).rank(range(5))
     assert numbers(changed) == numbers(again)
     assert [row.score for row in changed] == pytest.approx([row.score for row in again])
