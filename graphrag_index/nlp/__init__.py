@@ -1,12 +1,18 @@
 """Extraction of names and terms without a model, and of pairs that are mentioned together.
 
 find_names.py         entry point: mentions of entities, and pairs mentioned together
-name_spans.py         capitalized spans, and the words around them that show their usage
+name_spans.py         capitalized spans that may be names, without words before and after them
 span_boundaries.py    start and end of capitalized spans: sentences, lines, joints such as "&"
+span_extensions.py    words in lower case and numbers that belong to a name
+span_usage.py         the words around spans that show their usage
+span_cuts.py          cuts spans of several names
+nameless.py           parts of a text without names
 name_words.py         known words of names, base forms, and patterns of spans
 word_table.py         the words of the corpus as numbers, and recurring noun phrases
 corpus_statistics.py  counts of the spans and their words in the whole corpus
-name_classifier.py    decides if a span is a name, and cuts spans of several names
+compounds.py          German common nouns, loan words, and names of models
+name_classifier.py    collects the names in all spans
+entity_types.py       types of names, from known names, head words and usage
 name_forms.py         merges spellings, inflected forms and titled forms of one name
 variants.py           merges short forms with the full names
 uncased.py            names in scripts without capitals, and fallback entities

@@ -13,10 +13,15 @@ from operator import itemgetter
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,
+    KNOWN_ORGANIZATIONS,
+    KNOWN_OTHERS,
+    KNOWN_PERSONS,
+    KNOWN_PLACES,
     ORGANIZATION_WORDS,
     PLACE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
@@ -55,11 +60,6 @@ _HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
 _COMPANY_FORMS = word_set(_LISTS["company_forms"])
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
-# Rivers, seas and mountains, which the table of places lacks.
-_PLACES, _ORGANIZATIONS, _OTHERS = (
-    frozenset(name.strip() for name in _LISTS[kind].split("|"))
-    for kind in ("natural_places", "known_organizations", "known_names")
-)
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _PERSON_WORD = re.compile(r"[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
 _VERSUS = frozenset(("v", "vs"))
@@ -130,14 +130,19 @@ class _TypeFinder:
             self._find_type(number) if entity == number else ""
             for number, entity in enumerate(self.entity_of.tolist())
         ]
-        # A word without a type is a company if longer names of companies begin with it.
+        # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
         companies: Counter[str] = Counter()
         for name, kind in zip(self.names, types, strict=True):
-            if " " in name and kind:
-                companies[name.partition(" ")[0]] += 1 if kind == "organization" else -1
+            words = name.split(" ") if kind and " " in name else []
+            for length in range(1, len(words)):
+                companies[" ".join(words[:length])] += 1 if kind == "organization" else -1
         for number, name in enumerate(self.names):
-            is_word = types[number] == "name" and companies[name] > 0
-            if is_word and not _DEMONYM_END.search(name) and name.lower() not in _GROUPS:
+            first = name.partition(" ")[0]
+            is_open = types[number] == "name" or (
+                types[number] == "person" and first not in more_given_names()
+            )
+            is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
+            if is_open and companies[name] > 0 and not is_group and not self.known_places[number]:
                 types[number] = "organization"
         return types
 
@@ -152,8 +157,8 @@ class _TypeFinder:
         lower = [word.lower() for word in words]
         head = find_head_type(words, lower, self.codes[number])
         is_person = number in self.persons
-        if name.lower() in _ORGANIZATIONS or name.lower() in _OTHERS:
-            return "organization" if name.lower() in _ORGANIZATIONS else "name"
+        if name.lower() in KNOWN_ORGANIZATIONS or name.lower() in KNOWN_OTHERS:
+            return "organization" if name.lower() in KNOWN_ORGANIZATIONS else "name"
         form = lower[-1].replace(".", "")
         if len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
             return "organization"
@@ -218,19 +223,36 @@ class _TypeFinder:
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
+            if name.lower() in KNOWN_PERSONS and not is_thing:
+                return "person"
+            if not is_thing and self._is_double_name(name):
+                return "person"
             given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
             if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
                 return "person"
-        elif self._looks_like_person(number, lower):
+        elif self._looks_like_person(number, lower) or (
+            self.person_verb[number] >= MIN_VERB_SHARE and self.place[number] == 0
+        ):
             return "person"
         place, preposition = self.place[number], self.preposition[number]
         placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
         return "geo" if placed else "name"
 
+    def _is_double_name(self, name: str) -> bool:
+        """Return whether a word may be two surnames: Höfling-Krüger, but not Kassel-Ost."""
+        first, hyphen, last = name.partition("-")
+        if not hyphen or not all(map(_PERSON_WORD.fullmatch, (first, last))):
+            return False
+        known = rate_known_places([first, last])
+        is_word = any(
+            is_german_noun(part) or part.lower() in common_words("en") for part in (first, last)
+        )
+        return min(len(first), len(last)) > 2 and not any(known) and not is_word
+
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""
         words = [word for word in self.names[number].split(" ") if word.lower() not in PARTICLES]
-        if words[0].lower() in _ORGANIZATIONS:  # a product: Google Play
+        if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
             return False
         if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
             return False
@@ -251,7 +273,11 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     if code in _COMPOUND_LANGUAGES:
         for word in reversed(lower):
             for kind, ends in _ENDS:
-                if word.endswith(ends) and len(word) > 7:
+                # Also in the genitive: Bundesgerichtshofs, Roten Kreuzes.
+                bare = word.removesuffix("s")
+                if (bare.removesuffix("e").endswith(ends) or word.endswith(ends)) and len(word) > 7:
+                    return kind
+                if bare.endswith(ends) and len(word) > 7:
                     return kind
     if len(words) == 1:
         return ""
@@ -265,7 +291,16 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         places = (-1, 0) if code in _HEAD_LAST else (0, 1, -1)
     else:
         places = (particle - 1, 0) if code in _HEAD_LAST else (0, particle - 1)
-    return next((_HEADS[lower[place]] for place in places if lower[place] in _HEADS), "")
+    # "Bill Hatcher" is no bill, but "Port Talbot" is a place.
+    is_name = words[0] in GIVEN_NAMES and places[0] != 0
+    return next(
+        (
+            _HEADS[lower[place]]
+            for place in places
+            if lower[place] in _HEADS and not (is_name and place == 0)
+        ),
+        "",
+    )
 
 
 def rate_known_places(names: list[str]) -> bytearray:
@@ -278,6 +313,6 @@ def rate_known_places(names: list[str]) -> bytearray:
             rating = TOWN
         ratings[row] = max(ratings[row], rating)
     for row, name in enumerate(names):
-        if name.lower() in _PLACES:
+        if name.lower() in KNOWN_PLACES:
             ratings[row] = COUNTRY
     return ratings

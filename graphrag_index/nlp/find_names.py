@@ -16,8 +16,9 @@ import polars as pl
 from graphrag_index.nlp.entity_types import find_entity_types
 from graphrag_index.nlp.name_classifier import classify_names
 from graphrag_index.nlp.name_forms import ClassifiedNames
-from graphrag_index.nlp.name_spans import PROSE, NameCandidates
+from graphrag_index.nlp.name_spans import NameCandidates
 from graphrag_index.nlp.name_words import count_title_chars
+from graphrag_index.nlp.span_usage import PROSE
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates, Vocabulary

@@ -8,7 +8,7 @@ limit memory, and can be processed by workers.
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_spans import DEFINED, INITIAL
+from graphrag_index.nlp.span_usage import DEFINED, INITIAL
 from graphrag_index.schema.list_columns import (
     Integers,
     distinct_pairs,

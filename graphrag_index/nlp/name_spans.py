@@ -17,10 +17,23 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp import word_table
+from graphrag_index.nlp.compounds import is_model
 from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
-from graphrag_index.nlp.word_table import DocumentWords, Integers
+from graphrag_index.nlp.span_usage import (
+    COMMA,
+    INITIAL,
+    PERSON,
+    PLACE,
+    POSSESSIVE,
+    PROSE,
+    SPEAKER,
+    WORD_AFTER,
+    WORD_BEFORE,
+    find_cues,
+    find_usage_flags,
+)
+from graphrag_index.nlp.word_table import DocumentWords
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 from graphrag_index.text.sentences import Sentence
 
@@ -28,17 +41,6 @@ _WORDS = read_lists("nlp/data/words")
 MAX_SPAN_WORDS = 8
 MAX_SPAN_CHARS = 80
 
-# Bit flags for the usage of a span at one position in a text.
-INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
-    *(1, 2, 4, 8, 16, 32, 64, 128),
-)
-
-# Temporary flags for `_find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
-# span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
-# SPEAKER: the span begins a line, and a colon follows.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER = 256, 512, 1024, 2048, 4096
-# Maximum number of words from a name to the noun that explains the name: "was a late composer".
-MAX_EXPLANATION_WORDS = 5
 _LINE_STARTS = frozenset("\n]>*-")
 
 CALENDAR_WORDS = word_set(_WORDS["calendar"])
@@ -61,6 +63,8 @@ _CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
 # The party before a state: "(R-Maine)".
 _PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
+# Behind the author of a paper: Okonkwo et al., Thissen (2020).
+_AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
 
 
@@ -116,12 +120,12 @@ class NameCandidates:
             return
         columns = zip(*rows, strict=True)
         start, end, surface, marks = (np.array(column, np.int64) for column in columns)
-        flags = _find_usage_flags(text, words, start, end, marks, language)
+        flags = find_usage_flags(text, words, start, end, marks, language)
         self.document.extend([document] * len(rows))
         self.start.frombytes(start.astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
-        self.cue.frombytes(_find_cues(words, start, end, marks).astype(np.uint8).tobytes())
+        self.cue.frombytes(find_cues(words, start, end, marks).astype(np.uint8).tobytes())
 
     def get_columns(self) -> dict[str, np.ndarray]:
         """Return the document, the start, the surface number and the flags of each span."""
@@ -163,7 +167,8 @@ class NameCandidates:
         """Restore words and numbers that were cut off. Call it after reading all documents.
 
         "One Ton Depot" is restored if the corpus writes it inside a sentence. "Boeing 747" is
-        restored if it is frequent compared with "Boeing"; "England 6" may be a score.
+        restored if it is frequent compared with "Boeing", or looks like a model; "England 6" may be
+        a score.
         """
         times = Counter(name for _, ahead, name in self._longer if not ahead)
         flags = np.frombuffer(self.flags, np.uint8)
@@ -180,7 +185,10 @@ class NameCandidates:
                 self.start[row] -= ahead
                 self.surface[row] = self.surfaces[name]
                 self.flags[row] |= INITIAL
-            elif not ahead and times[name] > max(1, totals[self.surface[row]] // 4):
+            elif not ahead and (
+                times[name] > max(1, totals[self.surface[row]] // 4)
+                or is_model(name, self.languages[self.surface[row]])
+            ):
                 self.surface[row] = self._get_span_number(name, self.languages[self.surface[row]])
 
     def _find_spans(
@@ -188,19 +196,21 @@ class NameCandidates:
     ) -> list[tuple[int, int, int, int]]:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
-        ended = 0
-        for start, end, initial, prose in find_capitalized_spans(text, sentences, language):
+        ended, has_authors = 0, _AUTHOR.search(text) is not None
+        for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
             dated = may_be_date and _precedes_date(word_before(text, start))
             span = self._trim_span(text[start:end], language, initial or not prose, dated)
             if span is None:
                 continue
             marks = INITIAL if initial and not span.offset else WORD_BEFORE
-            marks |= PROSE if prose else 0
+            marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
             after = text[end : end + 1]
             if after == " ":
                 marks |= 0 if span.is_end_cut else WORD_AFTER
+                if has_authors and _AUTHOR.match(text, end):
+                    marks |= PERSON
             elif after in _APOSTROPHES:
                 marks |= POSSESSIVE
             elif after == ",":
@@ -211,6 +221,8 @@ class NameCandidates:
                 marks |= SPEAKER if before in _LINE_STARTS else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
                 self._add_abbreviation(rows[-1][2], span.number)
+            elif after == "-" and text.startswith("-based", end):
+                marks |= PLACE
             if span.longer:
                 self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
             rows.append((start, end, span.number, marks))
@@ -236,7 +248,9 @@ class NameCandidates:
         """Trim a span as `_trim_span` does, without its cache."""
         first, last = 0, len(words)
         number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-        if number_at_end and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
+        # A number of four digits is the year of a law.
+        is_year = len(number_at_end) == 4
+        if number_at_end and not is_year and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
             last -= 1
         opening = -1
         while first < last and _is_function_word_or_date(words[first], language):
@@ -329,68 +343,3 @@ def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
 
 def _precedes_date(word: str) -> bool:
     return word.lower() in _WORDS_BEFORE_DATES or word[:1].isdigit()
-
-
-def _find_usage_flags(
-    text: str,
-    words: DocumentWords,
-    start: Integers,
-    end: Integers,
-    marks: Integers,
-    language: Language,
-) -> Integers:
-    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
-    flags = marks & (PROSE | INITIAL | PERSON)
-    # Find the index of the last non-empty word before each word.
-    written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
-    earlier = np.append(0, np.maximum.accumulate(written)[:-1])
-    at = np.searchsorted(words.starts, start, "right") - 1
-    before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
-    # Look again at the word before spans that begin inside a word: "l'Institut".
-    for row in np.flatnonzero(words.starts[at] != start):
-        before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
-    before[(marks & WORD_BEFORE) == 0] = 0
-    placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
-    flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
-    flags |= np.where(placed | other, PREPOSITION, 0)
-    # "in Taylor's house" does not show that Taylor is a place.
-    flags |= np.where((placed > 0) & (marks & POSSESSIVE == 0), PLACE, 0)
-    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
-    after = words.kinds[following].astype(np.int64)
-    after[(marks & WORD_AFTER) == 0] = 0
-    copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
-    flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
-    noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
-    flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
-    return np.asarray(flags, np.int64)
-
-
-def _find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integers) -> Integers:
-    """Return the type that a common noun beside each span shows, as in `NameCandidates.cue`.
-
-    The noun stands before the span (driver Dwayne Tilley; the city of Fryeburg), or after a verb or
-    a comma behind the span (Verdi was a composer; Zipvan, a van rental company).
-    """
-    kinds, nouns = words.kinds, sum(word_table.CUE_NOUNS)
-    at = np.searchsorted(words.starts, start, "right") - 1
-    has_before = (marks & WORD_BEFORE > 0) & (at > 0)
-    before = np.where(has_before, kinds[np.maximum(at - 1, 0)], 0)
-    found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
-    # "city of Fryeburg": only nouns of places stand before a preposition and the name.
-    of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > 1)
-    found |= np.where(of_place, kinds[np.maximum(at - 2, 0)] & word_table.CUE_NOUNS[2], 0)
-    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(kinds) - 1)
-    # Behind a comma, skip the comma, which is written as a part of the name's last word.
-    first = kinds[following]
-    is_defined = (marks & WORD_AFTER > 0) & (first & word_table.COPULA > 0)
-    is_explained = (marks & COMMA > 0) & (first & (nouns | word_table.INDEFINITE) > 0)
-    open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
-    for ahead in range(MAX_EXPLANATION_WORDS):
-        kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]
-        found[open_rows] = kind & nouns
-        open_rows = open_rows[kind & (nouns | word_table.PUNCTUATED) == 0]
-    cues = np.zeros(len(start), np.int64)
-    for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
-        cues[found & bit > 0] = number
-    cues[marks & SPEAKER > 0] = 1
-    return cues

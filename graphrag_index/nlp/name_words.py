@@ -33,6 +33,26 @@ EVENT_WORDS = word_set(_WORDS["events"])
 TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 # Words for types that are also surnames: Church, Hill.
 TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
+_HEADS = read_lists("nlp/data/entity_types")
+HEAD_WORDS = TYPE_WORDS.union(
+    *(word_set(_HEADS[kind]) for kind in ("organizations", "places", "events", "names"))
+)
+_INSTITUTION_ENDS = tuple(
+    f"{_HEADS['organization_ends']} {_HEADS['event_ends']} {_HEADS['name_ends']}".split()
+)
+_HEAD_ENDS = tuple(
+    end
+    for kind in ("organization_ends", "place_ends", "event_ends", "name_ends")
+    for end in _HEADS[kind].split()
+)
+PARTIES = word_set(_HEADS["parties"])
+# Names that are known everywhere: places that the table of places lacks, organizations, products
+# and works, and surnames.
+KNOWN_PLACES, KNOWN_ORGANIZATIONS, KNOWN_OTHERS, KNOWN_PERSONS = (
+    frozenset(map(str.strip, names.split("|")))
+    for names in read_lists("nlp/data/known_names").values()
+)
+KNOWN_NAMES = KNOWN_PLACES | KNOWN_ORGANIZATIONS | KNOWN_OTHERS | KNOWN_PERSONS
 # Words for roles, which precede a person's name without belonging to it: Minister, Sprecherin.
 _ROLES = word_set(_WORDS["roles"])
 _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")
@@ -59,7 +79,13 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
     r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"|(?<=Treaty) on the |(?<=Convention) on the "
+    r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
+)
+# Last words of names of agencies with "and": Food and Drug Administration.
+_AGENCY_WORDS = word_set(
+    "administration agency authority board bureau commission committee service"
 )
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
@@ -253,6 +279,19 @@ def is_organization_word(word: str) -> bool:
     return lower in ORGANIZATION_WORDS or lower.endswith(_GERMAN_ORGANIZATION_ENDS)
 
 
+def is_head_word(word: str) -> bool:
+    """Return whether a word, also as the end of a German word, shows the type of a name."""
+    lower = word.lower()
+    bare = lower.removesuffix("s").removesuffix("e")
+    return lower in HEAD_WORDS or bare in HEAD_WORDS or bare.endswith(_HEAD_ENDS)
+
+
+def is_institution_word(word: str) -> bool:
+    """Return whether a German word is an institution or a law by its end: Landgericht."""
+    bare = word.lower().removesuffix("s").removesuffix("e")
+    return is_organization_word(word) or bare.endswith(_INSTITUTION_ENDS)
+
+
 def word_before(text: str, start: int) -> str:
     before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
     return before[-1].lower() if before else ""
@@ -270,7 +309,7 @@ def find_end_after_possessive(
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "
-    if joint and match and joint.group() in _FIRM_JOINTS:
+    if joint and match and (joint.group() in _FIRM_JOINTS or joint.group().startswith(" on ")):
         return match.end()
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
@@ -278,7 +317,14 @@ def find_end_after_possessive(
     if joint and match and not is_owner and _CONJUNCTION.fullmatch(joint.group()):
         # The words of an office before "of" or "for" show that "and" is inside its name.
         head = _INNER_JOINT.split(text[start:end])[0].split()
-        is_office = len(head) < len(words) and is_organization_word(head[-1])
+        # Romance languages begin with the office, and repeat the article.
+        last = head[0] if joint.group().count(" ") > 2 else head[-1]
+        is_office = len(head) < len(words) and is_organization_word(last)
+        # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+        last = match.group().rsplit(None, 1)[-1]
+        is_whole = last == "Act" or (last.lower() in _AGENCY_WORDS and not is_role(words[0]))
+        if is_whole and len(words) == 1 < len(match.group().split()):
+            return match.end() if word_before(text, start) == "the" else end
         return match.end() if is_office and not is_given_name(match.group(), language) else end
     if not match or not (is_owner or is_organization_word(words[-1])):
         return end

@@ -5,6 +5,7 @@ The names in them say who wrote or published a text, not what the text is about.
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from operator import itemgetter
 
 from graphrag_index.text.languages import read_lists
@@ -13,6 +14,13 @@ from graphrag_index.text.languages import read_lists
 Range = tuple[int, int]
 
 _PATTERNS = [re.compile(pattern) for pattern in read_lists("nlp/data/nameless").values()]
+# A term that a contract defines: (the "Landlord"). Its occurrences are no names, unless it is a
+# part of the name before it: Brookline Properties LLC ("Brookline").
+_DEFINED_TERM = re.compile(
+    r"\([^()\"“”„«»]{0,25}[\"“„«] ?([^\W\d_a-z][^\W\d_]+(?: [^\W\d_]+){0,2}) ?[\"”“»]"
+    r"[^()\"]{0,25}\)"
+)
+_CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
 
@@ -27,12 +35,24 @@ def find_nameless_ranges(text: str) -> list[Range]:
     ]
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
+    found += _find_defined_terms(text)
     ranges: list[Range] = []
     for start, end in sorted(found):
         if ranges and start < ranges[-1][1]:
             start, end = ranges[-1][0], max(end, ranges.pop()[1])
         ranges.append((start, end))
     return ranges
+
+
+def _find_defined_terms(text: str) -> Iterator[Range]:
+    terms = {
+        match[1]
+        for match in _DEFINED_TERM.finditer(text)
+        if match[1] not in text[max(0, match.start() - _CHARS_BEFORE_TERM) : match.start()]
+        and not any(word.isupper() for word in match[1].split())
+    }
+    for term in terms:
+        yield from (match.span() for match in re.finditer(rf"\b{re.escape(term)}\b", text))
 
 
 def is_inside(ranges: list[Range], at: int) -> bool:

@@ -3,56 +3,182 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 
-from graphrag_index.nlp import name_words
+from graphrag_index.nlp import name_words, span_extensions
+from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
 from graphrag_index.nlp.name_words import is_wrapped_line
 from graphrag_index.nlp.nameless import find_nameless_ranges, is_inside
 from graphrag_index.text.languages import Language, read_lists
+from graphrag_index.text.places import large_place_names
 from graphrag_index.text.sentences import Sentence
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
-_SPEAKER = re.compile(r"\n[^\n:]{1,40}:(?:\s|$)")
+_SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
 # Minimum share of words with a capital in a headline such as "Voters Reject Plan for Bridge", and
 # minimum number of its words.
 MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
+# Minimum share of words in lower case in a line that is a sentence without a full stop.
+MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{read_lists('nlp/data/words')['company_forms']})\b")
 # An abbreviation without its last full stop: U.S
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The second word of a Latin name in brackets: (Aedes albopictus).
 _SPECIES = re.compile(r" [a-z]{3,}(?=\))")
+# An abbreviation before its last letter: z. B., a. A., i. E.
+_ABBREVIATED = re.compile(r"\b[a-zäöü]\. ?$")
+_HYPHENATED = re.compile(r"([^\W\d_]\w*)-((?:\w|-)+)")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+# Words before the name of a button: Press MENU.
+_BUTTON = re.compile(
+    rf"\b(?:{read_lists('nlp/data/words')['button_words']})"
+    r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
+)
+_LAW_NUMBER_STARTS = frozenset("0123456789(")
+_MENU = re.compile(r"[^\s>] > $")
+# Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
+_DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _SENTENCE_ENDS = frozenset(".!?…")
 
 
+# Start and end of a span, and whether it begins a sentence, is in prose, and has a title before it.
+# A plain tuple: spans are many.
+CapitalizedSpan = tuple[int, int, bool, bool, bool]
+
+
+@cache
+def _title_pattern(code: str) -> re.Pattern[str] | None:
+    pattern = read_lists("nlp/data/words")["titles_of_language"].get(code)
+    return re.compile(pattern) if pattern else None
+
+
 def find_capitalized_spans(
     text: str, sentences: Sequence[Sentence], language: Language
-) -> Iterator[tuple[int, int, bool, bool]]:
-    """Yield (start, end, whether the span begins a sentence, whether it is in prose)."""
+) -> Iterator[CapitalizedSpan]:
+    """Yield the spans of capitalized words in a document."""
     # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
     in_prose = sum(s.end - s.start for s in sentences if s.prose)
     all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-    pattern = name_words.name_pattern(language.code)
+    pattern, titles = name_words.name_pattern(language.code), _title_pattern(language.code)
     starts = [sentence.start for sentence in sentences]
     reached, current = starts[0], 0
-    nameless = find_nameless_ranges(text)
+    is_plain = not (language.capitalizes_nouns or language.code == "fr" or "–" in text)
+    nameless, has_menus = find_nameless_ranges(text), " > " in text
     for capital in name_words.capital_pattern().finditer(text):
         start = capital.start()
-        if start < reached or not (match := pattern.match(text, start)):
+        if start < reached:
             continue
+        titled = titles.match(text, start) if titles else None
+        start = titled.end() if titled else start
+        if not (match := pattern.match(text, start)):
+            continue
+        inner = titles.search(text, start + 1, match.end()) if titles else None
+        if inner and text[inner.start() - 1] == " ":
+            # "Hier M. Lavigne": the title begins a new span.
+            match = pattern.match(text, start, inner.start() - 1) or match
+        second = text[start + 1 : start + 2]
+        if second == "." and _ABBREVIATED.search(text, start - 4, start):
+            continue  # z. B. Bern
         reached = match.end()
         number = bisect_right(starts, start, current)
         if number > current:
             current, sentence = number, sentences[number - 1]
             words = text[sentence.start : sentence.end]
-            # Skip a sentence in capital letters, where capitals do not show names.
+            # In a sentence in capital letters, only known places are names for certain.
             shouted = words.isupper() and " " in words
+            if shouted:
+                yield from _find_shouted_places(text, *sentence[:2], language)
             # In headings and tables, other words than names may be capitalized.
             prose = sentence.prose or all_prose or words[-1] in _SENTENCE_ENDS
+            prose = prose or _is_clause(words, language)
             prose = prose and (all_prose or not _is_headline(words, language))
-        if not shouted and not (nameless and is_inside(nameless, start)):
-            reached = _find_span_end(text, match, sentence.end, language)
-            yield start, reached, _may_begin_sentence(text, start, sentence.start, all_prose), prose
+        if shouted or (nameless and is_inside(nameless, start)):
+            continue
+        if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
+            continue
+        if second.isupper() and (line := _shouted_line(match.group())):
+            yield from _find_shouted_places(text, start, start + len(line), language)
+            reached = start + len(line)
+        else:
+            if is_plain:
+                reached = _find_span_end(text, match, sentence.end, language)
+            else:
+                start, reached = _find_whole_span(text, match, sentence.end, language)
+            # Few spans go on with a number, or in lower case after the last letter of a genus.
+            if text[reached : reached + 1] == " " and reached < sentence.end:
+                following = text[reached + 1 : reached + 2]
+                is_genus = text[reached - 1] in "asmx" and following.islower()
+                if is_genus or following in _LAW_NUMBER_STARTS:
+                    start, reached = _extend_span(text, start, reached, sentence.end, language)
+            if has_menus and _is_menu(text, start, reached):
+                continue
+            initial = _may_begin_sentence(text, start, sentence.start, all_prose)
+            yield start, reached, initial, prose, titled is not None
+
+
+def _shouted_line(span: str) -> str:
+    """Return the first line of a span if it is a headline in capital letters, or ""."""
+    line = span.partition("\n")[0]
+    return line if line.isupper() and line.count(" ") >= MIN_HEADLINE_WORDS - 1 else ""
+
+
+def _find_shouted_places(
+    text: str, start: int, end: int, language: Language
+) -> Iterator[CapitalizedSpan]:
+    """Yield the words in capital letters that are known places."""
+    for word in _WORD.finditer(text, start, end):
+        name = word.group().lower()
+        if name in large_place_names() and name not in name_words.common_words(language.code):
+            yield word.start(), word.end(), False, False, False
+
+
+def _is_menu(text: str, start: int, end: int) -> bool:
+    """Return whether a span is an item of a menu: Datei > Export."""
+    return text.startswith(" > ", end) or (
+        text[start - 2 : start] == "> " and _MENU.search(text, start - 4, start) is not None
+    )
+
+
+def _find_whole_span(
+    text: str, match: re.Match[str], sentence_end: int, language: Language
+) -> tuple[int, int]:
+    """Return the span of a match with the words in lower case and the numbers that belong to it."""
+    start, end = match.span()
+    if "–" in text[start:end] and _DASHED.search(text, start, end):
+        return start, start + text[start:end].rindex("–")
+    end = _find_span_end(text, match, sentence_end, language)
+    if language.capitalizes_nouns and "-" in text[start:end]:
+        end = _cut_compound(text, start, end)
+    if language.code == "fr" and text[end : end + 1] == " ":
+        longer = span_extensions.find_institution_end(text, start, end, language, match.re)
+        end = longer if longer <= sentence_end else end
+    if language.code == "fr" and text[start - 1 : start] in (" ", "'", "’"):
+        start = span_extensions.find_lower_head(text, start)
+    return start, end
+
+
+def _extend_span(
+    text: str, start: int, end: int, sentence_end: int, language: Language
+) -> tuple[int, int]:
+    """Return the span of a species or a law that goes on behind a capitalized span."""
+    found = span_extensions.find_species_end(text, start, end, language)
+    start, longer = found or (start, span_extensions.find_law_end(text, start, end))
+    return start, longer if longer <= sentence_end else end
+
+
+def _cut_compound(text: str, start: int, end: int) -> int:
+    """Return the end of an acronym or a known name before a German noun: CDU-Spitzenkandidat."""
+    for word in _HYPHENATED.finditer(text, start, end):
+        first, last = word[1], word[2]
+        is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
+        if is_name or first.lower() in name_words.KNOWN_NAMES:
+            is_noun = is_certain_noun(last) or is_loan_word(last)
+            is_noun = is_noun and not name_words.is_institution_word(last)
+            if is_noun or name_words.is_role(last):
+                return word.end(1)
+    return end
 
 
 def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
@@ -99,7 +225,8 @@ def _is_elision(text: str, at: int) -> bool:
 
 def _is_end_at(text: str, line_end: int) -> bool:
     """Return whether a span ends at the end of a line: the next line begins something else."""
-    if not is_wrapped_line(text, line_end) or _SPEAKER.match(text, line_end):
+    is_row = "|" in text[text.rfind("\n", 0, line_end) + 1 : line_end]
+    if is_row or not is_wrapped_line(text, line_end) or _SPEAKER.match(text, line_end):
         return True
     before, after = text[:line_end].rsplit(None, 1)[-1:], text[line_end : line_end + 40].split()[:1]
     # A heading in capitals stands above or below.
@@ -116,6 +243,15 @@ def _is_headline(sentence: str, language: Language) -> bool:
     return len(words) >= MIN_HEADLINE_WORDS and capitals > MIN_CAPITALIZED_SHARE * len(long) > 1
 
 
+def _is_clause(line: str, language: Language) -> bool:
+    """Return whether a line without a full stop reads like a sentence, with few capitals."""
+    words = [word for word in line.split() if word[:1].isalpha()]
+    lower = sum(map(str.islower, words))
+    functions = sum(word.lower() in language.function_words for word in words)
+    share = MIN_LOWER_SHARE_GERMAN if language.capitalizes_nouns else MIN_LOWER_SHARE
+    return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0
+
+
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
     """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
     return (
@@ -123,6 +259,7 @@ def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: b
         or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
         or (text[start - 1] in _OPENING_MARKS and start > 1 and not _is_elision(text, start - 1))
         # After a colon, except acronyms: "Note: Keep it dry", but not "ICAO: KAEX".
+        or text[start - 2 : start] in ("– ", "— ")
         or (start > 1 and text[start - 2 : start] == ": " and not text[start : start + 2].isupper())
         or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
     )

@@ -33,6 +33,8 @@ BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (512 << n 
 # for an indefinite article before an explanation.
 CUE_NOUNS = tuple(1 << n for n in range(15, 19))
 INDEFINITE = 1 << 19
+# Bit for a noun or verb before "in" and a name that is no place.
+IN_THING = 1 << 20
 CUE_TYPES = ("person", "organization", "geo", "name")
 
 FINAL_PUNCTUATION = ".,;:!?)"
@@ -57,7 +59,15 @@ _CUES = {
     )
     for word in word_set(_LISTS[list_name])
 }
+_IN_THINGS = word_set(_LISTS["in_things"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
+
+
+def cue_type(word: str) -> str:
+    """Return the type of a name that a common noun beside the name shows; "" if none."""
+    bit = _CUES.get(word.lower(), 0)
+    return CUE_TYPES[CUE_NOUNS.index(bit)] if bit else ""
+
 
 WordKinds = npt.NDArray[np.uint32]
 Integers = npt.NDArray[np.int64]
@@ -136,6 +146,7 @@ class Vocabulary(dict[str, int]):
                     (NO_MODIFIER, word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS),
                     (NO_NOUN, bare.endswith(_NO_NOUN_ENDINGS)),
                     (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
+                    (IN_THING, word.lower() in _IN_THINGS),
                     (INDEFINITE, word in _INDEFINITE_ARTICLES),
                 )
                 if holds

@@ -8,6 +8,7 @@ import polars as pl
 PLACES_FILE = Path(__file__).with_name("data") / "places.parquet"
 # Kinds of places. A region is a first-level part of a country, such as a state or a province.
 KINDS = ("continent", "country", "region", "city")
+MIN_LARGE_POPULATION = 100_000
 _DOTTED = r"^(?:\p{Lu}\.)+\p{Lu}?\.?$"
 
 
@@ -27,6 +28,13 @@ def read_places() -> pl.DataFrame:
     tools/gazetteer.py makes the file and names the sources.
     """
     return pl.read_parquet(PLACES_FILE)
+
+
+@cache
+def large_place_names() -> frozenset[str]:
+    """Return the normalized names of countries, regions and cities of at least 100,000 people."""
+    is_large = (pl.col("kind") != "city") | (pl.col("population") >= MIN_LARGE_POPULATION)
+    return frozenset(read_places().filter(is_large)["name"])
 
 
 def find_places(names: pl.Series) -> pl.DataFrame:

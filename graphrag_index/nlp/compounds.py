@@ -1,0 +1,116 @@
+"""Capitalized words that are no names, such as German common nouns, and names with a number."""
+
+import re
+from collections.abc import Container
+from functools import lru_cache
+
+from graphrag_index.nlp.name_words import (
+    KNOWN_NAMES,
+    common_words,
+    is_head_word,
+    more_given_names,
+)
+from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.text.places import large_place_names
+
+_WORDS = read_lists("nlp/data/words")
+COMMON_NOUN_END = re.compile(f"(?:{_WORDS['german_common_noun_endings']})$")
+# Adjectives, which have a capital inside a sentence only in a name: Technisches Hilfswerk.
+GERMAN_ADJECTIVE = re.compile(rf"(?:.*[^\W\d_])?{_WORDS['german_adjectives']}", re.IGNORECASE)
+PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
+_REFERENCES = word_set(_WORDS["references"])
+# Letters between the parts of a compound: Arbeit-s-platz, Katze-n-futter.
+_LINKS = ("", "s", "es", "n", "en", "e", "er")
+_ENDINGS = ("s", "e", "n", "en", "er", "es", "em", "ern", "nen", "in", "innen")
+_LONG_STEM_ENDINGS = frozenset(("s", "n", "er", "em", "in", "ern", "nen", "innen"))
+# A last part of at least this length shows a compound, also after an unknown first part.
+MIN_CERTAIN_PART = 5
+MIN_PART = 4
+# Shorter last parts that are frequent.
+_SHORT_PARTS = frozenset("typ art weg tag zug bau rad uhr tor öl eis hut see".split())
+
+
+def is_made_of(word: str, known: Container[str]) -> bool:
+    """Return whether a word in lower case is a known word, a form of one, or a compound."""
+    return _is_form(word, known) or any(
+        _is_form(last := word[-length:], known)
+        and (
+            (length >= MIN_CERTAIN_PART and not PLACE_END.search(last))
+            or _has_first_part(word[:-length], known)
+        )
+        for length in range(MIN_PART, len(word) - 2)
+    )
+
+
+def _is_form(word: str, known: Container[str]) -> bool:
+    return word in known or any(
+        word.endswith(ending) and word[: -len(ending)] in known
+        for ending in _ENDINGS
+        if len(word) - len(ending) >= (MIN_PART if ending in _LONG_STEM_ENDINGS else 3)
+    )
+
+
+def _has_first_part(part: str, known: Container[str]) -> bool:
+    return any(_is_first_part(part.removesuffix(link), known) for link in _LINKS)
+
+
+def _is_first_part(part: str, known: Container[str]) -> bool:
+    # The first part of a compound may be the stem of a verb or of an inflected noun.
+    return len(part) > 2 and (
+        any(part + ending in known for ending in ("", "e", "n", "en")) or is_made_of(part, known)
+    )
+
+
+@lru_cache(maxsize=65_536)
+def is_certain_noun(word: str) -> bool:
+    """Return whether a capitalized German word is made of known words only."""
+    last = _last_part(word).lower()
+    known = common_words("de")
+    return _is_form(last, known) or any(
+        _is_form(last[-length:], known) and _has_first_part(last[:-length], known)
+        for length in range(MIN_PART, len(last) - 2)
+    )
+
+
+@lru_cache(maxsize=65_536)
+def is_german_noun(word: str) -> bool:
+    """Return whether a capitalized German word is a common noun by itself, without its context."""
+    last, known = _last_part(word), common_words("de")
+    lower, english = last.lower(), common_words("en")
+    return (
+        COMMON_NOUN_END.search(last) is not None
+        or is_made_of(lower, known)
+        # Tastaturlayout, Gerätetyp
+        or any(
+            (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)
+            and _has_first_part(lower[:-length], known)
+            for length in range(3, len(lower) - 2)
+            if length > MIN_PART or lower[-length:] in _SHORT_PARTS
+        )
+    )
+
+
+def is_loan_word(word: str) -> bool:
+    """Return whether a word in a German text is a common English word: Upload, Channels."""
+    lower, english = word.lower(), common_words("en")
+    return lower in english or (lower.endswith("s") and lower[:-1] in english)
+
+
+def is_model(name: str, language: Language) -> bool:
+    """Return whether a name with a number is a model, and no place, score or version: Silva 600."""
+    base, _, number = name.rpartition(" ")
+    words = base.lower().split(" ")
+    if base.isupper() or base.lower() in KNOWN_NAMES or base.lower() in large_place_names():
+        return False
+    is_word = language.capitalizes_nouns and is_german_noun(base.rpartition(" ")[2])
+    if is_word or words[-1] in common_words(language.code):
+        return False
+    is_plain = not any(map(is_head_word, words)) and base.split(" ")[0] not in more_given_names()
+    # A short number after one word is often a page or a score.
+    return is_plain and (len(number) > 2 or len(words) > 1) and words[0] not in _REFERENCES
+
+
+def _last_part(word: str) -> str:
+    """Return the word after the last hyphen, or "" for words such as RheinEnergie and ADAC."""
+    last = word.rpartition("-")[2]
+    return "" if any(letter.isupper() for letter in last[1:]) else last

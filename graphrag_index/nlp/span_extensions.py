@@ -1,0 +1,99 @@
+"""Words in lower case and numbers that belong to a name: species, institutions and laws."""
+
+import re
+
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    HEAD_WORDS,
+    common_words,
+    is_organization_word,
+)
+from graphrag_index.text.languages import Language, read_lists
+
+_WORDS = read_lists("nlp/data/words")
+# The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
+# genus must have an ending that only Latin has.
+_SPECIES = re.compile(rf" ([a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
+_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['genus_endings']})$")
+_LATIN_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['latin_genus_endings']})$")
+_ROMANCE = frozenset(("es", "it", "pt", "ro"))
+_LATIN_LANGUAGES = _ROMANCE | {"en", "de", "fr", "nl", "da"}
+# The number of a law: Act 1958, Ley 2/2007, Directive 95/46/EC.
+_LAW_YEAR = re.compile(r" (?:of )?(?:1[5-9]|20)\d\d(?![\w-])")
+_LAW_NUMBER = re.compile(rf"(?:{_WORDS['numbered_laws']})$", re.IGNORECASE)
+_LAW_NUMBER_AFTER = re.compile(
+    r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? )?\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])"
+)
+# The rest of the name of a French institution: Agence nationale de la recherche.
+_FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
+_FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
+_FRENCH_REST = re.compile(
+    rf"{_FRENCH_ADJECTIVE}*"
+    rf"(?: (?:et )?{_FRENCH_JOINT}[^\W\dA-Z_]{{3,}}\b{_FRENCH_ADJECTIVE}?)*"
+)
+_FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
+# French institutions that begin in lower case: cour d'appel de Bourges.
+_LOWER_HEAD = re.compile(rf"\b(?:{_WORDS['french_lower_heads']}) (?:de |du |de la |des |d['’])$")
+MAX_LOWER_HEAD_CHARS = 50
+
+
+def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
+    """Return the span of a species whose genus is the last word of a capitalized span."""
+    species = _SPECIES.match(text, end)
+    if not species:
+        return None
+    genus = text[start:end].rsplit(None, 1)[-1]
+    pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
+    if language.code not in _LATIN_LANGUAGES:
+        return None
+    if not pattern.match(genus) or genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
+        return None
+    common = common_words(language.code)
+    if species[1] in common or species[1] in language.function_words or genus.lower() in common:
+        return None
+    return end - len(genus), species.end()
+
+
+def find_law_end(text: str, start: int, end: int) -> int:
+    """Return the end of a law with its year or number."""
+    number = _LAW_NUMBER_AFTER.match(text, end)
+    if number and _LAW_NUMBER.search(text, start, end):
+        return number.end()
+    year = _LAW_YEAR.match(text, end)
+    return year.end() if year and text.endswith((" Act", " Rules", " Order"), start, end) else end
+
+
+def find_institution_end(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return the end of the name of a French institution, which goes on in lower case."""
+    words = text[start:end].split()
+    if len(words) > 1 and words[0].lower() in language.function_words:
+        words = words[1:]
+    if language.code != "fr" or not (is_institution(words[0]) or is_institution(words[-1])):
+        return end
+    rest = _FRENCH_REST.match(text, end)
+    reached = rest.end() if rest else end
+    last = text[end:reached].rsplit(None, 1)[-1:]
+    if last and last[0] in language.function_words:
+        return end
+    owner = _FRENCH_OWNER.match(text, reached)
+    if owner and (name := pattern.match(text, owner.end())):
+        return find_institution_end(text, owner.end(), name.end(), language, pattern)
+    return reached
+
+
+def is_institution(word: str) -> bool:
+    """Return whether a word in title case heads names of institutions."""
+    is_head = is_organization_word(word) or word.lower() in _INSTITUTIONS
+    return word[0].isupper() and word[1:].islower() and is_head
+
+
+_INSTITUTIONS = frozenset(read_lists("nlp/data/entity_types")["organizations"].split())
+
+
+def find_lower_head(text: str, start: int) -> int:
+    """Return the start of a French institution whose first words have no capital."""
+    before = text[max(0, start - MAX_LOWER_HEAD_CHARS) : start]
+    head = _LOWER_HEAD.search(before)
+    return start - len(before) + head.start() if head else start
