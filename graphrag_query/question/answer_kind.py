@@ -24,9 +24,10 @@ MAX_WORDS_BEFORE_FIRST = 1
 class WantedAnswer:
     """The kind of answer that a question wants.
 
-    `kind` is `number`, `duration`, `time`, `date`, `reason`, `place`, `person`, `organization`,
-    `title` (of a work), `definition`, `yes_no`, or `other`. `nouns` are the stems of the words
-    after "which", "how many" and the like: `("chair",)` for "How many chairs are there?".
+    `kind` is `number`, `duration`, `time`, `date`, `reason`, `manner`, `place`, `person`,
+    `organization`, `title` (of a work), `definition`, `yes_no`, or `other`. `nouns` are the stems
+    of the words after "which", "how many" and the like: `("chair",)` for "How many chairs are
+    there?".
     `is_subject` is true for "Who invited Ann?", but not for "Who did Ann invite?".
     """
 
@@ -49,8 +50,14 @@ class _KindPatterns:
     interrogatives: re.Pattern[str] | None
     definitions: re.Pattern[str] | None
     empty_nouns: frozenset[str]
+    # Interrogatives that also begin relative clauses.
+    relatives: frozenset[str]
     # The first phrase that asks for a person, such as "who".
     nominative: str
+
+    def is_relative(self, words: str) -> bool:
+        """Return whether an interrogative may begin a relative clause."""
+        return words in self.relatives
 
 
 def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
@@ -88,7 +95,8 @@ def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
     """Return the place after the word that asks, and the kind that it wants.
 
     Words such as "where" and "which" also begin relative clauses. So the first word or the word
-    after a preposition at the start counts, and else the last one: "a war that began when".
+    after a preposition at the start counts, and else the last one, if possible one that begins no
+    relative clause: "In 1990, what was the size of the town where Ann lived?".
     """
     found = [
         (match.start(), match.end(), kind)
@@ -106,7 +114,8 @@ def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
     found.sort(key=lambda match: match[0])
     first = found[0]
     if plain.count(" ", 0, first[0]) > MAX_WORDS_BEFORE_FIRST:
-        last = found[-1][0]
+        clear = [match for match in found if not patterns.is_relative(plain[match[0] : match[1]])]
+        last = (clear or found)[-1][0]
         first = next(match for match in found if match[0] == last)
     return first[1], first[2]
 
@@ -173,5 +182,6 @@ def _compile_patterns(code: str) -> _KindPatterns:
         compile_optional("interrogatives"),
         compile_optional("definitions"),
         frozenset(map(fold, word_set(lists.get("empty_nouns", "")))),
+        frozenset(map(fold, word_set(lists.get("relatives", "")))),
         fold(lists["questions"]["person"].split("|")[0]).strip(),
     )
