@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_index.text.languages import MONTHS, PARTICLES, Language, expand_pattern, read_lists
+from graphrag_index.text.normalize import is_unspaced
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
 
 # The types of entities that can answer each kind of question about a name.
 TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organization"}
-# Maximum number of characters of a clause that gives a reason.
-MAX_REASON_CHARS = 200
+# Maximum number of characters of a clause that gives a reason, or says how something is done.
+MAX_CLAUSE_CHARS = 200
+# How well such clauses fit. Words such as "through" say how, but also where.
+FIT_OF_CLAUSE = {"reason": 1.0, "manner": 0.5}
 # A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
 _CAPITALIZED_RUN = re.compile(
@@ -43,10 +46,11 @@ def find_answer_spans(
         return [AnswerSpan(*found.span(), 1.0) for found in pattern.finditer(sentence)]
     if wanted.wants_name:
         return list(_find_names(sentence, wanted.kind, language, types))
-    if wanted.kind == "reason":
+    if wanted.kind in FIT_OF_CLAUSE:
+        fit = FIT_OF_CLAUSE[wanted.kind]
         return [
-            AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_REASON_CHARS), 1.0)
-            for found in _pattern("REASON").finditer(sentence)
+            AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_CLAUSE_CHARS), fit)
+            for found in _pattern(wanted.kind.upper()).finditer(sentence)
         ]
     return []
 
@@ -65,6 +69,14 @@ def find_new_spans(
         for span in find_answer_spans(sentence, wanted, language, types)
         if not asked.issuperset(WORD.findall(sentence[span.start : span.end].lower()))
     ]
+
+
+def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:
+    """Return the words in lower case of each run of capitalized words, without function words."""
+    stop_words = stop_words_of(language)
+    runs = (WORD.findall(found[0].lower()) for found in _CAPITALIZED_RUN.finditer(sentence))
+    names = {frozenset(word for word in words if word not in stop_words) for words in runs}
+    return names - {frozenset()}
 
 
 def _find_names(
@@ -86,7 +98,13 @@ def _find_names(
         name = name.removesuffix("'s").removesuffix("’s").rstrip(".,'’")
         if not name[:1].isupper() or name.lower() in stop_words or len(name) < 2:
             continue
+        if first and first.group().lower() in stop_words:
+            # A contraction: "I'll".
+            continue
         known = types.get(name.lower())
+        if known is None and start == 0 and name.isalpha():
+            # Any word is capitalized at the start of a sentence.
+            continue
         expected = TYPES_OF_KIND.get(kind)
         if known is None or known in ("name", "acronym", "noun phrase") or expected is None:
             fit = 0.5
@@ -97,11 +115,12 @@ def _find_names(
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Compile the pattern of NUMBER, DURATION, DATE, TIME or REASON."""
+    """Compile the pattern of NUMBER, DURATION, DATE, TIME, REASON or MANNER."""
     lists = read_lists("answer_spans", Path(__file__).parent)
-    if name == "REASON":
-        reasons = [re.escape(" ".join(part.split())) for part in lists["reason_words"].split("|")]
-        bounded = (rf"\b{part}\b" if part.isascii() else part for part in reasons)
+    if name in ("REASON", "MANNER"):
+        words = lists[f"{name.lower()}_words"].split("|")
+        parts = [re.escape(" ".join(part.split())).replace(r"\*", r"\w+") for part in words]
+        bounded = (part if is_unspaced(part) else rf"\b{part}\b" for part in parts)
         return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
     values = read_lists("nlp/data/values")
 

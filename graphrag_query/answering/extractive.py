@@ -55,6 +55,7 @@ class Candidate:
     about: str = ""  # words of the layout that count as words of the statement
     time: str = ""  # when the speaker said it, as the text writes the time
     prose: bool = True  # false for headings and fragments
+    title: str = ""  # of the document
 
     @classmethod
     def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
@@ -117,6 +118,7 @@ def split_into_candidates(
                     about=statement.about,
                     time=statement.time,
                     prose=statement.prose,
+                    title=unit.get("title", ""),
                 )
             )
     return found

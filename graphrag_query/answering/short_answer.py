@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from graphrag_index.schema.settings import searches
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
     HIGH_SIMILARITY_FACTOR,
@@ -41,7 +42,8 @@ SentenceSearchSettings = (
 NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of words of an answer of several sentences.
 MAX_WORDS = 65
-# Maximum number of words of a line with a label, such as a turn of a chat, quoted as a whole.
+# Maximum number of words of a line with a label, such as a turn of a chat, or of two sentences,
+# quoted as a whole.
 MAX_WORDS_OF_LINE = 40
 # Minimum number of spaces of a fragment that is ranked together with the sentences.
 MIN_WORDS_OF_FRAGMENT = 5
@@ -78,7 +80,7 @@ def answer_from_sentences(
         evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
     if not evidence:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
-    chosen = _fit_words(evidence, candidates, text_units, settings.max_sentences)
+    chosen = _fit_words(question, evidence, candidates, text_units, settings.max_sentences)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
@@ -111,12 +113,16 @@ def _is_long(candidate: Candidate) -> bool:
 
 
 def _fit_words(
+    question: Question,
     evidence: Sequence[RankedSentence],
     candidates: Sequence[Candidate],
     text_units: Mapping[int, TextUnit],
     most: int,
 ) -> list[Candidate]:
-    """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines."""
+    """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines.
+
+    What happened and why or how often stands in two sentences: they are quoted together.
+    """
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
     chosen: list[Candidate] = []
@@ -127,6 +133,10 @@ def _fit_words(
             continue
         if candidate.label:
             candidate = _extend_to_line(candidate, candidates, text_units[candidate.text_unit])
+        elif question.wanted.kind in FIT_OF_CLAUSE and not find_answer_spans(
+            candidate.text, question.wanted, question.language, {}
+        ):
+            candidate = _extend_backwards(candidate, candidates, text_units[candidate.text_unit])
         n_words = len(candidate.quotation.split())
         if chosen and n_words > n_left:
             continue
@@ -137,6 +147,21 @@ def _fit_words(
 
 def _overlap(a: Candidate, b: Candidate) -> bool:
     return a.text_unit == b.text_unit and a.start_char < b.end_char and b.start_char < a.end_char
+
+
+def _extend_backwards(
+    candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit
+) -> Candidate:
+    """Extend a sentence to the sentence before in its paragraph, within `MAX_WORDS_OF_LINE`."""
+    before = [c for c in candidates if c.text_unit == candidate.text_unit]
+    before = [c for c in before if c.prose and c.end_char <= candidate.start_char]
+    if not before:
+        return candidate
+    start, end = before[-1].start_char, candidate.end_char
+    text = unit["text"][start - unit["start_char"] : end - unit["start_char"]]
+    if "\n\n" in text or len(text.split()) > MAX_WORDS_OF_LINE:
+        return candidate
+    return replace(candidate, text=text, start_char=start)
 
 
 def _extend_to_line(

@@ -21,6 +21,11 @@ def spans_of(kind: str, sentence: str) -> list[str]:
         ("date", "Er kam am 3. Mai 1980 oder im Jahr 1990.", "3. Mai 1980|1990"),
         ("time", "We meet at 19:30 or 8 pm.", "19:30|8 pm"),
         ("reason", "It closed because of the flood.", "because of the flood."),
+        ("manner", "They left by breaking the ice.", "by breaking the ice."),
+        ("manner", "Sie entkamen, indem sie Asche streuten.", "indem sie Asche streuten."),
+        ("manner", "Il sortit en cassant la glace.", "en cassant la glace."),
+        ("manner", "Salieron gracias a un barco.", "gracias a un barco."),
+        ("person", "Thanks, I’ll ask Olga Nowak.", "Olga Nowak"),
         ("title", 'She sang "Blue Moon" in the film.', "Blue Moon|Blue Moon"),
     ],
 )

@@ -1,0 +1,224 @@
+"""Features of sentences that may answer a question, from the words of both."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
+from graphrag_query.answering.extractive import Candidate, word_weight
+from graphrag_query.answering.subjects import find_subjects
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, content_words
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Features = npt.NDArray[np.float64]
+
+# Number of sentences before a sentence whose words count as its context.
+N_CONTEXT_SENTENCES = 2
+# Number of characters around a part of the wanted kind in which words of the question are near.
+NEAR_CHARS = 60
+# Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
+MAX_WORDS_BEFORE_COPULA = 8
+# Minimum number of words of a sentence that says something.
+MIN_WORDS = 5
+# Maximum number of sentences whose names lead to sentences of other text units.
+MAX_BRIDGES = 16
+# Maximum share (0 to 1) of the sentences that hold a name which leads from one to another.
+MAX_BRIDGE_SHARE = 0.3
+# The features in their order.
+FEATURES = (
+    # Share of the question's words, weighted by rarity, in the sentence or its subject: the
+    # words of names, and the others.
+    "names",
+    "words",
+    # Further words in what the layout adds (speaker, time, row, column), and in the sentences
+    # before.
+    "layout",
+    "context",
+    # Further words in a sentence of another text unit, if the two share a name that the question
+    # does not know: as subject of the sentence, or anywhere.
+    "bridge_to_subject",
+    "bridge_to_name",
+    # 1 for the best text unit, 4/5 for the second, 4/6 for the third, and so on.
+    "text_unit_rank",
+    # Whether the sentence is the first of its text unit.
+    "is_first",
+    # Whether the sentence has a noun that the question asks for, such as "chairs".
+    "noun",
+    # Whether the sentence says who or what the thing is that the question asks about.
+    "definition",
+    # 1 if the question names the speaker, or if it does not and asks who said something; -1 if it
+    # names the speaker and asks who else.
+    "speaker",
+    # Words of the question in the sentence before, if that is a question.
+    "reply",
+    # Whether the sentence has too few words to say anything.
+    "is_short",
+    # A question rarely answers one.
+    "is_question",
+    # How well a name, or a number, date or reason, fits the wanted kind.
+    "name_fit",
+    "value_fit",
+    # Share of the question's words near such a part.
+    "near_words",
+    # Cosine similarity to the question.
+    "similarity",
+)
+COLUMN = {name: i for i, name in enumerate(FEATURES)}
+
+
+class AnswerFeatures:
+    """The features of the candidates of one question: `values` has one row per candidate.
+
+    The last features take longer to compute: `add_spans` and `add_similarities` add them to the
+    rows of some candidates. `coverage` is the share of the question's words in each candidate
+    and its layout.
+    """
+
+    def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
+        self.question, self.candidates = question, candidates
+        self._words = question.content_words
+        self._initials = {word[0] for word in (*self._words, *question.wanted.nouns)}
+        self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
+        self._stems = [self._stem(tokens) for tokens in self._tokens]
+        holding = Counter(word for found in self._stems for word in found)
+        self._rarity = {word: word_weight(holding[word], len(candidates)) for word in self._words}
+        self._total = sum(self._rarity.values()) or 1.0
+        layouts = {about: self._find_stems(about) for about in {c.about for c in candidates}}
+        self._layouts = [layouts[c.about] for c in candidates]
+        self.coverage = [
+            self._share(own | layout)
+            for own, layout in zip(self._stems, self._layouts, strict=True)
+        ]
+        self.values = self._compute()
+
+    def _stem(self, words: set[str]) -> set[str]:
+        # A word and its stem have the same first letter.
+        initials = self._initials
+        return {stem_word(word) for word in words if word[0] in initials}
+
+    def _find_stems(self, text: str) -> set[str]:
+        return self._stem(set(WORD.findall(text.lower())))
+
+    def _share(self, found: set[str]) -> float:
+        """Return the share of the question's words, weighted by rarity, that are in a set."""
+        if not found:
+            return 0.0
+        return sum(weight for word, weight in self._rarity.items() if word in found) / self._total
+
+    def _compute(self) -> "Features":
+        """Compute the features that need neither parts of the wanted kind nor vectors."""
+        asked, wanted = set(self._words), self.question.wanted
+        names = {word for span in self.question.mentions.spans for word in content_words(span.text)}
+        nouns = set(wanted.nouns)
+        subjects = find_subjects(self.candidates, self.question.language)
+        titles = {title: self._find_stems(title) for title in {c.title for c in self.candidates}}
+        known = [
+            own | layout | self._stem(subject) | titles[candidate.title]
+            for own, layout, subject, candidate in zip(
+                self._stems, self._layouts, subjects, self.candidates, strict=True
+            )
+        ]
+        rank_of: dict[int, int] = {}
+        values = np.zeros((len(self.candidates), len(FEATURES)))
+        for i, candidate in enumerate(self.candidates):
+            unit, text = candidate.text_unit, candidate.text.rstrip()
+            own, layout = self._stems[i], self._layouts[i]
+            is_first = unit not in rank_of
+            before = [
+                j
+                for j in range(max(0, i - N_CONTEXT_SENTENCES), i)
+                if self.candidates[j].text_unit == unit
+            ]
+            context = known[i].union(*(self._stems[j] for j in before))
+            replies = bool(before) and "?" in self.candidates[before[-1]].text[-3:]
+            with_subject = self._share(known[i])
+            row = {
+                "names": self._share(known[i] & names),
+                "words": self._share(known[i] - names),
+                "layout": self.coverage[i] - self._share(own),
+                "context": self._share(context) - with_subject,
+                "text_unit_rank": 4 / (4 + rank_of.setdefault(unit, len(rank_of))),
+                "is_first": is_first,
+                "noun": bool(nouns & (own | layout)),
+                "definition": wanted.kind == "definition" and self._defines(text),
+                "speaker": self._fits_speaker(candidate, layout & asked),
+                "reply": replies and self._share(self._stems[before[-1]]),
+                "is_short": text.count(" ") + 1 < MIN_WORDS,
+                "is_question": text.endswith(("?", "？")),
+            }
+            for name, value in row.items():
+                values[i, COLUMN[name]] = value
+        self._add_bridges(values, known, subjects)
+        return values
+
+    def _fits_speaker(self, candidate: Candidate, named: set[str]) -> int:
+        if not candidate.label:
+            return 0
+        if self.question.wanted.is_subject:
+            return -1 if named else 1
+        return int(bool(named))
+
+    def _defines(self, text: str) -> bool:
+        """Return whether a sentence begins with a name or term of the question and "is"."""
+        language = self.question.language
+        words = [word.lower() for word in WORD.findall(text)[:MAX_WORDS_BEFORE_COPULA]]
+        copulas = [i for i, word in enumerate(words) if word in language.copulas]
+        if not copulas:
+            return False
+        subject = [word for word in words[: copulas[0]] if word not in language.function_words]
+        return bool(subject) and stem_word(subject[0]) in self._words
+
+    def _add_bridges(
+        self,
+        values: "Features",
+        known: Sequence[set[str]],
+        subjects: Sequence[frozenset[str]],
+    ) -> None:
+        """Add how many words of the question a sentence and one that leads to it have together.
+
+        "When was the director of Alpha born?" - "Alpha was directed by Ann Bell." leads to "Bell
+        was born in 1910." in another document.
+        """
+        shares = values[:, COLUMN["names"]] + values[:, COLUMN["words"]]
+        # The less one sentence holds of the question, the likelier two are needed.
+        need = 1 - shares.max()
+        asked = set(WORD.findall(self.question.text.lower()))
+        leading: dict[frozenset[str], list[int]] = {}
+        for i in np.argsort(-shares, kind="stable")[:MAX_BRIDGES].tolist():
+            for name in find_name_words(self.candidates[i].text, self.question.language):
+                if not name & asked:
+                    leading.setdefault(name, []).append(i)
+        for name, sentences in leading.items():
+            held = [i for i, tokens in enumerate(self._tokens) if name <= tokens]
+            if len(held) > max(2, MAX_BRIDGE_SHARE * len(self.candidates)):
+                continue
+            about = [i for i, s in enumerate(subjects) if s and (name <= s or s <= name)]
+            for column, found in (("bridge_to_subject", about), ("bridge_to_name", held)):
+                for i in found:
+                    for other in sentences:
+                        if self.candidates[i].text_unit != self.candidates[other].text_unit:
+                            gain = need * (self._share(known[i] | known[other]) - shares[i])
+                            values[i, COLUMN[column]] = max(values[i, COLUMN[column]], gain)
+
+    def add_spans(self, i: int, types: Mapping[str, str]) -> None:
+        """Add how well the parts of a sentence fit the wanted kind."""
+        text, question = self.candidates[i].text, self.question
+        spans = find_new_spans(text, question.text, question.wanted, question.language, types)
+        if not spans:
+            return
+        fit = max(span.fit for span in spans)
+        near = max(
+            span.fit
+            * self._share(
+                self._find_stems(text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS])
+            )
+            for span in spans
+        )
+        self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
+        self.values[i, COLUMN["near_words"]] = near

@@ -1,0 +1,80 @@
+"""Whom or what a sentence is about: its first name, or the name that its pronoun stands for."""
+
+from collections.abc import Container, Sequence
+from pathlib import Path
+
+from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_query.answering.extractive import Candidate
+from graphrag_query.question.question_words import WORD, stop_words_of
+
+_PRONOUNS = {
+    word: kind
+    for kind, words in read_lists("subjects", Path(__file__).parent).items()
+    for word in word_set(words)
+}
+# Maximum number of words before the first name of a sentence that is about this name.
+MAX_WORDS_BEFORE_NAME = 6
+# Maximum number of characters at the start of a sentence that are searched for this name.
+MAX_CHARS_BEFORE_NAME = 120
+_MARKS = "\"“”„«»'()[],;:.!?"
+
+
+def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[frozenset[str]]:
+    """Return the words of the name that each sentence is about, in lower case.
+
+    A sentence is about the first name near its start. A sentence without one, such as "He died in
+    1910", is about the last name before it, and a pronoun for persons keeps to the name that it
+    stood for. The title of the document comes before its text. The line of a speaker, or a cell of
+    a table, is about what its label says: it has no subject.
+    """
+    stop_words = stop_words_of(language)
+    everything = "\n".join(c.text for c in candidates if not c.label)
+    subjects: list[frozenset[str]] = []
+    unit = -1
+    names: list[frozenset[str]] = []
+    last = frozenset[str]()
+    meant: dict[str, frozenset[str]] = {}
+    for candidate in candidates:
+        if candidate.label:
+            subjects.append(frozenset())
+            continue
+        if candidate.text_unit != unit:
+            unit = candidate.text_unit
+            last = frozenset(WORD.findall(candidate.title.lower()))
+            names, meant = [last], {}
+        words = candidate.text[:MAX_CHARS_BEFORE_NAME].split()
+        first = words[0].lower().strip(_MARKS) if words else ""
+        kind = _PRONOUNS.get(first)
+        name = frozenset[str]() if kind else _first_name(words, stop_words)
+        start = WORD.search(words[0]) if words else None
+        if start and name == {start[0].lower()} and f" {start[0]}" not in everything:
+            # A word that has a capital only at the start of sentences: "Murió en 1910."
+            name = frozenset()
+        if name:
+            # "Crean" is "Tom Crean", who was named before.
+            last = next((full for full in reversed(names) if name < full), name)
+            names.append(last)
+            subject = last
+        elif kind in ("he", "she"):
+            other = meant.get("she" if kind == "he" else "he")
+            subject = meant[kind] if last == other and kind in meant else last
+            meant[kind] = subject
+        else:
+            subject = last
+        subjects.append(subject)
+    return subjects
+
+
+def _first_name(words: Sequence[str], stop_words: Container[str]) -> frozenset[str]:
+    """Return the words of the first run of capitalized words, in lower case."""
+    name: list[str] = []
+    for i, word in enumerate(words):
+        plain = word.strip(_MARKS)
+        is_named = plain[:1].isupper() or (bool(name) and plain[:1].isdigit())
+        if is_named and plain.lower() not in stop_words:
+            name += WORD.findall(plain.lower().removesuffix("'s").removesuffix("’s"))
+        elif name or i >= MAX_WORDS_BEFORE_NAME:
+            break
+        if name and word[-1] in ",;:.":
+            break
+    return frozenset(name)

@@ -1,0 +1,90 @@
+"""The sentence that answers, among all sentences that were read."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.extractive import split_into_candidates
+from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+
+
+def best_sentence(index: Index, question: str, texts: Sequence[str]) -> str:
+    units = [
+        {"human_readable_id": i, "start_char": 0, "text": text, "title": ""}
+        for i, text in enumerate(texts)
+    ]
+    candidates = split_into_candidates(units, dict.fromkeys(range(len(texts)), 1.0))
+    return rank_answers(Question(question, index.store), candidates, {})[0].candidate.text
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (
+            "When was the director of Alpha born?",
+            [
+                "Alpha is a film. The director of Alpha is Olga Nowak.",
+                "Beta is a film by the director Jan Blum. Jan Blum is Danish.",
+                "Olga Nowak was born in 1910. Nowak left school early.",
+                "Jan Blum was born in 1920. Blum left school early.",
+            ],
+        ),
+        (
+            "Wann wurde die Regisseurin von Alpha geboren?",
+            [
+                "Alpha ist ein Film. Die Regisseurin von Alpha ist Olga Nowak.",
+                "Beta ist ein Film der Regisseurin Ada Blum. Ada Blum ist Dänin.",
+                "Olga Nowak wurde 1910 geboren. Nowak verließ die Schule.",
+                "Ada Blum wurde 1920 geboren. Blum verließ die Schule.",
+            ],
+        ),
+        (
+            "Quand est née la réalisatrice de Alpha ?",
+            [
+                "Alpha est un film. La réalisatrice de Alpha est Olga Nowak.",
+                "Beta est un film de la réalisatrice Ada Blum. Ada Blum est danoise.",
+                "Olga Nowak est née en 1910. Nowak quitta l'école.",
+                "Ada Blum est née en 1920. Blum quitta l'école.",
+            ],
+        ),
+        (
+            "¿Cuándo nació la directora de Alpha?",
+            [
+                "Alpha es una película. La directora de Alpha es Olga Nowak.",
+                "Beta es una película de la directora Ada Blum. Ada Blum es danesa.",
+                "Olga Nowak nació en 1910. Nowak dejó la escuela.",
+                "Ada Blum nació en 1920. Blum dejó la escuela.",
+            ],
+        ),
+    ],
+)
+def test_a_name_leads_from_one_sentence_to_another(
+    index: Index, question: str, texts: Sequence[str]
+) -> None:
+    assert "1910" in best_sentence(index, question, texts)
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (
+            "When did Jan Blum die?",
+            ["Olga Nowak died in 1920. She was old.", "Jan Blum painted. He died in 1910."],
+        ),
+        (
+            "Wann starb Jan Blum?",
+            ["Olga Nowak starb 1920. Sie war alt.", "Jan Blum war Maler. Er starb im Jahr 1910."],
+        ),
+    ],
+)
+def test_a_sentence_with_a_pronoun_is_about_the_person_before(
+    index: Index, question: str, texts: Sequence[str]
+) -> None:
+    assert "1910" in best_sentence(index, question, texts)
+
+
+def test_a_reason_answers_why(index: Index) -> None:
+    texts = ["The mill closed in March.", "The mill closed because the river was dry."]
+    assert "because" in best_sentence(index, "Why was the mill closed?", texts)
