@@ -1,12 +1,12 @@
 """Features of sentences that may answer a question, from the words of both."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.extractive import Candidate, word_weight
 from graphrag_query.answering.subjects import find_subjects
@@ -83,7 +83,7 @@ class AnswerFeatures:
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question, self.candidates = question, candidates
         self._words = question.content_words
-        self._initials = {word[0] for word in (*self._words, *question.wanted.nouns)}
+        self._initials = {word[0] for word in self._words}
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
         self._stems = [self._stem(tokens) for tokens in self._tokens]
         holding = Counter(word for found in self._stems for word in found)
@@ -97,7 +97,7 @@ class AnswerFeatures:
         ]
         self.values = self._compute()
 
-    def _stem(self, words: set[str]) -> set[str]:
+    def _stem(self, words: Iterable[str]) -> set[str]:
         # A word and its stem have the same first letter.
         initials = self._initials
         return {stem_word(word) for word in words if word[0] in initials}
@@ -115,7 +115,7 @@ class AnswerFeatures:
         """Compute the features that need neither parts of the wanted kind nor vectors."""
         asked, wanted = set(self._words), self.question.wanted
         names = {word for span in self.question.mentions.spans for word in content_words(span.text)}
-        nouns = set(wanted.nouns)
+        nouns = {word for word in self._words if fold(word) in wanted.nouns}
         subjects = find_subjects(self.candidates, self.question.language)
         titles = {title: self._find_stems(title) for title in {c.title for c in self.candidates}}
         known = [

@@ -8,6 +8,7 @@ from graphrag_index.schema.settings import searches
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
+from graphrag_query.answering.direct_answer import find_direct_answer
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
     HIGH_SIMILARITY_FACTOR,
@@ -45,6 +46,8 @@ MAX_WORDS = 65
 # Maximum number of words of a line with a label, such as a turn of a chat, or of two sentences,
 # quoted as a whole.
 MAX_WORDS_OF_LINE = 40
+# Maximum number of sentences after an answer in a few words.
+MAX_SUPPORT = 2
 # Minimum number of spaces of a fragment that is ranked together with the sentences.
 MIN_WORDS_OF_FRAGMENT = 5
 # Maximum difference between the scores of the best sentence and another one in the answer.
@@ -80,7 +83,10 @@ def answer_from_sentences(
         evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
     if not evidence:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
-    chosen = _fit_words(question, evidence, candidates, text_units, settings.max_sentences)
+    direct = find_direct_answer(question, evidence, candidates, types)
+    most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
+    chosen = list(dict.fromkeys(direct.evidence)) if direct else []
+    chosen = chosen or _fit_words(question, evidence, candidates, text_units, most)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
@@ -93,6 +99,8 @@ def answer_from_sentences(
         for number, candidate in enumerate(chosen, 1)
     )
     text = " ".join(f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
+    if direct:
+        text = f"{direct.text} — {text}"
     return question.answer(text, citations=citations, context=context)
 
 

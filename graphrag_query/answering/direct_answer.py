@@ -1,0 +1,267 @@
+"""Answers in a few words, where the evidence decides: a part of a sentence, yes or no, one of two.
+
+Without a decision there is no direct answer, and sentences are quoted as they are.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphrag_index.text.languages import read_lists
+from graphrag_index.text.normalize import fold, stem_word
+from graphrag_query.answering.answer_spans import find_answer_spans, find_new_spans
+from graphrag_query.answering.extractive import Candidate, RankedSentence
+from graphrag_query.question.answer_kind import WantedAnswer
+from graphrag_query.question.cues import compile_phrases, fold_question
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, WORD_LISTS, NameSpan, content_words
+
+# Minimum probability of the best sentence, among all, for a part of it to be the answer.
+MIN_PROBABILITY = 0.75
+# Minimum share of the question's words, weighted by rarity, in this sentence.
+MIN_COVERAGE = 0.5
+# Maximum number of words of an answer, and between a number and the noun that it counts.
+MAX_ANSWER_WORDS = 6
+MAX_WORDS_TO_NOUN = 2
+# Kinds of answers of which one part of a sentence can be the whole.
+KINDS = frozenset(
+    ("number", "duration", "date", "time", "person", "place", "organization", "title")
+)
+# Maximum number of words between the names of two alternatives: "or the".
+MAX_WORDS_BETWEEN = 2
+# Number of characters around a number in which a word says what it counts.
+NEAR_CHARS = 30
+# Maximum number of words before the name in a sentence about one of two things.
+MAX_WORDS_TO_NAME = 12
+_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
+_DIGIT = re.compile(r"\d")
+# A mark between groups of three digits: 1,200 or 1.200.
+_THOUSANDS = re.compile(r"(?<=\d)[.,'’\s](?=\d{3}(?!\d))")
+_NUMBER = WantedAnswer("number")
+
+
+class _Order(NamedTuple):
+    """What two things are compared by: years or other numbers, the smaller or the larger."""
+
+    in_time: bool
+    smaller: bool
+
+
+ORDERS = {
+    "earlier": _Order(in_time=True, smaller=True),
+    "later": _Order(in_time=True, smaller=False),
+    "more": _Order(in_time=False, smaller=False),
+    "less": _Order(in_time=False, smaller=True),
+}
+
+
+class DirectAnswer(NamedTuple):
+    """An answer in a few words, and the sentences that decide it; empty: the best ones."""
+
+    text: str
+    evidence: tuple[Candidate, ...] = ()
+
+
+def find_direct_answer(
+    question: Question,
+    ranked: Sequence[RankedSentence],
+    candidates: Sequence[Candidate],
+    types: Mapping[str, str],
+) -> DirectAnswer | None:
+    """Find the answer to a question in a few words; None if the evidence does not decide it.
+
+    `ranked` has the sentences by how likely they answer, the likeliest first. `types` maps
+    names of entities in lower case to their types.
+    """
+    if question.wanted.kind == "yes_no":
+        return _answer_for_both(question, candidates) or _answer_yes_or_no(question, ranked[0])
+    if compared := _compare(question, candidates):
+        return compared
+    if question.wanted.kind in KINDS:
+        part = _find_part(question, ranked, types)
+        return DirectAnswer(part) if part else None
+    return None
+
+
+def _find_part(
+    question: Question, ranked: Sequence[RankedSentence], types: Mapping[str, str]
+) -> str:
+    """Return the only part of the wanted kind in the best sentence, if it is far the likeliest."""
+    best = ranked[0]
+    scores = np.array([sentence.score for sentence in ranked])
+    probability = 1 / np.exp(scores - best.score).sum()
+    if probability < MIN_PROBABILITY or best.coverage < MIN_COVERAGE:
+        return ""
+    text, wanted = best.candidate.text, question.wanted
+    spans = find_new_spans(text, question.text, wanted, question.language, types)
+    spans = [span for span in spans if span.fit == 1]
+    if len({text[span.start : span.end] for span in spans}) != 1:
+        return ""
+    start, end = spans[0].start, spans[0].end
+    if wanted.kind in ("date", "time") and not _DIGIT.search(text[start:end]):
+        # "Tonight" says little without the day on which it was said.
+        return ""
+    if wanted.kind == "number":
+        for word in list(WORD.finditer(text, end))[:MAX_WORDS_TO_NOUN]:
+            if stem_word(fold(word[0])) in wanted.nouns:
+                end = word.end()
+                break
+        else:
+            if not _DIGIT.search(text[start:end]):
+                # "One" is seldom a number that somebody asks for.
+                return ""
+    part = " ".join(text[start:end].split()).strip(" .,;:")
+    return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
+
+
+def _answer_yes_or_no(question: Question, best: RankedSentence) -> DirectAnswer | None:
+    """Say yes if a sentence says all that the question does, and no if it denies it.
+
+    A sentence with all words and other numbers also denies it: "Was it built in 1912?" - "It was
+    built in 1913."
+    """
+    said = _stems(best.candidate)
+    asked = set(question.content_words)
+    numbers = {word for word in asked if _DIGIT.search(word)}
+    if not asked - numbers or not asked - numbers <= said:
+        return None
+    negated = [
+        bool(_phrases("negations").search(fold_question(text)))
+        for text in (question.text, best.candidate.text)
+    ]
+    is_yes = negated[0] == negated[1]
+    if not numbers <= said:
+        missing = numbers - said
+        others = {word for word in said - asked if _DIGIT.search(word)}
+        if not is_yes or {len(word) for word in missing} != {len(word) for word in others}:
+            return None
+        is_yes = False
+    return DirectAnswer(_word("affirmative" if is_yes else "negative", question), (best.candidate,))
+
+
+def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
+    """Say yes to "Are A and B both C?" if a sentence about each of them says C."""
+    sides = _names(question)
+    asked = _words_beside_names(question) - set(map(stem_word, WORD_LISTS["both"].split()))
+    asks_for_same = _phrases("same").search(fold_question(question.text))
+    if len(sides) != 2 or not asked or asks_for_same:
+        return None
+    evidence = []
+    for words in sides:
+        about = [c for c in candidates if _is_about(c, words)]
+        holding = [c for c in about if asked <= _stems(c) and not _denies(c)]
+        if not holding:
+            return None
+        evidence.append(holding[0])
+    return DirectAnswer(_word("affirmative", question), tuple(evidence))
+
+
+def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
+    """Choose between "A or B" by the years or numbers of a sentence about each of them."""
+    plain = fold_question(question.text)
+    orders = [order for order in ORDERS if _phrases(order).search(plain)]
+    # "Más joven" has a word for more, too.
+    orders = [order for order in orders if ORDERS[order].in_time] or orders
+    alternatives = _find_alternatives(question) if len(orders) == 1 else None
+    if not alternatives:
+        return None
+    order = ORDERS[orders[0]]
+    found = [_find_value(question, span, candidates, order) for span in alternatives]
+    valued = list(filter(None, found))
+    if len(valued) < 2 or valued[0][0] == valued[1][0]:
+        return None
+    is_first = (valued[0][0] < valued[1][0]) == order.smaller
+    evidence = tuple(sentence for _, sentence in (valued if is_first else reversed(valued)))
+    return DirectAnswer(alternatives[0 if is_first else 1].text, evidence)
+
+
+def _find_alternatives(question: Question) -> tuple[NameSpan, NameSpan] | None:
+    """Find the two names of a question with "or" between them."""
+    words = set(WORD_LISTS["alternatives"].get(question.language.code, "or").split())
+    for first, second in pairwise(question.mentions.spans):
+        start = question.text.find(first.text) + len(first.text)
+        between = WORD.findall(
+            question.text[start : question.text.find(second.text, start)].lower()
+        )
+        if words & set(between) and len(between) <= MAX_WORDS_BETWEEN:
+            return first, second
+    return None
+
+
+def _find_value(
+    question: Question, span: NameSpan, candidates: Sequence[Candidate], order: _Order
+) -> tuple[float, Candidate] | None:
+    """Find the year or number of a thing, and the sentence that says it."""
+    words = frozenset(span.words)
+    about = [c for c in candidates if _is_about(c, words)]
+    # What begins the document of a thing says most about it.
+    about.sort(key=lambda c: not words <= set(WORD.findall(c.title.lower())))
+    for candidate in about:
+        if order.in_time:
+            years = _YEAR.findall(candidate.text)
+            value = float(years[0]) if years else None
+        else:
+            value = _number_near_words(question, candidate.text)
+        if value is not None:
+            return value, candidate
+    return None
+
+
+def _number_near_words(question: Question, text: str) -> float | None:
+    """Return the only number near a word of the question other than a name."""
+    asked = _words_beside_names(question)
+    numbers = set()
+    for span in find_answer_spans(text, _NUMBER, question.language, {}):
+        near = text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS].lower()
+        written = text[span.start : span.end]
+        found = re.search(r"\d+(?:\.\d+)?", _THOUSANDS.sub("", written).replace(",", "."))
+        is_near = asked & {stem_word(word) for word in WORD.findall(near)}
+        if found and is_near and not _YEAR.fullmatch(written):
+            numbers.add(float(found[0]))
+    return numbers.pop() if len(numbers) == 1 else None
+
+
+def _names(question: Question) -> list[frozenset[str]]:
+    return [frozenset(span.words) for span in question.mentions.spans if span.words]
+
+
+def _words_beside_names(question: Question) -> set[str]:
+    """Return the stems of the content words that are in no name of the question."""
+    names = (content_words(span.text) for span in question.mentions.spans)
+    return set(question.content_words).difference(*names)
+
+
+def _is_about(candidate: Candidate, words: frozenset[str]) -> bool:
+    """Return whether a name stands near the start of a sentence, or in the title above it."""
+    start = WORD.findall(candidate.text.lower())[:MAX_WORDS_TO_NAME]
+    return bool(words) and (
+        words <= set(start) or words <= set(WORD.findall(candidate.title.lower()))
+    )
+
+
+def _denies(candidate: Candidate) -> bool:
+    return bool(_phrases("negations").search(fold_question(candidate.text)))
+
+
+def _stems(candidate: Candidate) -> set[str]:
+    text = f"{candidate.title} {candidate.about} {candidate.text}"
+    return {stem_word(word) for word in WORD.findall(text.lower())}
+
+
+def _word(which: str, question: Question) -> str:
+    words: Mapping[str, str] = _lists()[which]
+    return words.get(question.language.code, words["en"])
+
+
+@cache
+def _phrases(name: str) -> re.Pattern[str]:
+    return compile_phrases(_lists()[name])
+
+
+def _lists() -> Mapping[str, Any]:
+    return read_lists("direct_answers", Path(__file__).parent)

@@ -1,0 +1,132 @@
+"""Answers in a few words: part of a sentence, yes or no, one of two things."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.direct_answer import find_direct_answer
+from graphrag_query.answering.extractive import split_into_candidates
+from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+
+MILL = "The mill was built in 1801. The mill has 17 chairs. Olga Nowak owns the mill."
+MÜHLE = "Die Mühle wurde 1801 gebaut. In der Mühle stehen 17 Stühle. Dort wohnt niemand."
+MOULIN = "Le moulin fut construit en 1801. Le moulin a 17 chaises. Personne ne vit dedans."
+MOLINO = "El molino fue construido en 1801. El molino tiene 17 sillas. El molino no es azul."
+
+
+def answer(
+    index: Index, question: str, texts: Sequence[str], types: Mapping[str, str] | None = None
+) -> str:
+    units = [
+        {"human_readable_id": i, "start_char": 0, "text": text, "title": ""}
+        for i, text in enumerate(texts)
+    ]
+    candidates = split_into_candidates(units, dict.fromkeys(range(len(texts)), 1.0))
+    asked = Question(question, index.store)
+    ranked = rank_answers(asked, candidates, types or {})
+    found = find_direct_answer(asked, ranked, candidates, types or {})
+    return found.text if found else ""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("How many chairs does the mill have?", MILL, "17 chairs"),
+        ("When was the mill built?", MILL, "1801"),
+        ("Who owns the mill?", MILL, "Olga Nowak"),
+        ("Wann wurde die Mühle gebaut?", MÜHLE, "1801"),
+        ("Wie viele Stühle stehen in der Mühle?", MÜHLE, "17 Stühle"),
+        ("Combien de chaises a le moulin ?", MOULIN, "17 chaises"),
+        ("¿Cuántas sillas tiene el molino?", MOLINO, "17 sillas"),
+    ],
+)
+def test_the_only_part_of_the_likeliest_sentence_answers(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    assert answer(index, question, [text], {"olga nowak": "person"}) == expected
+
+
+def test_of_two_parts_none_answers(index: Index) -> None:
+    texts = ["The mill was built in 1801 and in 1812. It is red."]
+    assert answer(index, "When was the mill built?", texts) == ""
+
+
+def test_a_day_without_a_date_does_not_answer(index: Index) -> None:
+    assert answer(index, "When does the mill open?", ["The mill will open tomorrow."]) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Was the mill built in 1801?", MILL, "Yes"),
+        ("Was the mill built in 1802?", MILL, "No"),
+        ("Was the mill painted in 1801?", MILL, ""),
+        ("Is the mill red?", "The mill is not red.", "No"),
+        ("Wurde die Mühle 1801 gebaut?", MÜHLE, "Ja"),
+        ("Wurde die Mühle 1802 gebaut?", MÜHLE, "Nein"),
+        ("Est-ce que le moulin fut construit en 1801 ?", MOULIN, "Oui"),
+        ("Est-ce que le moulin fut construit en 1802 ?", MOULIN, "Non"),
+        ("¿Fue construido el molino en 1801?", MOLINO, "Sí"),
+        ("¿Es azul el molino?", MOLINO, "No"),
+    ],
+)
+def test_yes_or_no_is_decided_by_words_numbers_and_negations(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    assert answer(index, question, [text]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Are Olga Nowak and Jan Blum both painters?", "Yes"),
+        ("Are Olga Nowak and Ada Fox both painters?", ""),
+        ("Are Olga Nowak and Jan Blum both from the same town?", ""),
+    ],
+)
+def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected: str) -> None:
+    texts = ["Olga Nowak is a painter.", "Jan Blum was a painter.", "Ada Fox is a singer."]
+    assert answer(index, question, texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "expected"),
+    [
+        (
+            "Who is older, Olga Nowak or Jan Blum?",
+            ["Jan Blum (born 7 May 1920) is a painter.", "Olga Nowak was born in 1910."],
+            "Olga Nowak",
+        ),
+        (
+            "Which town is larger, Altdorf or Neustadt?",
+            ["Altdorf is a town of 1,200 people.", "The town of Neustadt has 970 people."],
+            "Altdorf",
+        ),
+        (
+            "Wer ist jünger, Olga Nowak oder Jan Blum?",
+            ["Jan Blum wurde 1920 geboren.", "Olga Nowak wurde 1910 geboren."],
+            "Jan Blum",
+        ),
+        (
+            "Qui est plus jeune, Olga Nowak ou Jan Blum ?",
+            ["Jan Blum est né en 1920.", "Olga Nowak est née en 1910."],
+            "Jan Blum",
+        ),
+        (
+            "¿Quién es más joven, Olga Nowak o Jan Blum?",
+            ["Jan Blum nació en 1920.", "Olga Nowak nació en 1910."],
+            "Jan Blum",
+        ),
+        (
+            "Who is older, Olga Nowak or Jan Blum?",
+            ["Jan Blum is a painter.", "Olga Nowak was born in 1910."],
+            "",
+        ),
+    ],
+)
+def test_one_of_two_things_is_chosen_by_values_of_both(
+    index: Index, question: str, texts: Sequence[str], expected: str
+) -> None:
+    assert answer(index, question, texts) == expected
