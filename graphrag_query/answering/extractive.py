@@ -56,6 +56,7 @@ class Candidate:
     time: str = ""  # when the speaker said it, as the text writes the time
     prose: bool = True  # false for headings and fragments
     title: str = ""  # of the document
+    in_list: bool = False  # true for an item of a list; the label is what stands above the list
 
     @classmethod
     def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
@@ -119,6 +120,7 @@ def split_into_candidates(
                     time=statement.time,
                     prose=statement.prose,
                     title=unit.get("title", ""),
+                    in_list=statement.in_list,
                 )
             )
     return found

@@ -16,6 +16,7 @@ from graphrag_query.answering.extractive import (
     Candidate,
     RankedSentence,
     TextUnit,
+    as_one_line,
     choose_distinct_sentences,
     cite_passage,
     is_doubtful,
@@ -42,12 +43,14 @@ SentenceSearchSettings = (
 
 NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of words of an answer of several sentences.
-MAX_WORDS = 65
+MAX_WORDS = 60
 # Maximum number of words of a line with a label, such as a turn of a chat, or of two sentences,
 # quoted as a whole.
 MAX_WORDS_OF_LINE = 40
 # Maximum number of sentences after an answer in a few words.
 MAX_SUPPORT = 2
+# Kinds of answers of which there may be several.
+KINDS_OF_LISTS = frozenset(("other", "person", "place", "organization", "title"))
 # Minimum number of spaces of a fragment that is ranked together with the sentences.
 MIN_WORDS_OF_FRAGMENT = 5
 # Maximum difference between the scores of the best sentence and another one in the answer.
@@ -84,8 +87,9 @@ def answer_from_sentences(
     if not evidence:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
     direct = find_direct_answer(question, evidence, candidates, types)
+    items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
-    chosen = list(dict.fromkeys(direct.evidence)) if direct else []
+    chosen = list(dict.fromkeys(direct.evidence)) if direct else items
     chosen = chosen or _fit_words(question, evidence, candidates, text_units, most)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
@@ -101,7 +105,33 @@ def answer_from_sentences(
     text = " ".join(f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
     if direct:
         text = f"{direct.text} — {text}"
+    elif items:
+        lines = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
+        text = "\n".join([f"{chosen[0].label}:", *lines])
     return question.answer(text, citations=citations, context=context)
+
+
+def _find_list(
+    question: Question, best: Candidate, candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """Return the items of the list that answers a question, within `MAX_WORDS`; or nothing.
+
+    A list answers as a whole if the line above it has words of the question, and the best item
+    has none: no item answers better than another.
+    """
+    asked = set(question.content_words)
+    if not best.in_list or question.wanted.kind not in KINDS_OF_LISTS:
+        return []
+    if not asked & set(content_words(best.label)) or asked & set(content_words(best.text)):
+        return []
+    items = []
+    n_left = MAX_WORDS
+    for item in candidates:
+        if item.in_list and (item.text_unit, item.label) == (best.text_unit, best.label):
+            n_left -= len(item.text.split())
+            if n_left >= 0:
+                items.append(item)
+    return items if len(items) > 1 else []
 
 
 def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
@@ -137,14 +167,19 @@ def _fit_words(
     n_left = MAX_WORDS
     for sentence in choose_distinct_sentences(near, most):
         candidate = sentence.candidate
-        if any(_overlap(candidate, other) for other in chosen):
+        unit = text_units[candidate.text_unit]
+        others = [c for c in chosen if c.text_unit == candidate.text_unit]
+        if any(_overlap(candidate, other) for other in others):
             continue
+        wider = candidate
         if candidate.label:
-            candidate = _extend_to_line(candidate, candidates, text_units[candidate.text_unit])
+            wider = _extend_to_line(candidate, candidates, unit)
         elif question.wanted.kind in FIT_OF_CLAUSE and not find_answer_spans(
             candidate.text, question.wanted, question.language, {}
         ):
-            candidate = _extend_backwards(candidate, candidates, text_units[candidate.text_unit])
+            wider = _extend_backwards(candidate, candidates, unit)
+        if not any(_overlap(wider, other) for other in others):
+            candidate = wider
         n_words = len(candidate.quotation.split())
         if chosen and n_words > n_left:
             continue
@@ -154,7 +189,7 @@ def _fit_words(
 
 
 def _overlap(a: Candidate, b: Candidate) -> bool:
-    return a.text_unit == b.text_unit and a.start_char < b.end_char and b.start_char < a.end_char
+    return a.start_char < b.end_char and b.start_char < a.end_char
 
 
 def _extend_backwards(

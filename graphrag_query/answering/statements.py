@@ -62,7 +62,7 @@ class Statement(NamedTuple):
 
     `prose` is false for headings and fragments. `label` is shown before a quotation: the speaker,
     the row and the column, or the heading of a list. `time` is when the speaker said it. The words
-    of `about` count as words of the statement.
+    of `about` count as words of the statement. `in_list` is true for an item of a list.
     """
 
     start: int
@@ -71,6 +71,7 @@ class Statement(NamedTuple):
     label: str = ""
     about: str = ""
     time: str = ""
+    in_list: bool = False
 
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
@@ -315,4 +316,6 @@ def _find_list_items(text: str) -> Iterator[Statement]:
             subject = lead_in[1].strip() if lead_in else above[-1] if above else ""
         reached = item.end()
         if subject:
-            yield Statement(item.start("item"), item.end("item"), True, subject, subject)
+            yield Statement(
+                item.start("item"), item.end("item"), True, subject, subject, in_list=True
+            )

@@ -1,0 +1,72 @@
+"""Whole answers without a model: text and citations."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graphrag_index.schema.settings.searches import LocalSearch
+from graphrag_query.answer import Answer
+from graphrag_query.answering.short_answer import answer_from_sentences
+from graphrag_query.answering.written_answer import Context
+from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+
+
+def ask(index: Index, question: str, texts: Sequence[str]) -> Answer:
+    """Answer a question from texts, each of which is a document."""
+    units = {
+        i: {
+            "human_readable_id": i,
+            "start_char": 0,
+            "text": text,
+            "title": f"{i}.txt",
+            "document": i,
+            "document_id": str(i),
+            "path": f"{i}.txt",
+            "prepended": "",
+        }
+        for i, text in enumerate(texts)
+    }
+    asked = Question(question, index.store)
+    answer = answer_from_sentences(
+        asked, units, dict.fromkeys(units, 1.0), LocalSearch(), Context({}, "", 0, {})
+    )
+    for citation in answer.citations:
+        text = texts[int(citation.document_id)]
+        assert text[citation.start_char : citation.end_char] == citation.quote
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("question", "above", "items"),
+    [
+        ("Which tools does the miller need?", "The miller needs these tools", "a saw|two files"),
+        ("Welche Werkzeuge braucht der Müller?", "Werkzeuge für Müller", "eine Säge|zwei Feilen"),
+        ("Quels outils faut-il au meunier ?", "Outils du meunier", "une scie|deux limes"),
+        ("¿Qué herramientas usa el molinero?", "Herramientas del molinero", "una sierra|dos limas"),
+    ],
+)
+def test_a_list_answers_as_a_list(index: Index, question: str, above: str, items: str) -> None:
+    first, second = items.split("|")
+    text = f"{above}:\n\n- {first}\n- {second}\n"
+    expected = f"{above}:\n- {first} [1]\n- {second} [2]"
+    assert ask(index, question, [text]).text == expected
+
+
+def test_an_answer_in_a_few_words_stands_before_the_sentence(index: Index) -> None:
+    answer = ask(index, "When was the mill built?", ["The mill was built in 1801. It is red."])
+    assert answer.text.startswith("1801 — The mill was built in 1801. [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How did the ship get free?", "The crew spread ash on the ice. Then the ship got free."),
+        ("Wie kam das Schiff frei?", "Sie streuten Asche auf das Eis. Dann kam das Schiff frei."),
+        ("Why did the ship sink?", "The ice broke the hull. Then the ship did sink."),
+    ],
+)
+def test_what_happened_is_quoted_with_what_came_before(
+    index: Index, question: str, text: str
+) -> None:
+    assert ask(index, question, [text]).text == f"{text} [1]"
