@@ -106,8 +106,8 @@ def answer_from_sentences(
     if direct:
         text = f"{direct.text} — {text}"
     elif items:
-        lines = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
-        text = "\n".join([f"{chosen[0].label}:", *lines])
+        listed = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
+        text = "\n".join([f"{chosen[0].label}:", *listed])
     return question.answer(text, citations=citations, context=context)
 
 
