@@ -109,7 +109,8 @@ class AnswerFeatures:
         """Return the share of the question's words, weighted by rarity, that are in a set."""
         if not found:
             return 0.0
-        return sum(weight for word, weight in self._rarity.items() if word in found) / self._total
+        held = [weight for word, weight in self._rarity.items() if word in found]
+        return sum(held) / self._total
 
     def _compute(self) -> "Features":
         """Compute the features that need neither parts of the wanted kind nor vectors."""
@@ -117,15 +118,16 @@ class AnswerFeatures:
         names = {word for span in self.question.mentions.spans for word in content_words(span.text)}
         nouns = {word for word in self._words if fold(word) in wanted.nouns}
         subjects = find_subjects(self.candidates, self.question.language)
+        stems_of = {subject: self._stem(subject) for subject in set(subjects)}
         titles = {title: self._find_stems(title) for title in {c.title for c in self.candidates}}
         known = [
-            own | layout | self._stem(subject) | titles[candidate.title]
+            own | layout | stems_of[subject] | titles[candidate.title]
             for own, layout, subject, candidate in zip(
                 self._stems, self._layouts, subjects, self.candidates, strict=True
             )
         ]
         rank_of: dict[int, int] = {}
-        values = np.zeros((len(self.candidates), len(FEATURES)))
+        rows = []
         for i, candidate in enumerate(self.candidates):
             unit, text = candidate.text_unit, candidate.text.rstrip()
             own, layout = self._stems[i], self._layouts[i]
@@ -137,12 +139,12 @@ class AnswerFeatures:
             ]
             context = known[i].union(*(self._stems[j] for j in before))
             replies = bool(before) and "?" in self.candidates[before[-1]].text[-3:]
-            with_subject = self._share(known[i])
+            share, of_names = self._share(known[i]), self._share(known[i] & names)
             row = {
-                "names": self._share(known[i] & names),
-                "words": self._share(known[i] - names),
-                "layout": self.coverage[i] - self._share(own),
-                "context": self._share(context) - with_subject,
+                "names": of_names,
+                "words": share - of_names,
+                "layout": self.coverage[i] - self._share(own) if layout else 0.0,
+                "context": self._share(context) - share if before else 0.0,
                 "text_unit_rank": 4 / (4 + rank_of.setdefault(unit, len(rank_of))),
                 "is_first": is_first,
                 "noun": bool(nouns & (own | layout)),
@@ -152,8 +154,8 @@ class AnswerFeatures:
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
                 "is_question": text.endswith(("?", "？")),
             }
-            for name, value in row.items():
-                values[i, COLUMN[name]] = value
+            rows.append([row.get(name, 0.0) for name in FEATURES])
+        values = np.array(rows, float)
         self._add_bridges(values, known, subjects)
         return values
 

@@ -130,10 +130,14 @@ def _answer_yes_or_no(question: Question, best: RankedSentence) -> DirectAnswer 
     numbers = {word for word in asked if _DIGIT.search(word)}
     if not asked - numbers or not asked - numbers <= said:
         return None
-    negated = [
-        bool(_phrases("negations").search(fold_question(text)))
-        for text in (question.text, best.candidate.text)
-    ]
+    plain = [fold_question(text) for text in (question.text, best.candidate.quotation)]
+    relations = [set(_phrases("relations").findall(text)) for text in plain]
+    # "Did Ann call Eve?" is not decided by "Eve called Ann."
+    capitalized = [word.lower() for word in WORD.findall(question.text)[1:] if word[0].isupper()]
+    places = [plain[1].find(fold(word)) for word in capitalized]
+    if relations[0] != relations[1] or places != sorted(places):
+        return None
+    negated = [bool(_phrases("negations").search(text)) for text in plain]
     is_yes = negated[0] == negated[1]
     if not numbers <= said:
         missing = numbers - said
