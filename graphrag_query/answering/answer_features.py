@@ -84,8 +84,15 @@ class AnswerFeatures:
         self.question, self.candidates = question, candidates
         self._words = question.content_words
         self._initials = {word[0] for word in self._words}
+        self._respelt: dict[str, str] = {}
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
         self._stems = [self._stem(tokens) for tokens in self._tokens]
+        spans = question.mentions.spans
+        self._names = {word for span in spans for word in content_words(span.text)}
+        if not self._names.issubset(set[str]().union(*self._stems)):
+            self._respelt = _find_respelt_words(question)
+            self._initials.update(word[0] for word in self._respelt)
+            self._stems = [self._stem(tokens) for tokens in self._tokens]
         holding = Counter(word for found in self._stems for word in found)
         self._rarity = {word: word_weight(holding[word], len(candidates)) for word in self._words}
         self._total = sum(self._rarity.values()) or 1.0
@@ -100,7 +107,8 @@ class AnswerFeatures:
     def _stem(self, words: Iterable[str]) -> set[str]:
         # A word and its stem have the same first letter.
         initials = self._initials
-        return {stem_word(word) for word in words if word[0] in initials}
+        stems = {stem_word(word) for word in words if word[0] in initials}
+        return {self._respelt.get(stem, stem) for stem in stems} if self._respelt else stems
 
     def _find_stems(self, text: str) -> set[str]:
         return self._stem(set(WORD.findall(text.lower())))
@@ -115,7 +123,7 @@ class AnswerFeatures:
     def _compute(self) -> "Features":
         """Compute the features that need neither parts of the wanted kind nor vectors."""
         asked, wanted = set(self._words), self.question.wanted
-        names = {word for span in self.question.mentions.spans for word in content_words(span.text)}
+        names = self._names
         nouns = {word for word in self._words if fold(word) in wanted.nouns}
         subjects = find_subjects(self.candidates, self.question.language)
         stems_of = {subject: self._stem(subject) for subject in set(subjects)}
@@ -224,3 +232,20 @@ class AnswerFeatures:
         )
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+
+def _find_respelt_words(question: Question) -> dict[str, str]:
+    """Map the stems of names in the documents to those of the question in another spelling."""
+    fuzzy = [mention for mention in question.mentions.entities if mention.kind == "fuzzy"]
+    titles = question.index.entities([mention.entity for mention in fuzzy])["title"]
+    pairs = [
+        (WORD.findall(title.lower()), mention.name.split())
+        for title, mention in zip(titles, fuzzy, strict=True)
+    ]
+    return {
+        stem_word(written): stem_word(asked)
+        for title, name in pairs
+        if len(title) == len(name)
+        for written, asked in zip(title, name, strict=True)
+        if written != asked
+    }
