@@ -1,4 +1,4 @@
-"""Answers in a few words, where the evidence decides: a part of a sentence, yes or no, one of two.
+"""Answers in a few words: a part of a sentence, yes or no, or one of two things.
 
 Without a decision there is no direct answer, and sentences are quoted as they are.
 """
@@ -46,7 +46,7 @@ _NUMBER = WantedAnswer("number")
 
 
 class _Order(NamedTuple):
-    """What two things are compared by: years or other numbers, the smaller or the larger."""
+    """The criterion of a comparison: years or other numbers, the smaller or the larger."""
 
     in_time: bool
     smaller: bool

@@ -1,4 +1,4 @@
-"""Whom or what a sentence is about: its first name, or the name that its pronoun stands for."""
+"""Subjects of sentences: the first name, or the name that a pronoun stands for."""
 
 from collections.abc import Container, Sequence
 from pathlib import Path
