@@ -75,8 +75,8 @@ COLUMN = {name: i for i, name in enumerate(FEATURES)}
 class AnswerFeatures:
     """The features of the candidates of one question: `values` has one row per candidate.
 
-    The last features take longer to compute: `add_spans` and `add_similarities` add them to the
-    rows of some candidates. `coverage` is the share of the question's words in each candidate
+    The last features take longer to compute: `add_spans` adds all but the similarity to the row of
+    a candidate, and the similarity is left to the caller. `coverage` is the share of the question's words in each candidate
     and its layout.
     """
 
