@@ -76,8 +76,8 @@ class AnswerFeatures:
     """The features of the candidates of one question: `values` has one row per candidate.
 
     The last features take longer to compute: `add_spans` adds all but the similarity to the row of
-    a candidate, and the similarity is left to the caller. `coverage` is the share of the question's words in each candidate
-    and its layout.
+    a candidate, and the similarity is left to the caller. `coverage` is the share of the question's
+    words in each candidate and its layout.
     """
 
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
