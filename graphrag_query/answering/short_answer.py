@@ -78,7 +78,8 @@ def answer_from_sentences(
     types = _types_of_names(question.index, text_units) if question.wanted.wants_name else {}
 
     candidates = split_into_candidates(text_units.values(), priors, openings)
-    ranked = rank_answers(question, [c for c in candidates if c.prose or _is_long(c)], types)
+    said = [c for c in candidates if c.prose or _is_long(c, text_units[c.text_unit])]
+    ranked = rank_answers(question, said, types)
     evidence = _select_evidence(question, ranked, named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
@@ -145,9 +146,10 @@ def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> di
     }
 
 
-def _is_long(candidate: Candidate) -> bool:
-    """Return whether a fragment is long enough to say something, such as a cut last sentence."""
-    return candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+def _is_long(candidate: Candidate, unit: TextUnit) -> bool:
+    """Return whether a fragment is long and no heading, such as a cut last sentence."""
+    is_heading = unit["text"].startswith("\n\n", candidate.end_char - unit["start_char"])
+    return not is_heading and candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
 
 
 def _fit_words(

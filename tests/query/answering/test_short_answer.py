@@ -70,3 +70,9 @@ def test_what_happened_is_quoted_with_what_came_before(
     index: Index, question: str, text: str
 ) -> None:
     assert ask(index, question, [text]).text == f"{text} [1]"
+
+
+def test_a_heading_is_not_quoted_beside_sentences(index: Index) -> None:
+    text = "The old mill and the red school\n\nThe red school stands by the old mill."
+    answer = ask(index, "Where is the red school of the mill?", [text])
+    assert [c.quote for c in answer.citations] == ["The red school stands by the old mill."]
