@@ -57,8 +57,10 @@ export function collectDrawn(scene: Scene, lit: LitThings, kept: KeptEntities | 
     else collectPart(part, scene, kept && (kept.get(part.community) ?? new Set()), entities, relationships);
   }
   for (const area of scene.closedAreas()) communities.push({ ...area, isOpen: false });
+  const root = scene.disc(scene.root);
   for (const { number, title, type, x, y } of lit.places) {
-    if (entities.has(number)) continue;
+    // A community that is shown alone is drawn without what lies beside it.
+    if (entities.has(number) || Math.hypot(x - root.x, y - root.y) > root.radius) continue;
     entities.set(number, { number, title, type, relationships: null, community: null, community_title: "", x, y });
   }
   for (const { number, source, target, weight, stated } of lit.links) {
