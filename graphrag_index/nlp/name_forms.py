@@ -12,7 +12,7 @@ import polars as pl
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS,
-    TYPE_WORDS_IN_SURNAMES,
+    TYPE_WORDS_OF_THINGS,
     is_oblique,
 )
 from graphrag_index.text.languages import NAMING_TITLES, Language, n_titles, read_lists, word_set
@@ -170,7 +170,7 @@ class MergedNames:
                     self.merge_names(number, known)
                     self.persons.add(known)
                 continue
-            if any(word.lower() in TYPE_WORDS - TYPE_WORDS_IN_SURNAMES for word in words[first:]):
+            if any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:]):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             self.persons.add(number)

@@ -7,7 +7,7 @@ known endings of the language. The form that looks most like a nominative is the
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -33,6 +33,7 @@ EVENT_WORDS = word_set(_WORDS["events"])
 TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
 # Words for types that are also surnames: Church, Hill.
 TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
+TYPE_WORDS_OF_THINGS = TYPE_WORDS - TYPE_WORDS_IN_SURNAMES
 _HEADS = read_lists("nlp/data/entity_types")
 HEAD_WORDS = TYPE_WORDS.union(
     *(word_set(_HEADS[kind]) for kind in ("organizations", "places", "events", "names"))
@@ -103,6 +104,7 @@ def more_given_names() -> frozenset[str]:
     return frozenset(MORE_GIVEN_NAMES_FILE.read_text(encoding="utf-8").splitlines()) | GIVEN_NAMES
 
 
+@lru_cache(65_536)  # the search takes microseconds, and words recur
 def is_role(word: str) -> bool:
     """Return whether a word names a role or an office of a person."""
     lower = word.lower()
@@ -268,7 +270,7 @@ def count_title_chars(name: str) -> int:
     if not is_abbreviated and len(rest) > 1 and rest[0] not in more_given_names():
         return 0
     naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
-    if naming or any(word.lower() in TYPE_WORDS - TYPE_WORDS_IN_SURNAMES for word in rest):
+    if naming or any(word.lower() in TYPE_WORDS_OF_THINGS for word in rest):
         return 0
     return sum(map(len, words[:first])) + first
 

@@ -23,18 +23,18 @@ from graphrag_index.text.languages import is_title, n_titles, word_set
 
 _WORDS = languages.read_lists("nlp/data/words")
 _APPOSITIVES = word_set(_WORDS["appositives"])
+_HEADS_IN_NAMES = HEAD_WORDS - _APPOSITIVES
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
 _COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
-_GERMAN_TYPE_WORDS = frozenset(("dom",))
+_GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
-
 # Words that begin names of German places: Bad Homburg.
 _NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
 
@@ -184,7 +184,7 @@ class CapitalizedSpan:
             word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
         ):
             return False
-        is_head = word.lower() in HEAD_WORDS - _APPOSITIVES or is_organization_word(word)
+        is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
         return not is_head and usage.is_common_noun(word)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
@@ -200,7 +200,7 @@ class CapitalizedSpan:
         """
         if word.lower() in _APPOSITIVES:
             return True
-        if word.lower() in TYPE_WORDS - _GERMAN_TYPE_WORDS or rest[0].islower():
+        if word.lower() in _GOVERNED_TYPE_WORDS or rest[0].islower():
             return False
         if not is_title(word):
             endings = self.language.verb_endings
