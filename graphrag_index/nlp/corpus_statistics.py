@@ -36,7 +36,7 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
 )
 from graphrag_index.nlp.span_usage import INITIAL, PROSE
-from graphrag_index.nlp.word_table import CUE_TYPES
+from graphrag_index.nlp.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES
 from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
 from graphrag_index.text.places import find_places
 
@@ -98,6 +98,8 @@ class CorpusStatistics:
         self.inside = count_spans(PROSE, but=INITIAL)
         self.at_start = count_spans(INITIAL)
         self.determiner = count_spans(span_usage.DETERMINER)
+        # Without articles of a noun behind the span: the Iowa state fair.
+        self.article = count_spans(span_usage.DETERMINER, but=span_usage.BEFORE_NOUN)
         self.place = count_spans(span_usage.PLACE)
         self.preposition = count_spans(span_usage.PREPOSITION)
         self.before_noun = count_spans(span_usage.BEFORE_NOUN)
@@ -107,6 +109,10 @@ class CorpusStatistics:
         self.cues = {
             kind: np.bincount(surface[cue == number], minlength=len(found.names))
             for number, kind in enumerate(CUE_TYPES, 1)
+        }
+        self.hints = {
+            kind: np.bincount(surface[cue == number], minlength=len(found.names))
+            for number, kind in enumerate(HINT_TYPES, FIRST_HINT)
         }
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()

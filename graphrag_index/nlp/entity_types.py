@@ -82,6 +82,8 @@ MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
 MAX_ACRONYM_LETTERS = 4
 # Minimum share of mentions next to a verb for persons, for a single word.
 MIN_VERB_SHARE = 0.3
+# Minimum share of mentions before a verb, a noun or a pronoun that suggests a type.
+MIN_HINT_SHARE = 0.2
 
 
 def find_entity_types(
@@ -111,6 +113,10 @@ class _TypeFinder:
         self.place = share_of(classified.place_share)
         self.preposition = share_of(classified.preposition_share)
         self.determiner = share_of(classified.determiner_share)
+        self.article = share_of(classified.article_share)
+        hints = {kind: share_of(share) for kind, share in classified.hint_shares.items()}
+        rows = zip(*hints.values(), strict=True)
+        self.hints = [max(zip(row, hints, strict=True), key=itemgetter(0)) for row in rows]
         self.person_verb = share_of(classified.person_share)
         cues = {kind: share_of(share) for kind, share in classified.cue_shares.items()}
         rows = zip(*cues.values(), strict=True)
@@ -141,8 +147,9 @@ class _TypeFinder:
             is_open = types[number] == "name" or (
                 types[number] == "person" and first not in more_given_names()
             )
-            is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
-            if is_open and companies[name] > 0 and not is_group and not self.known_places[number]:
+            if not is_open or companies[name] <= 0 or self.known_places[number]:
+                continue
+            if not _DEMONYM_END.search(name) and name.lower() not in _GROUPS:
                 types[number] = "organization"
         return types
 
@@ -198,7 +205,7 @@ class _TypeFinder:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
         # Romance languages put articles before regions: le Gers.
-        with_article = self.determiner[number] >= 0.5 and self.codes[number] in _HEAD_LAST
+        with_article = self.article[number] >= 0.5 and self.codes[number] in _HEAD_LAST
         if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
@@ -217,9 +224,10 @@ class _TypeFinder:
 
     def _find_type_by_usage(self, number: int, name: str, lower: list[str]) -> str:
         """Return the type of a name without a known word, from the words around it."""
+        hint = self._find_hint(number)
         if len(lower) == 1:
             if name.isupper() and name.replace(".", "").isalpha():
-                return "acronym"
+                return hint if hint == "organization" else "acronym"
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
@@ -227,9 +235,13 @@ class _TypeFinder:
                 return "person"
             if not is_thing and self._is_double_name(name):
                 return "person"
+            if hint and not is_thing:
+                return hint
             given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
             if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
                 return "person"
+        elif hint:
+            return hint
         elif self._looks_like_person(number, lower) or (
             self.person_verb[number] >= MIN_VERB_SHARE and self.place[number] == 0
         ):
@@ -237,6 +249,12 @@ class _TypeFinder:
         place, preposition = self.place[number], self.preposition[number]
         placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
         return "geo" if placed else "name"
+
+    def _find_hint(self, number: int) -> str:
+        """Return the type that the words behind a name suggest; "" if none or if unsure."""
+        share, kind = self.hints[number]
+        placed = max(self.place[number], self.article[number]) if kind == "person" else 0
+        return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
 
     def _is_double_name(self, name: str) -> bool:
         """Return whether a word may be two surnames: Höfling-Krüger, but not Kassel-Ost."""
@@ -257,11 +275,17 @@ class _TypeFinder:
         if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
             return False
         common = common_words(self.codes[number])
-        if any(word in self.written_lower or word.lower() in common for word in words):
+        # The corpus may write a surname in lower case too: Brooke Shields.
+        named = words[0] in more_given_names() or words[-1] in more_given_names()
+        if any(
+            (word in self.written_lower and not named) or word.lower() in common for word in words
+        ):
             return False
         if _DEMONYM_END.search(words[0]):
             return False
-        used = max(self.place[number], self.determiner[number], self.preposition[number] / 3)
+        used = max(
+            self.place[number], self.article[number], self.preposition[number] / (6 if named else 3)
+        )
         return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words)
 
 

@@ -74,8 +74,10 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
         place_share=share_of_mentions(usage.place, first),
         preposition_share=share_of_mentions(usage.preposition, first),
         determiner_share=share_of_mentions(usage.determiner, first),
+        article_share=share_of_mentions(usage.article, first),
         person_share=share_of_mentions(usage.person, whole),
         common=frozenset(filter(usage.is_common, words)),
         cue_shares={kind: share_of_cue(number, kind) for number, kind in enumerate(CUE_TYPES)},
+        hint_shares={kind: share_of_mentions(count, whole) for kind, count in usage.hints.items()},
         written_lower=frozenset(word for word in words if lower[word.lower()]),
     )

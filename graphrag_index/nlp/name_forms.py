@@ -37,7 +37,8 @@ class ClassifiedNames:
     `parts` has one row per name in a span: `surface` (the number of the span), `name` (the number
     of the name), and the `offset` and `length` in characters. `bases` are the words of each name
     in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
-    preposition, an article, or a verb for persons. `common` are the words of names that the corpus
+    preposition, an article (also one of a noun behind the name, or not), or a verb for
+    persons. `common` are the words of names that the corpus
     mostly writes in lower case, and `written_lower` those that it ever writes in lower case.
     """
 
@@ -48,11 +49,14 @@ class ClassifiedNames:
     place_share: np.ndarray
     preposition_share: np.ndarray
     determiner_share: np.ndarray
+    article_share: np.ndarray
     person_share: np.ndarray
     common: frozenset[str]
     written_lower: frozenset[str]
     # By type in `CUE_TYPES`: the share of the mentions beside a noun that shows the type.
     cue_shares: dict[str, np.ndarray]
+    # By type in `HINT_TYPES`: the share beside another word that suggests the type.
+    hint_shares: dict[str, np.ndarray]
 
 
 class MergedNames:

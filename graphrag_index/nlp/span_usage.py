@@ -4,7 +4,7 @@ import numpy as np
 
 from graphrag_index.nlp import word_table
 from graphrag_index.nlp.name_words import word_before
-from graphrag_index.nlp.word_table import DocumentWords, Integers
+from graphrag_index.nlp.word_table import DocumentWords, Integers, WordKinds
 from graphrag_index.text.languages import Language
 
 # Bit flags for the usage of a span at one position in a text.
@@ -18,6 +18,8 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER = 256, 512, 1024, 2048, 4096
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
 MAX_EXPLANATION_WORDS = 5
+# Maximum number of words from a subject to a pronoun that refers to it: "Weir handed over his".
+MAX_PRONOUN_WORDS = 7
 
 
 def find_usage_flags(
@@ -84,4 +86,32 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
     for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
         cues[found & bit > 0] = number
     cues[marks & SPEAKER > 0] = 1
-    return cues
+    hints = _find_hints(kinds, following, marks, before)
+    return np.where(cues == 0, hints, cues)
+
+
+def _find_hints(
+    kinds: WordKinds, following: Integers, marks: Integers, before: WordKinds
+) -> Integers:
+    """Return the type that a verb, a noun or a pronoun behind each span suggests.
+
+    "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
+    `following` is the word behind each span, and `before` the kind of the word before it.
+    """
+    first = kinds[following]
+    is_subject = marks & WORD_AFTER > 0
+    hints = np.zeros(len(first), np.int64)
+    bits = zip(word_table.HINT_WORDS, word_table.HINT_POSSESSIONS, strict=True)
+    for number, (word, possession) in enumerate(bits, word_table.FIRST_HINT):
+        hints[is_subject & (first & word > 0)] = number
+        hints[(marks & POSSESSIVE > 0) & (first & possession > 0)] = number
+    functions = first & (word_table.FUNCTION | word_table.COPULA)
+    is_verb = (first & word_table.LOWER > 0) & (functions != word_table.FUNCTION)
+    prepositions = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
+    is_free = before & (word_table.ARTICLE | prepositions) == 0
+    open_rows = np.flatnonzero(is_subject & is_verb & is_free & (hints == 0))
+    for ahead in range(MAX_PRONOUN_WORDS):
+        kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]
+        hints[open_rows[kind & word_table.HUMAN_PRONOUN > 0]] = word_table.FIRST_HINT
+        open_rows = open_rows[kind & (word_table.HUMAN_PRONOUN | word_table.PUNCTUATED) == 0]
+    return hints

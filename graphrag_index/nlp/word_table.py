@@ -35,7 +35,15 @@ CUE_NOUNS = tuple(1 << n for n in range(15, 19))
 INDEFINITE = 1 << 19
 # Bit for a noun or verb before "in" and a name that is no place.
 IN_THING = 1 << 20
+# Bits for a word behind a name, and for a noun behind its possessive, that suggest a type, in the
+# order of `HINT_TYPES`, and for a pronoun of persons.
+HINT_WORDS, HINT_POSSESSIONS = (tuple(1 << n + m for m in range(3)) for n in (21, 24))
+HUMAN_PRONOUN = 1 << 27
 CUE_TYPES = ("person", "organization", "geo", "name")
+# Types that other words beside a name suggest, less surely than nouns that name its kind. Their
+# numbers as cues follow those of `CUE_TYPES`.
+HINT_TYPES = ("person", "organization", "geo")
+FIRST_HINT = len(CUE_TYPES) + 1
 
 FINAL_PUNCTUATION = ".,;:!?)"
 _OUTER_PUNCTUATION = ".,;:!?()[]{}\"'“”„«»‘’*_"
@@ -60,6 +68,12 @@ _CUES = {
     for word in word_set(_LISTS[list_name])
 }
 _IN_THINGS = word_set(_LISTS["in_things"])
+_HINTS = {
+    bit: word_set(_LISTS[f"{kind}_{part}"])
+    for part, bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS))
+    for kind, bit in zip(("human", "company", "place"), bits, strict=True)
+}
+_HINTS[HUMAN_PRONOUN] = word_set(_LISTS["human_pronouns"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
 
 
@@ -135,7 +149,7 @@ class Vocabulary(dict[str, int]):
                 kind
                 for kind, holds in (
                     (COPULA, word in language.copulas),
-                    (PERSON_VERB, word in language.person_verbs),
+                    (PERSON_VERB, bare in language.person_verbs),
                     (LOWER, word.islower()),
                     (FUNCTION, word in functions),
                     (OPENING, word in self._opening),
@@ -148,6 +162,7 @@ class Vocabulary(dict[str, int]):
                     (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
                     (IN_THING, word.lower() in _IN_THINGS),
                     (INDEFINITE, word in _INDEFINITE_ARTICLES),
+                    *((bit, bare in words) for bit, words in _HINTS.items()),
                 )
                 if holds
             )

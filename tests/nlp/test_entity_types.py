@@ -61,3 +61,26 @@ def test_a_type_follows_from_knowledge_and_usage(text: str, title: str, kind: st
 def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> None:
     words = name.split(" ")
     assert find_head_type(words, [word.lower() for word in words], code) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        ("In the race Korvil wants a parliamentary republic.", "Korvil", "person"),
+        ("In the end Korvil handed over his key.", "Korvil", "person"),
+        ("It was told in Korvil's house.", "Korvil", "name"),
+        ("It was told by Korvil's widow.", "Korvil", "person"),
+        ("As Korvil said, this is no break.", "Korvil", "person"),
+        ("In May Korvil acquired the mine.", "Korvil", "organization"),
+        (
+            "They asked for Korvil's quarterly earnings and Korvil's shareholders.",
+            "Korvil",
+            "organization",
+        ),
+        ("They built centres in the camps and Korvil village.", "Korvil", "geo"),
+        ("A cow made for the Iowa state fair won.", "Iowa", "geo"),
+        ("They like a drama with Brooke Shields. He shields her.", "Brooke Shields", "person"),
+    ],
+)
+def test_words_behind_a_name_suggest_its_type(text: str, title: str, kind: str) -> None:
+    assert extract(text).types[title] == kind
