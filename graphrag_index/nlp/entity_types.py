@@ -18,6 +18,7 @@ from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,
+    KNOWN_NAMES,
     KNOWN_ORGANIZATIONS,
     KNOWN_OTHERS,
     KNOWN_PERSONS,
@@ -66,6 +67,7 @@ _VERSUS = frozenset(("v", "vs"))
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
 _DEMONYM_END = re.compile(f"(?:{read_lists('nlp/data/words')['demonym_endings']})s?$")
+_SURNAME_END = re.compile(_LISTS["surname_endings"])
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
@@ -89,7 +91,10 @@ MIN_HINT_SHARE = 0.2
 def find_entity_types(
     variants: Variants, classified: ClassifiedNames, counts: np.ndarray
 ) -> list[str]:
-    """Return the type of each entity in `variants`; "" for names of other entities.
+    """Return the type of each entity in `variants`; "" for what is no entity.
+
+    Names of other entities are none, nor are bodies by one common word (the Council) that no longer
+    name explains.
 
     `counts` are the numbers of mentions of the classified names.
     """
@@ -131,9 +136,9 @@ class _TypeFinder:
         self.place_words = {word for word, rating in ratings if rating}
 
     def find_types(self) -> list[str]:
-        """Return the type of each name; names that belong to another entity have none."""
+        """Return the type of each name; bare kinds and names of other entities have none."""
         types = [
-            self._find_type(number) if entity == number else ""
+            self._find_type(number) if entity == number and not self._is_bare_kind(number) else ""
             for number, entity in enumerate(self.entity_of.tolist())
         ]
         # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
@@ -152,6 +157,17 @@ class _TypeFinder:
             if not _DEMONYM_END.search(name) and name.lower() not in _GROUPS:
                 types[number] = "organization"
         return types
+
+    def _is_bare_kind(self, number: int) -> bool:
+        """Return whether a name is only the kind of a body, a law or an event: the Council."""
+        lower = self.names[number].lower()
+        return (
+            self.determiner[number] > 0.5
+            and _HEADS.get(lower, "geo") != "geo"
+            and lower in common_words(self.codes[number])
+            and lower not in KNOWN_NAMES
+            and not self.names[number].isupper()
+        )
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]
@@ -205,7 +221,7 @@ class _TypeFinder:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
         # Romance languages put articles before regions: le Gers.
-        with_article = self.article[number] >= 0.5 and self.codes[number] in _HEAD_LAST
+        with_article = self.article[number] > 0.5 and self.codes[number] in _HEAD_LAST
         if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
@@ -237,6 +253,8 @@ class _TypeFinder:
                 return "person"
             if hint and not is_thing:
                 return hint
+            if not is_thing and self._has_surname_end(number, name):
+                return "person"
             given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
             if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
                 return "person"
@@ -255,6 +273,16 @@ class _TypeFinder:
         share, kind = self.hints[number]
         placed = max(self.place[number], self.article[number]) if kind == "person" else 0
         return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
+
+    def _has_surname_end(self, number: int, name: str) -> bool:
+        """Return whether a word looks like a surname, and is no place and no other word."""
+        return (
+            _SURNAME_END.search(name) is not None
+            and self.place[number] < MIN_KNOWN_PLACE_SHARE
+            and not self.known_places[number]
+            and name not in self.written_lower
+            and name.lower() not in common_words("en")
+        )
 
     def _is_double_name(self, name: str) -> bool:
         """Return whether a word may be two surnames: Höfling-Krüger, but not Kassel-Ost."""

@@ -206,6 +206,7 @@ def _find_name_mentions(
     """Add the names to the entities, and return a function that returns their mentions."""
     entities.titles += _omit_titles(variants.names)
     entities.types += find_entity_types(variants, classified, places.counts)
+    is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
     entity_of = variants.entity_of.astype(np.int32)
     # Entities of names that mean another entity in one document, sorted by document and name.
     keys = np.array(list(variants.in_document), np.int64).reshape(-1, 2)
@@ -223,7 +224,8 @@ def _find_name_mentions(
             at = np.minimum(np.searchsorted(known, wanted), end - start - 1)
             entity = np.where(known[at] == wanted, local[start:end][at], entity)
         rows["entity"] = entity
-        return pl.DataFrame({column: rows[column] for column in (*MENTION_COLUMNS, "name")})
+        columns = {column: rows[column] for column in (*MENTION_COLUMNS, "name")}
+        return pl.DataFrame(columns).filter(is_entity[entity])
 
     forms = [
         read(first, last)

@@ -84,3 +84,15 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
 )
 def test_words_behind_a_name_suggest_its_type(text: str, title: str, kind: str) -> None:
     assert extract(text).types[title] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        ("The prose of McCullers is wooden.", "McCullers", "person"),
+        ("The call began with Bergstrom and Ulrichsen.", "Ulrichsen", "person"),
+        ("They went to court in Ulrichsen.", "Ulrichsen", "geo"),
+    ],
+)
+def test_a_surname_is_known_by_its_end(text: str, title: str, kind: str) -> None:
+    assert extract(text).types[title] == kind

@@ -117,3 +117,8 @@ def test_german_nouns_are_known_by_their_parts() -> None:
     assert not any(map(is_german_noun, ("Vodafone", "Zelnika", "RheinEnergie", "Miele")))
     assert is_loan_word("Updates") or is_loan_word("Channels")
     assert not is_loan_word("Zelnika")
+
+
+def test_a_body_by_a_common_word_is_no_name() -> None:
+    text = "In 1947 the Council of Tarvik met. It told the Council and the Senate about Tarvik."
+    assert set(extract(text).titles) == {"Council of Tarvik", "Senate", "Tarvik"}
