@@ -81,19 +81,25 @@ _POSSESSED = word_set(_WORDS["possessed"])
 _NAME_JOINT = re.compile(
     r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
     r"|(?<=Treaty) on the |(?<=Convention) on the "
+    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
-# Last words of names of agencies with "and": Food and Drug Administration.
+# Last words of names of agencies with "and": Food and Drug Administration. The bodies count
+# only after a common word: Economic and Social Council.
 _AGENCY_WORDS = word_set(
     "administration agency authority board bureau commission committee service"
 )
+_BODY_WORDS = word_set(
+    "council court department fund bank union organization organisation association institute"
+)
+_CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
-_INNER_JOINT = re.compile(r"\b(?:of|for|für|de|du|des|di)\b")
+_INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
 
@@ -311,8 +317,15 @@ def find_end_after_possessive(
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "
-    if joint and match and (joint.group() in _FIRM_JOINTS or joint.group().startswith(" on ")):
-        return match.end()
+    if joint and match and joint.group().startswith(" on "):
+        if match.group().split()[0].lower() in _CALENDAR_WORDS:
+            return end  # the Committee on Tuesday
+        return find_end_after_possessive(text, start, match.end(), language, pattern)
+    if joint and match and joint.group() in _FIRM_JOINTS:
+        first, *rest = match.group().split()
+        # "Barney & Betty Rubble" are two persons.
+        are_persons = joint.group() == " & " and bool(rest) and first in GIVEN_NAMES
+        return end if are_persons else match.end()
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
         return adjective.end() if adjective and words[0][0].isupper() else end
@@ -321,10 +334,14 @@ def find_end_after_possessive(
         head = _INNER_JOINT.split(text[start:end])[0].split()
         # Romance languages begin with the office, and repeat the article.
         last = head[0] if joint.group().count(" ") > 2 else head[-1]
-        is_office = len(head) < len(words) and is_organization_word(last)
+        is_office = is_organization_word(last) or last == "Conference"
+        is_office = is_office and len(head) < len(words)
         # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
         last = match.group().rsplit(None, 1)[-1]
-        is_whole = last == "Act" or (last.lower() in _AGENCY_WORDS and not is_role(words[0]))
+        opens = words[0].lower()
+        is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
+        is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
+        is_whole = last == "Act" or (is_body and not is_role(words[0]))
         if is_whole and len(words) == 1 < len(match.group().split()):
             return match.end() if word_before(text, start) == "the" else end
         return match.end() if is_office and not is_given_name(match.group(), language) else end

@@ -122,3 +122,22 @@ def test_german_nouns_are_known_by_their_parts() -> None:
 def test_a_body_by_a_common_word_is_no_name() -> None:
     text = "In 1947 the Council of Tarvik met. It told the Council and the Senate about Tarvik."
     assert set(extract(text).titles) == {"Council of Tarvik", "Senate", "Tarvik"}
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("It went to the Economic and Social Council.", {"Economic and Social Council"}),
+        ("Norway left the Senate and Security Council.", {"Norway", "Senate", "Security Council"}),
+        ("They met at the Conference on Disarmament.", {"Conference on Disarmament"}),
+        (
+            "They left the Conference on Security and Cooperation.",
+            {"Conference on Security and Cooperation"},
+        ),
+        ("Norway told the Trade Committee on Tuesday.", {"Norway", "Trade Committee"}),
+        ("They saw Wayne Morse & Ernest Gruening.", {"Wayne Morse", "Ernest Gruening"}),
+        ("They went to Abbott & Costello.", {"Abbott & Costello"}),
+    ],
+)
+def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None:
+    assert set(extract(text).titles) == titles
