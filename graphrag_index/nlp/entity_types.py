@@ -62,7 +62,7 @@ _COMPANY_FORMS = word_set(_LISTS["company_forms"])
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
-_PERSON_WORD = re.compile(r"[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
+_PERSON_WORD = re.compile(r"(?:Ma?c)?[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
 _VERSUS = frozenset(("v", "vs"))
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
@@ -188,6 +188,10 @@ class _TypeFinder:
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
         cue_share, cue = self.cues[number]
+        if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
+            # A colon follows countries and headings too: "Somalia: ...".
+            is_country = self.known_places[number] == COUNTRY
+            cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
         if cue_share > max(needed, self.place[number]) and not head and not is_group:
@@ -297,7 +301,8 @@ class _TypeFinder:
 
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""
-        words = [word for word in self.names[number].split(" ") if word.lower() not in PARTICLES]
+        first, *others = self.names[number].split(" ")
+        words = [first, *(word for word in others if word.lower() not in PARTICLES)]
         if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
             return False
         if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
@@ -311,10 +316,11 @@ class _TypeFinder:
             return False
         if _DEMONYM_END.search(words[0]):
             return False
-        used = max(
-            self.place[number], self.article[number], self.preposition[number] / (6 if named else 3)
-        )
-        return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words)
+        # Few places and things begin with a given name.
+        given = words[0] in GIVEN_NAMES
+        prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
+        used = max(self.place[number], self.article[number], prepositions)
+        return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words[given:])
 
 
 def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str:

@@ -58,7 +58,9 @@ KNOWN_NAMES = KNOWN_PLACES | KNOWN_ORGANIZATIONS | KNOWN_OTHERS | KNOWN_PERSONS
 _ROLES = word_set(_WORDS["roles"])
 _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")
 # Words that are part of a role next to another word of a role.
-_ROLE_PARTS = TITLE_PARTS | word_set("state district circuit foreign home interior general")
+_ROLE_PARTS = TITLE_PARTS | word_set(
+    "state district circuit foreign home interior general permanent special"
+)
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # File of many more given names, one per line. Some are also other words, so they count as evidence
@@ -114,6 +116,8 @@ def more_given_names() -> frozenset[str]:
 def is_role(word: str) -> bool:
     """Return whether a word names a role or an office of a person."""
     lower = word.lower()
+    if "-" in word:  # Co-Chairman, Secretary-General
+        lower = lower.removesuffix("-general").removesuffix("-elect").rpartition("-")[2]
     return lower in _ROLES or (len(word) > 6 and _GERMAN_ROLE.search(lower) is not None)
 
 

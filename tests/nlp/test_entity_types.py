@@ -78,6 +78,13 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
             "organization",
         ),
         ("They built centres in the camps and Korvil village.", "Korvil", "geo"),
+        ("They met.\n\nSomalia: The state has no funds.", "Somalia", "geo"),
+        (
+            "It is the title of a Stanley Kubrick film of Mark Wahlberg.",
+            "Stanley Kubrick",
+            "person",
+        ),
+        ("It is the title of a Stanley Kubrick film of Mark Wahlberg.", "Mark Wahlberg", "person"),
         ("A cow made for the Iowa state fair won.", "Iowa", "geo"),
         ("They like a drama with Brooke Shields. He shields her.", "Brooke Shields", "person"),
     ],

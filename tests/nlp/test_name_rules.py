@@ -141,3 +141,8 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
 )
 def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None:
     assert set(extract(text).titles) == titles
+
+
+def test_an_office_with_a_hyphen_is_no_name() -> None:
+    text = "Norway told the Secretary-General and the Co-Chairmen of Under-Secretary Maria Otero."
+    assert set(extract(text).titles) == {"Norway", "Maria Otero"}
