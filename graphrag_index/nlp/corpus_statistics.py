@@ -59,11 +59,12 @@ _MAX_WORD_ACRONYM_LETTERS = 9
 _CODE = re.compile(r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e")
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 _DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
-# Names of places that German uses with an article: "die Schweiz".
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _DEMONYMS = word_set(_WORDS["demonyms"])
+_SHOWN_WORDS = TYPE_WORDS | KNOWN_NAMES | PARTIES
+_ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
@@ -274,13 +275,13 @@ class CorpusStatistics:
         if self.lower[word.lower()] > inside:
             return False
         is_shown = self.person[number] or word in self._after_given or word in self._known_places
-        is_shown = is_shown or word.lower() in TYPE_WORDS
         is_common = word.lower() in common_words(language.code)
-        is_shown = is_shown or word.lower() in KNOWN_NAMES or word.lower() in PARTIES
-        is_shown = is_shown or word in self._after_place_word
+        is_shown = is_shown or word.lower() in _SHOWN_WORDS or word in self._after_place_word
         is_shown = is_shown or (inside > 1 and self.is_surname(word))
         if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
             return False
+        if is_common and self.before_noun[number] * 2 > inside and _ADJECTIVE_END.search(word):
+            return False  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not self.determiner[number]:
             return False
         if self.is_demonym(word) and word not in GIVEN_NAMES:

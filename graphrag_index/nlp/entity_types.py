@@ -162,7 +162,7 @@ class _TypeFinder:
         """Return whether a name is only the kind of a body, a law or an event: the Council."""
         lower = self.names[number].lower()
         return (
-            self.determiner[number] > 0.5
+            self.determiner[number] >= MIN_THING_SHARE
             and _HEADS.get(lower, "geo") != "geo"
             and lower in common_words(self.codes[number])
             and lower not in KNOWN_NAMES

@@ -68,12 +68,11 @@ _CUES = {
     for word in word_set(_LISTS[list_name])
 }
 _IN_THINGS = word_set(_LISTS["in_things"])
-_HINTS = {
-    bit: word_set(_LISTS[f"{kind}_{part}"])
-    for part, bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS))
-    for kind, bit in zip(("human", "company", "place"), bits, strict=True)
-}
-_HINTS[HUMAN_PRONOUN] = word_set(_LISTS["human_pronouns"])
+_HINTS = dict.fromkeys(word_set(_LISTS["human_pronouns"]), HUMAN_PRONOUN)
+for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
+    for _kind, _bit in zip(("human", "company", "place"), _bits, strict=True):
+        for _word in word_set(_LISTS[f"{_kind}_{_part}"]):
+            _HINTS[_word] = _HINTS.get(_word, 0) | _bit
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
 
 
@@ -145,27 +144,21 @@ class Vocabulary(dict[str, int]):
         return (
             kind_before_name(word, language)
             | _CUES.get(bare.lower(), 0)
-            | sum(
-                kind
-                for kind, holds in (
-                    (COPULA, word in language.copulas),
-                    (PERSON_VERB, bare in language.person_verbs),
-                    (LOWER, word.islower()),
-                    (FUNCTION, word in functions),
-                    (OPENING, word in self._opening),
-                    (DETERMINER, word in language.determiners),
-                    (BARE_FUNCTION, bare in functions),
-                    (LETTERS, bare.islower() and bare.replace("-", "").isalpha()),
-                    (PUNCTUATED, bare != word),
-                    (NO_MODIFIER, word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS),
-                    (NO_NOUN, bare.endswith(_NO_NOUN_ENDINGS)),
-                    (WEAK_HEAD, bare in _WEAK_HEAD_NOUNS),
-                    (IN_THING, word.lower() in _IN_THINGS),
-                    (INDEFINITE, word in _INDEFINITE_ARTICLES),
-                    *((bit, bare in words) for bit, words in _HINTS.items()),
-                )
-                if holds
-            )
+            | _HINTS.get(bare, 0)
+            | COPULA * (word in language.copulas)
+            | PERSON_VERB * (bare in language.person_verbs)
+            | LOWER * word.islower()
+            | FUNCTION * (word in functions)
+            | OPENING * (word in self._opening)
+            | DETERMINER * (word in language.determiners)
+            | BARE_FUNCTION * (bare in functions)
+            | LETTERS * (bare.islower() and bare.replace("-", "").isalpha())
+            | PUNCTUATED * (bare != word)
+            | NO_MODIFIER * (word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS)
+            | NO_NOUN * bare.endswith(_NO_NOUN_ENDINGS)
+            | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
+            | IN_THING * (word.lower() in _IN_THINGS)
+            | INDEFINITE * (word in _INDEFINITE_ARTICLES)
         )
 
 

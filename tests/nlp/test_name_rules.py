@@ -146,3 +146,8 @@ def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None
 def test_an_office_with_a_hyphen_is_no_name() -> None:
     text = "Norway told the Secretary-General and the Co-Chairmen of Under-Secretary Maria Otero."
     assert set(extract(text).titles) == {"Norway", "Maria Otero"}
+
+
+def test_a_common_adjective_before_nouns_is_no_name() -> None:
+    text = "We cut the Federal budget, and a Federal program, and met in Norway."
+    assert "Federal" not in extract(text).titles
