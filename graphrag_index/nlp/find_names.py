@@ -82,7 +82,7 @@ def find_mentions(
         progress.advance(len(languages))
     entities = Entities([], [], {})
     readers: list[ReadMentions] = []
-    if names.surfaces:
+    if names.names:
         classified = classify_names(names, lower)
         places = _NamePlaces(names, classified.parts, classified.names)
         abbreviations = _find_abbreviations(names, classified)

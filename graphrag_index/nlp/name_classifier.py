@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -35,7 +35,10 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     languages_of: list[Language] = []
     columns = {column: array("i") for column in ("surface", "name", "offset", "length", "cue")}
     for number in range(len(found.names)):
-        for offset, text, cue in CapitalizedSpan(usage, surnames, number).find_names():
+        parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
+        if not found.is_defined(number):
+            parts_of_span = CapitalizedSpan(usage, surnames, number).find_names()
+        for offset, text, cue in parts_of_span:
             name = names.setdefault(text, len(names))
             if name == len(languages_of):
                 languages_of.append(found.languages[number])

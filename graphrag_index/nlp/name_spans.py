@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.compounds import is_model
+from graphrag_index.nlp.definitions import find_defined_names
 from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_usage import (
@@ -101,6 +102,9 @@ class NameCandidates:
     languages: list[Language] = field(default_factory=list)
     # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
+    # Numbers of the names that paragraphs define, by text. They are other numbers than those in
+    # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
+    defined: dict[str, int] = field(default_factory=dict)
     # Cache of trimmed spans by the arguments of `_trim_span`.
     _trimmed: dict[tuple[str, str, bool, bool], TrimmedSpan | None] = field(default_factory=dict)
     # (row, number of additional characters, longer name) of spans that may be longer names.
@@ -142,14 +146,18 @@ class NameCandidates:
         return {
             "spans": pl.DataFrame(self.get_columns()),
             "surfaces": pl.DataFrame({"name": self.names, "language": codes}, texts),
+            "defined": pl.DataFrame({"number": self.defined.values()}, {"number": pl.Int32}),
             "abbreviations": pl.DataFrame(sorted(self.abbreviations), numbers, orient="row"),
             "longer": pl.DataFrame(self._longer, longer, orient="row"),
         }
 
     def add_frames(self, frames: Mapping[str, pl.DataFrame], first_document: int) -> None:
         """Add the candidates of later documents; their first has the number `first_document`."""
-        surfaces = frames["surfaces"].iter_rows()
-        numbers = [self._get_span_number(name, language_of(code)) for name, code in surfaces]
+        defined = set(frames["defined"]["number"])
+        numbers = [
+            self._get_span_number(name, language_of(code), row in defined)
+            for row, (name, code) in enumerate(frames["surfaces"].iter_rows())
+        ]
         number = np.array(numbers, np.int32)
         n_rows = len(self.start)
         spans = frames["spans"].with_columns(
@@ -162,6 +170,11 @@ class NameCandidates:
         self.abbreviations.update((numbers[short], numbers[long]) for short, long in pairs)
         longer = frames["longer"].iter_rows()
         self._longer += ((n_rows + row, ahead, name) for row, ahead, name in longer)
+
+    def is_defined(self, number: int) -> bool:
+        """Return whether a span is a whole name because a paragraph defines it."""
+        name = self.names[number]
+        return self.defined.get(name, -1) == number or (" " in name and name in self.defined)
 
     def restore_cut_words(self) -> None:
         """Restore words and numbers that were cut off. Call it after reading all documents.
@@ -197,7 +210,13 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
+        defined = [*find_defined_names(text, language)][::-1]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
+            while defined and defined[-1][1] <= start:
+                ended = defined[-1][1]
+                rows.append(self._add_defined_name(text, *defined.pop(), language))
+            if defined and defined[-1][0] < end:
+                continue
             may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
             dated = may_be_date and _precedes_date(word_before(text, start))
             span = self._trim_span(text[start:end], language, initial or not prose, dated)
@@ -227,7 +246,15 @@ class NameCandidates:
                 self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
             rows.append((start, end, span.number, marks))
             ended = start + span.length
+        rows += (self._add_defined_name(text, *span, language) for span in reversed(defined))
         return rows
+
+    def _add_defined_name(
+        self, text: str, start: int, end: int, language: Language
+    ) -> tuple[int, int, int, int]:
+        """Return the row of a name that a text defines."""
+        number = self._get_span_number(text[start:end], language, is_defined=True)
+        return start, end, number, INITIAL | PROSE | WORD_AFTER
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
@@ -295,8 +322,9 @@ class NameCandidates:
         number = self._get_span_number(surface, language)
         return TrimmedSpan(offset, len(surface), number, last < len(words), longer, ahead)
 
-    def _get_span_number(self, surface: str, language: Language) -> int:
-        number = self.surfaces.setdefault(surface, len(self.surfaces))
+    def _get_span_number(self, surface: str, language: Language, is_defined: bool = False) -> int:
+        numbers = self.defined if is_defined else self.surfaces
+        number = numbers.setdefault(surface, len(self.names))
         if number == len(self.names):
             self.names.append(surface)
             self.languages.append(language)

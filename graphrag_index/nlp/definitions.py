@@ -1,0 +1,119 @@
+"""The name that the first sentence of a paragraph defines: "Life of Crime is a 2013 film".
+
+Such a name may contain function words, and begin with any word, as no other name may. The noun
+after the verb shows that the name is a work, an organization or a place. Names of persons are left
+to the other rules, which cut roles from them: "Apple manager Tim Cook is a director".
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from graphrag_index.nlp.name_words import TYPE_WORDS, common_words, is_wrapped_line
+from graphrag_index.nlp.word_table import FINAL_PUNCTUATION, cue_type
+from graphrag_index.text.languages import ABBREVIATED_TITLES, Language, read_lists, word_set
+
+MAX_DEFINED_WORDS = 12
+# Maximum number of words from the verb to the noun: "is a 1951 American musical fantasy film".
+MAX_WORDS_TO_NOUN = 10
+# Maximum number of characters of a paragraph that are read.
+MAX_DEFINITION_CHARS = 500
+_CONJUNCTIONS = word_set(read_lists("nlp/data/words")["conjunctions"])
+_PARAGRAPH_START = re.compile(r"(?:\A|\n)\s*")
+_ELIDED_ARTICLE = re.compile(r"[Ll]['’](?=\w)")
+_YEAR = re.compile(r"\b[12]\d{3}\b")
+# Quotation marks, and the marks of Markdown for italics and bold type.
+_QUOTES = "[\"“”„«»‹›‘’'`*_]{1,3}"
+_TITLES = "|".join(title.title() for title in sorted(ABBREVIATED_TITLES))
+_WORD = rf"(?:(?:{_TITLES})\.|[^\W\d_]\.(?: ?[^\W\d_]\.)*|\w(?:[\w'’&/+.-]*[\w+])?)"
+_BRACKETS = r"(?: ?\((?:[^()]|\([^()]*\)){0,200}\))"
+_COMMAS = r"(?:, [^.;:\n]{1,100}?,)"
+
+
+@cache
+def _definition_pattern(language: Language) -> re.Pattern[str]:
+    copulas = "|".join(sorted(language.copulas))
+    return re.compile(
+        rf"(?P<open>{_QUOTES})? ?(?=[^\W_a-z])"
+        rf"(?P<name>{_WORD}(?:[:,]? {_WORD}){{0,{MAX_DEFINED_WORDS - 1}}}?)"
+        rf"[!?]?(?: ?(?P<close>{_QUOTES}))?"
+        rf"(?P<between>{_BRACKETS}{{0,2}}{_COMMAS}?{_BRACKETS}?)"
+        # A space may lack behind a mark: ``After the Gold Rush ''is a song.
+        rf"(?: {{1,2}}|(?<=['’]))(?:{copulas}) (?P<rest>[^\n]+)"
+    )
+
+
+def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the names that paragraphs define, without articles before the names."""
+    if not language.copulas:
+        return
+    pattern = _definition_pattern(language)
+    for line in _PARAGRAPH_START.finditer(text):
+        if line.start() and is_wrapped_line(text, line.start()):
+            continue
+        found = pattern.match(text, line.end(), line.end() + MAX_DEFINITION_CHARS)
+        if found and (length := _find_name_length(found, language)):
+            yield found.end("name") - length, found.end("name")
+
+
+def _find_name_length(found: re.Match[str], language: Language) -> int:
+    """Return the number of characters of the defined name at the end of its group; 0 if none."""
+    name = found["name"]
+    if language.code in ("fr", "it") and (elided := _ELIDED_ARTICLE.match(name)):
+        name = name[elided.end() :]
+    words = name.split(" ")
+    articles = language.articles or language.determiners
+    # In "Le grand Soir", the article is a part of the title.
+    has_article = len(words) > 1 and words[0].lower() in articles and _is_capitalized(words[1])
+    words = words[has_article:]
+    begins_with_function_word = words[0].lower() in language.function_words
+    is_alone = len(words) == 1
+    if not (_is_capitalized(words[0]) and _is_capitalized(words[-1])):
+        return 0
+    if is_alone and begins_with_function_word:
+        return 0
+    kind = _find_kind(found["rest"], language)
+    has_function_word = not language.function_words.isdisjoint(words)
+    # "Nicholas the Small (1322 – 1358) was a duke": years show where the name of a person ends.
+    is_person = has_function_word and _YEAR.search(found["between"]) is not None
+    if kind in ("", "person") and not is_person:
+        # A word that no other rule knows: "Bankview is a community".
+        determined = found["rest"].partition(" ")[0] in language.determiners
+        is_known = language.capitalizes_nouns or words[0].lower() in common_words(language.code)
+        if not is_alone or is_known or not determined:
+            return 0
+    if not (found["open"] and found["close"]):
+        # Only titles of works are like this.
+        is_doubtful = (
+            begins_with_function_word
+            or any(word[-1] in ":," for word in words)
+            or not _CONJUNCTIONS.isdisjoint(words)
+            or (is_alone and has_article)
+            or (language.capitalizes_nouns and (has_article or is_alone or has_function_word))
+        )
+        if is_doubtful and kind != "name":
+            return 0
+        if not all(map(_is_capitalized, (w for w in words if w not in language.function_words))):
+            return 0
+    return len(" ".join(words))
+
+
+def _is_capitalized(word: str) -> bool:
+    return word[0].isupper() or word[0].isdigit()
+
+
+def _find_kind(rest: str, language: Language) -> str:
+    """Return the type that the noun of a definition shows; "" if it shows none."""
+    kind = ""
+    for word in rest.split()[:MAX_WORDS_TO_NOUN]:
+        if word in language.function_words and word not in language.determiners:
+            break
+        bare = word.rstrip(FINAL_PUNCTUATION)
+        shown = cue_type(bare) or ("thing" if bare in TYPE_WORDS else "")
+        # In "film director", the last noun counts.
+        if kind and not shown:
+            break
+        kind = shown or kind
+        if bare != word and (kind or word[-1] != ","):
+            break
+    return kind

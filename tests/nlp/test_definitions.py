@@ -1,0 +1,74 @@
+"""Names that the first sentence of a paragraph defines."""
+
+import pytest
+
+from graphrag_index.nlp.definitions import find_defined_names
+from graphrag_index.text.languages import language_of
+from tests.fixtures.extraction import extract
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "name"),
+    [
+        # Function words and articles.
+        ("en", "Life of Crime is a 2013 film by Daniel Schechter.", "Life of Crime"),
+        ("en", "Third from the Right was an American song.", "Third from the Right"),
+        ("en", "The Jump is a British series about sport.", "Jump"),
+        ("en", "In Love and War (1987) is a Vietnam war-based drama.", "In Love and War"),
+        ("en", "Aviation Museum of Kentucky is an aviation museum.", "Aviation Museum of Kentucky"),
+        ("de", "Das Leben der Anderen ist ein deutscher Film von 2006.", "Leben der Anderen"),
+        ("fr", "L'Auberge des Pins est un film de Lyon.", "Auberge des Pins"),
+        ("es", "La Casa de los Padres es una película de 1990.", "Casa de los Padres"),
+        # Words that would not be names by themselves.
+        ("en", "Hill is a town in Merrimack County.", "Hill"),
+        ("en", "12 Monkeys, also known as Twelve Monkeys, is a film.", "12 Monkeys"),
+        ("en", "Bankview is a part of Drumheller.", "Bankview"),
+        # Quotation marks, italics, brackets and explanations.
+        ("en", '"Freak Out" (1992) is a single by 311.', "Freak Out"),
+        ("de", "„Der Sprung“ ist ein Roman.", "Sprung"),
+        ("fr", "« Le grand Soir » est une chanson de 1950.", "Le grand Soir"),
+        ("es", "*Vuelta al mar de Plata* es una novela.", "Vuelta al mar de Plata"),
+        ("en", "Nicholas the Small (1322 – 1358) was a Duke.", "Nicholas the Small"),
+        # Below a heading.
+        ("en", "Films\n\nA Good Day for Tea is a film.", "Good Day for Tea"),
+    ],
+)
+def test_the_name_before_a_definition_is_found(language: str, text: str, name: str) -> None:
+    found = find_defined_names(text, language_of(language))
+    assert [text[start:end] for start, end in found] == [name]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Apple CEO Tim Cook is a director."),
+        ("en", "Mayor of Paris Anne Hidalgo is a politician."),
+        ("en", "This is a film about trees."),
+        ("en", "In 1990 Kowalski was a member of the party."),
+        ("en", "Kenya and Uganda are countries."),
+        ("en", "Water is a liquid."),
+        ("en", "The Company is a corporation."),
+        ("en", "Life of Crime was shown on Tuesday."),
+        ("de", "Mitarbeiter der Firma sind eine Gruppe."),
+        ("de", "Wasser ist ein Stoff."),
+        ("fr", "Le maire de Lyon est un homme."),
+        ("es", "En Madrid el Rey es una figura."),
+    ],
+)
+def test_other_words_before_a_verb_are_left_to_other_rules(language: str, text: str) -> None:
+    assert not [*find_defined_names(text, language_of(language))]
+
+
+def test_a_defined_name_is_the_first_entity_of_its_document() -> None:
+    found = extract(
+        "Life of Crime is a 2013 film by Daniel Schechter.",
+        "Hill is a town in Merrimack County, and people like it.",
+        "Daniel Schechter made Life of Crime. Hill walks are popular in Scotland.",
+    )
+    assert {"Life of Crime", "Hill", "Daniel Schechter"} <= {*found.titles}
+    assert not {"Life", "Crime"} & {*found.titles}
+    # A text unit without a title is about the entity that it names first.
+    first = found.mentions.group_by("text_unit", maintain_order=True).first()["entity"]
+    assert [found.titles[number] for number in first][:2] == ["Life of Crime", "Hill"]
+    assert found.mentioned["Life of Crime"] == 2
+    assert found.mentioned["Hill"] == 1
