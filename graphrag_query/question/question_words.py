@@ -69,6 +69,7 @@ _ARABIC_PREFIX = re.compile(r"^[\u0648\u0641\u0628\u0643]?\u0627\u0644(?=\w{3})"
 # Words and marks that may join two words of a name: O'Brien, J. R. Smith, Erich von Drygalski.
 _NAME_PARTICLES = "|".join(sorted(PARTICLES | {"dos", "of", "the"}))
 _BETWEEN_WORDS_OF_NAME = re.compile(rf"(?:[\s’'.-]+(?:{_NAME_PARTICLES}))*(?:\s+|[’'-]|\.\s*)")
+_INVERTED_MARK = re.compile(r"(?:^|[.!?…]\s)\s*[¿¡]")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Titles such as "Dr" or "Captain". A text may name the person without the title.
 _PERSONAL_TITLES = HONORIFICS | RANKS
@@ -82,8 +83,8 @@ def check_question(question: str) -> str:
 
 
 def language_in(text: str) -> Language:
-    """Detect the language of a text."""
-    return language_of(detect_language(text))
+    """Detect the language of a text. An inverted mark before a sentence is Spanish."""
+    return language_of("es" if _INVERTED_MARK.search(text) else detect_language(text))
 
 
 def stop_words_of(language: Language) -> frozenset[str]:

@@ -31,6 +31,7 @@ from graphrag_query.question.question_words import language_in
         ("Comment Olga a-t-elle trouvé le moulin ?", "manner"),
         ("Comment s'appelle le moulin ?", "other"),
         ("¿Cómo se reparó el molino?", "manner"),
+        ("¿Cómo llegó Olga a la ciudad?", "manner"),
         ("¿Cómo se llama el molino?", "other"),
         ("Pourquoi le moulin est-il fermé ?", "reason"),
         ("¿Cuándo se construyó el puente?", "date"),

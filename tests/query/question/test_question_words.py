@@ -6,7 +6,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.question.question_words import is_unreadable, share_words
+from graphrag_query.question.question_words import is_unreadable, language_in, share_words
 from tests.conftest import copy_project, run_project
 
 TEXTS = {
@@ -81,3 +81,17 @@ def test_most_letters_tell_the_script(index: Index, text: str, unread: bool) -> 
 )
 def test_words_are_shared_with_any_ending(question: str, sentence: str, shared: bool) -> None:
     assert share_words(question, sentence) is shared
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("¿Cómo llegó Olga a la ciudad?", "es"),
+        ("¡Olga! ¿Fue Ana?", "es"),
+        ("Olga. ¿Fue Ana?", "es"),
+        ("What does the mark ¿ mean to Olga?", "en"),
+        ("Comment Olga est-elle venue à la ville ?", "fr"),
+    ],
+)
+def test_an_inverted_mark_before_a_sentence_is_spanish(text: str, code: str) -> None:
+    assert language_in(text).code == code
