@@ -54,8 +54,13 @@ def index_corpus(folder: Path, project: Path) -> None:
     (project / "input").mkdir(parents=True)
     corpus = gzip.decompress((folder / "corpus.jsonl.gz").read_bytes())
     (project / "input/corpus.jsonl").write_bytes(corpus)
+    index_project(project)
+
+
+def index_project(project: Path) -> None:
+    """Index the folder `input` of a project with the workflow `embedded`."""
     (project / "settings.yaml").write_text("workflow: embedded\n", encoding="utf-8")
-    (project / "workflows").symlink_to(Path(__file__).parent.parent / "workflows")
+    (project / "workflows").symlink_to(Path(__file__).resolve().parent.parent / "workflows")
     command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(project)]
     subprocess.run(command, check=True)
 

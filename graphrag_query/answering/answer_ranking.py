@@ -14,7 +14,7 @@ from graphrag_query.question.question import Question
 MAX_SEARCHED_SENTENCES = 60
 MAX_EMBEDDED_SENTENCES = 18
 MAX_BY_WORDS = 8
-# Weights of the features. Fitted to three sets of questions by logistic regression over the
+# Weights of the features, fitted by `tools/answer_weights.py`: a logistic regression over the
 # sentences that were read for a question.
 WEIGHTS: Mapping[str, float] = {
     "names": 3.2,
@@ -47,7 +47,7 @@ def rank_answers(
     `types` maps names of entities in lower case to their types. The scores of two sentences
     differ by the logarithm of how much likelier one of them answers than the other.
     """
-    candidates = _without_copies(candidates)
+    candidates = without_copies(candidates)
     if not candidates:
         return []
     found = AnswerFeatures(question, candidates)
@@ -75,7 +75,7 @@ def rank_answers(
     return sorted(ranked, key=lambda r: (-r.score, r.candidate.text_unit, r.candidate.start_char))
 
 
-def _without_copies(candidates: Sequence[Candidate]) -> list[Candidate]:
+def without_copies(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Keep the first of equal sentences at one place: text units may overlap."""
     by_place: dict[tuple[str, int], Candidate] = {}
     for candidate in candidates:

@@ -75,10 +75,10 @@ def answer_from_sentences(
     and the group of the best sentence comes first.
     """
     openings = find_openings(question.index, text_units.values())
-    types = _types_of_names(question.index, text_units) if question.wanted.wants_name else {}
+    types = find_types_of_names(question.index, text_units) if question.wanted.wants_name else {}
 
     candidates = split_into_candidates(text_units.values(), priors, openings)
-    said = [c for c in candidates if c.prose or _is_long(c, text_units[c.text_unit])]
+    said = [c for c in candidates if is_sentence(c, text_units[c.text_unit])]
     ranked = rank_answers(question, said, types)
     evidence = _select_evidence(question, ranked, named, settings.min_similarity)
     if not evidence:
@@ -135,7 +135,7 @@ def _find_list(
     return items if len(items) > 1 else []
 
 
-def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
+def find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
     """Map the names of the entities in text units, in lower case, to their types."""
     numbers = {n for unit in text_units for n in index.links.entities_of(unit).numbers.tolist()}
     rows = index.open_mapped("entity_rows").rows(sorted(numbers), "title", "type", "aliases")
@@ -146,10 +146,11 @@ def _types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> di
     }
 
 
-def _is_long(candidate: Candidate, unit: TextUnit) -> bool:
-    """Return whether a fragment is long and no heading, such as a cut last sentence."""
+def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
+    """Return whether a statement is prose, or a long fragment such as a cut last sentence."""
     is_heading = unit["text"].startswith("\n\n", candidate.end_char - unit["start_char"])
-    return not is_heading and candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+    is_long = candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+    return candidate.prose or (is_long and not is_heading)
 
 
 def _fit_words(
@@ -175,7 +176,7 @@ def _fit_words(
             continue
         wider = candidate
         if candidate.label:
-            wider = _extend_to_line(candidate, candidates, unit)
+            wider = extend_to_line(candidate, candidates, unit)
         elif question.wanted.kind in FIT_OF_CLAUSE and not find_answer_spans(
             candidate.text, question.wanted, question.language, {}
         ):
@@ -209,7 +210,7 @@ def _extend_backwards(
     return replace(candidate, text=text, start_char=start)
 
 
-def _extend_to_line(
+def extend_to_line(
     candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit
 ) -> Candidate:
     """Extend a sentence to the line that it is part of, within `MAX_WORDS_OF_LINE`.
