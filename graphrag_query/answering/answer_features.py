@@ -83,14 +83,14 @@ class AnswerFeatures:
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question, self.candidates = question, candidates
         self._words = question.content_words
-        self._initials = {word[0] for word in self._words}
-        self._respelt: dict[str, str] = {}
+        self._respelt = dict(question.stems_of_forms)
+        self._initials = {word[0] for word in (*self._words, *self._respelt)}
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
         self._stems = [self._stem(tokens) for tokens in self._tokens]
         spans = question.mentions.spans
         self._names = {word for span in spans for word in content_words(span.text)}
         if not self._names.issubset(set[str]().union(*self._stems)):
-            self._respelt = _find_respelt_words(question)
+            self._respelt |= _find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
             self._stems = [self._stem(tokens) for tokens in self._tokens]
         holding = Counter(word for found in self._stems for word in found)

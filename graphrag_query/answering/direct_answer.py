@@ -125,7 +125,7 @@ def _answer_yes_or_no(question: Question, best: RankedSentence) -> DirectAnswer 
     A sentence with all words and other numbers also denies it: "Was it built in 1912?" - "It was
     built in 1913."
     """
-    said = _stems(best.candidate)
+    said = _stems(best.candidate, question)
     asked = set(question.content_words)
     numbers = {word for word in asked if _DIGIT.search(word)}
     if not asked - numbers or not asked - numbers <= said:
@@ -158,7 +158,7 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
     evidence = []
     for words in sides:
         about = [c for c in candidates if _is_about(c, words)]
-        holding = [c for c in about if asked <= _stems(c) and not _denies(c)]
+        holding = [c for c in about if asked <= _stems(c, question) and not _denies(c)]
         if not holding:
             return None
         evidence.append(holding[0])
@@ -252,9 +252,10 @@ def _denies(candidate: Candidate) -> bool:
     return bool(_phrases("negations").search(fold_question(candidate.text)))
 
 
-def _stems(candidate: Candidate) -> set[str]:
+def _stems(candidate: Candidate, question: Question) -> set[str]:
     text = f"{candidate.title} {candidate.about} {candidate.text}"
-    return {stem_word(word) for word in WORD.findall(text.lower())}
+    stems = {stem_word(word) for word in WORD.findall(text.lower())}
+    return {question.stems_of_forms.get(stem, stem) for stem in stems}
 
 
 def _word(which: str, question: Question) -> str:

@@ -291,7 +291,7 @@ def _is_evidence_too_weak(
             not is_held
             or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
         )
-    asked = set(question.content_words) - STEMS_ABOUT_CORPUS
+    asked = {*question.content_words, *question.stems_of_forms} - STEMS_ABOUT_CORPUS
     asked -= {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}
     return bool(asked) and not asked & words and similarity < 1.6 * min_similarity

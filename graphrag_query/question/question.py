@@ -23,6 +23,7 @@ from graphrag_query.question.entity_linking import (
     find_row,
     find_words_sounding_like,
 )
+from graphrag_query.question.irregular_verbs import find_other_forms
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
     WORD,
@@ -206,6 +207,23 @@ class Question:
         return content_words(self.text, self.language)
 
     @cached_property
+    def stems_of_forms(self) -> dict[str, str]:
+        """Map the stems of other forms of irregular verbs in the question to the stems here.
+
+        "When did it sink?" maps "sank" and "sunk" to "sink".
+        """
+        verbs = set(self.content_words).difference(
+            *(content_words(span.text) for span in self.mentions.spans)
+        )
+        return {
+            stem_word(form): stem_word(word)
+            for word in WORD.findall(self.text.lower())
+            if stem_word(word) in verbs
+            for form in find_other_forms(word, self.language)
+            if stem_word(form) not in verbs
+        }
+
+    @cached_property
     def wanted(self) -> WantedAnswer:
         """The kind of answer that the question wants."""
         return find_wanted_answer(self.text, self.language)
@@ -231,7 +249,8 @@ class Question:
         unseen = [
             word
             for word in dict.fromkeys(WORD.findall(split_joined_words(self.text).lower()))
-            if stem_word(word) in stems and fold(word) not in known and not is_seen(word)
+            if stem_word(word) in stems and fold(word) not in known
+            if not any(map(is_seen, (word, *find_other_forms(word, self.language))))
         ]
         for span in self.mentions.spans if unseen else ():
             if any(all(map(is_seen, words)) for words in (span.words, *span.other_spacings)):

@@ -88,3 +88,22 @@ def test_a_sentence_with_a_pronoun_is_about_the_person_before(
 def test_a_reason_answers_why(index: Index) -> None:
     texts = ["The mill closed in March.", "The mill closed because the river was dry."]
     assert "because" in best_sentence(index, "Why was the mill closed?", texts)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "best"),
+    [
+        ("Did the ship sink?", "The ship was built there. The ship sank.", "The ship sank."),
+        ("Who sank the ship?", "Ann saw the ship. Eve sinks the ship.", "Eve sinks the ship."),
+        ("Ist das Schiff gesunken?", "Das Schiff war alt. Das Schiff sank.", "Das Schiff sank."),
+        (
+            "Wer schrieb den Brief?",
+            "Eva las den Brief. Ada schreibt den Brief.",
+            "Ada schreibt den Brief.",
+        ),
+    ],
+)
+def test_irregular_verbs_meet_their_other_forms(
+    index: Index, question: str, text: str, best: str
+) -> None:
+    assert best_sentence(index, question, [text]) == best

@@ -64,6 +64,7 @@ def test_a_day_without_a_date_does_not_answer(index: Index) -> None:
         ("Was the mill built in 1802?", MILL, "No"),
         ("Was the mill painted in 1801?", MILL, ""),
         ("Is the mill red?", "The mill is not red.", "No"),
+        ("Did the ship sink in 1801?", "The ship sank in 1801.", "Yes"),
         ("Did Olga call Jan?", "Jan did call Olga.", ""),
         ("Did Olga call Jan?", "Later Olga did call Jan.", "Yes"),
         ("Did Olga leave before Jan?", "Olga did leave after Jan.", ""),

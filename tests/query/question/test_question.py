@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.question.question import Mentions, format_not_mentioned
+from graphrag_query.question.question import Mentions, Question, format_not_mentioned
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
 from graphrag_query.question.unmentioned_names import has_full_name
 from graphrag_query.retrieval.index_store import IndexStore
@@ -143,3 +143,7 @@ def test_words_that_no_document_contains(
     index: Index, question: str, unseen: Sequence[str]
 ) -> None:
     assert question_to(index, question).unseen_words == unseen
+
+
+def test_a_name_has_no_forms_of_a_verb(index: Index) -> None:
+    assert Question("Who found Rose Fell?", index.store).stems_of_forms == {"find": "found"}
