@@ -23,6 +23,7 @@ from graphrag_query.answering.extractive import (
     split_into_candidates,
 )
 from graphrag_query.answering.statements import find_openings
+from graphrag_query.answering.subjects import refers_back
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -162,7 +163,8 @@ def _fit_words(
 ) -> list[Candidate]:
     """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines.
 
-    What happened and why or how often stands in two sentences: they are quoted together.
+    What happened and why or how often stands in two sentences: they are quoted together if the
+    second one refers to the first.
     """
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
@@ -177,8 +179,10 @@ def _fit_words(
         wider = candidate
         if candidate.label:
             wider = extend_to_line(candidate, candidates, unit)
-        elif question.wanted.kind in FIT_OF_CLAUSE and not find_answer_spans(
-            candidate.text, question.wanted, question.language, {}
+        elif (
+            question.wanted.kind in FIT_OF_CLAUSE
+            and refers_back(candidate.text, question.language)
+            and not find_answer_spans(candidate.text, question.wanted, question.language, {})
         ):
             wider = _extend_backwards(candidate, candidates, unit)
         if not any(_overlap(wider, other) for other in others):

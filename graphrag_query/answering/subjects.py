@@ -7,11 +7,14 @@ from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.question_words import WORD, stop_words_of
 
-_PRONOUNS = {
-    word: kind
-    for kind, words in read_lists("subjects", Path(__file__).parent).items()
-    for word in word_set(words)
-}
+_LISTS = read_lists("subjects", Path(__file__).parent)
+_PRONOUNS = {word: kind for kind in ("he", "she", "it", "any") for word in word_set(_LISTS[kind])}
+_CONNECTIVES, _DEFINITE = (
+    {code: word_set(words) for code, words in _LISTS[name].items()}
+    for name in ("connectives", "definite")
+)
+# Maximum number of words at the start of a sentence that are searched for a connective.
+MAX_WORDS_TO_CONNECTIVE = 4
 # Maximum number of words before the first name of a sentence that is about this name.
 MAX_WORDS_BEFORE_NAME = 6
 # Maximum number of characters at the start of a sentence that are searched for this name.
@@ -63,6 +66,22 @@ def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[f
             subject = last
         subjects.append(subject)
     return subjects
+
+
+def refers_back(text: str, language: Language) -> bool:
+    """Return whether a sentence refers to the one before.
+
+    It begins with a pronoun, has a word such as "therefore" near its start, or begins with a
+    definite article and no name: "The dark line melted."
+    """
+    words = text[:MAX_CHARS_BEFORE_NAME].split() or [""]
+    plain = [word.lower().strip(_MARKS) for word in words[:MAX_WORDS_TO_CONNECTIVE]]
+    if not _CONNECTIVES.get(language.code, frozenset()).isdisjoint(plain):
+        return True
+    if plain[0] in _PRONOUNS:
+        return True
+    is_definite = plain[0] in _DEFINITE.get(language.code, ())
+    return is_definite and not _first_name(words, stop_words_of(language))
 
 
 def _first_name(words: Sequence[str], stop_words: Container[str]) -> frozenset[str]:

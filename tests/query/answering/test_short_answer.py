@@ -72,6 +72,12 @@ def test_what_happened_is_quoted_with_what_came_before(
     assert ask(index, question, [text]).text == f"{text} [1]"
 
 
+def test_a_sentence_that_refers_to_nothing_is_quoted_alone(index: Index) -> None:
+    text = "A cook came aboard. The men of Elephant Island sailed to a port."
+    answer = ask(index, "How did the men of Elephant Island sail to a port?", [text])
+    assert answer.text.startswith("The men")
+
+
 def test_a_heading_is_not_quoted_beside_sentences(index: Index) -> None:
     text = "The old mill and the red school\n\nThe red school stands by the old mill."
     answer = ask(index, "Where is the red school of the mill?", [text])

@@ -2,7 +2,7 @@ import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_query.answering.extractive import split_into_candidates
-from graphrag_query.answering.subjects import find_subjects
+from graphrag_query.answering.subjects import find_subjects, refers_back
 
 
 def subjects_of(text: str, title: str = "", language: str = "en") -> list[str]:
@@ -41,3 +41,22 @@ def test_the_title_is_the_subject_of_a_text_without_a_name() -> None:
 
 def test_what_a_speaker_says_has_no_subject() -> None:
     assert subjects_of("OlgaNowak: Jan Blum came.\nJanBlum: Yes, I came home.") == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "He therefore left the town.", True),
+        ("en", "The dark line melted.", True),
+        ("en", "The men of Elephant Island were landed at a port.", False),
+        ("en", "Frank Hurley joined the ship.", False),
+        ("en", "As ice closed the port, nobody came.", False),
+        ("de", "Deshalb ging das Schiff unter.", True),
+        ("de", "Die Männer verließen das Schiff.", False),
+        ("fr", "Ainsi le navire fut libre.", True),
+        ("es", "Olga salió de allí.", True),
+        ("es", "Olga Nowak compró el molino.", False),
+    ],
+)
+def test_a_sentence_refers_to_the_one_before(language: str, text: str, expected: bool) -> None:
+    assert refers_back(text, language_of(language)) == expected
