@@ -179,6 +179,8 @@ def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswe
     valued = list(filter(None, found))
     if len(valued) < 2 or valued[0][0] == valued[1][0]:
         return None
+    if order.in_time and len({_is_of_birth(candidate) for _, candidate in valued}) > 1:
+        return None
     is_first = (valued[0][0] < valued[1][0]) == order.smaller
     evidence = tuple(sentence for _, sentence in (valued if is_first else reversed(valued)))
     return DirectAnswer(alternatives[0 if is_first else 1].text, evidence)
@@ -205,15 +207,49 @@ def _find_value(
     about = [c for c in candidates if _is_about(c, words)]
     # What begins the document of a thing says most about it.
     about.sort(key=lambda c: not words <= set(WORD.findall(c.title.lower())))
+    if order.in_time:
+        return _find_year(question, words, about)
     for candidate in about:
-        if order.in_time:
-            years = _YEAR.findall(candidate.text)
-            value = float(years[0]) if years else None
-        else:
-            value = _number_near_words(question, candidate.text)
+        value = _number_near_words(question, candidate.text)
         if value is not None:
             return value, candidate
     return None
+
+
+def _find_year(
+    question: Question, name: frozenset[str], about: list[Candidate]
+) -> tuple[float, Candidate] | None:
+    """Find the year of a thing in a sentence with most words of the question, such as "born".
+
+    Without such a word, the sentence must begin the document of the thing, have the year in
+    brackets, or tell a birth, if the question has no such word either: "Who is older?"
+    """
+    plain = fold_question(question.text)
+    compared = " ".join(found for order in ORDERS for found in _phrases(order).findall(plain))
+    orders = set(map(stem_word, WORD.findall(compared)))
+    asked = {word for word in _words_beside_names(question) if fold(word) not in orders}
+    titled = [c for c in about if c.prose and name <= set(WORD.findall(c.title.lower()))]
+    opening = min(titled, key=lambda c: c.start_char, default=None)
+    held = {c: len(asked & _stems(c, question)) for c in about}
+    for candidate in sorted(about, key=lambda c: -held[c]):
+        year = _YEAR.search(candidate.text)
+        if year is None:
+            continue
+        is_held = held[candidate] or candidate == opening
+        if is_held or (_is_in_brackets(candidate.text, year) if asked else _is_of_birth(candidate)):
+            return float(year[0]), candidate
+    return None
+
+
+def _is_of_birth(candidate: Candidate) -> bool:
+    """Return whether the first year of a sentence is that of a birth."""
+    year = _YEAR.search(candidate.text)
+    told = _phrases("born").search(fold_question(candidate.text))
+    return bool(told) or (year is not None and _is_in_brackets(candidate.text, year))
+
+
+def _is_in_brackets(text: str, found: re.Match[str]) -> bool:
+    return text.rfind("(", 0, found.start()) > text.rfind(")", 0, found.start())
 
 
 def _number_near_words(question: Question, text: str) -> float | None:

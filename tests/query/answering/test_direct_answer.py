@@ -128,6 +128,21 @@ def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected
             ["Jan Blum is a painter.", "Olga Nowak was born in 1910."],
             "",
         ),
+        (
+            "Who is older, Olga Nowak or Jan Blum?",
+            ["Jan Blum was born in 1920.", "Olga Nowak left the town in 1910."],
+            "",
+        ),
+        (
+            "Which mill is older, Altdorf or Neustadt?",
+            ["Altdorf (1720) is large.", "Neustadt (1801), which burned down in 1910, is small."],
+            "Altdorf",
+        ),
+        (
+            "Who was born first, Olga Nowak or Jan Blum?",
+            ["Jan Blum was born in 1920.", "Olga Nowak left the town in 1910."],
+            "",
+        ),
     ],
 )
 def test_one_of_two_things_is_chosen_by_values_of_both(
