@@ -15,7 +15,7 @@ from graphrag_query.question.question_words import WORD, stop_words_of
 TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organization"}
 # Maximum number of characters of a clause that gives a reason, or says how something is done.
 MAX_CLAUSE_CHARS = 200
-# How well such clauses fit. Words such as "through" say how, but also where.
+# How well such clauses fit. Words such as "durch" say how, but also where.
 FIT_OF_CLAUSE = {"reason": 1.0, "manner": 0.5}
 # A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))

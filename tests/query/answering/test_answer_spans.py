@@ -22,6 +22,7 @@ def spans_of(kind: str, sentence: str) -> list[str]:
         ("time", "We meet at 19:30 or 8 pm.", "19:30|8 pm"),
         ("reason", "It closed because of the flood.", "because of the flood."),
         ("manner", "They left by breaking the ice.", "by breaking the ice."),
+        ("manner", "It fell through the ice.", ""),
         ("manner", "Sie entkamen, indem sie Asche streuten.", "indem sie Asche streuten."),
         ("manner", "Il sortit en cassant la glace.", "en cassant la glace."),
         ("manner", "Salieron gracias a un barco.", "gracias a un barco."),
