@@ -115,6 +115,9 @@ def _find_part(
             if not _DIGIT.search(text[start:end]):
                 # "One" is seldom a number that somebody asks for.
                 return ""
+    if not wanted.wants_name and (qualifier := _qualifiers().search(text, 0, start)):
+        # "More than a year" is no year.
+        start = qualifier.start()
     part = " ".join(text[start:end].split()).strip(" .,;:")
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
 
@@ -302,6 +305,12 @@ def _word(which: str, question: Question) -> str:
 @cache
 def _phrases(name: str) -> re.Pattern[str]:
     return compile_phrases(_lists()[name])
+
+
+@cache
+def _qualifiers() -> re.Pattern[str]:
+    words = "|".join(re.escape(part.strip()) for part in _lists()["qualifiers"].split("|"))
+    return re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)
 
 
 def _lists() -> Mapping[str, Any]:

@@ -36,6 +36,17 @@ def answer(
         ("How many chairs does the mill have?", MILL, "17 chairs"),
         ("When was the mill built?", MILL, "1801"),
         ("Who owns the mill?", MILL, "Olga Nowak"),
+        (
+            "How long did the mill stand?",
+            "The mill stood for more than 90 years.",
+            "more than 90 years",
+        ),
+        ("How many chairs does the mill have?", "The mill has about 17 chairs.", "about 17 chairs"),
+        (
+            "Combien de chaises a le moulin ?",
+            "Le moulin a près de 17 chaises.",
+            "près de 17 chaises",
+        ),
         ("Wann wurde die Mühle gebaut?", MÜHLE, "1801"),
         ("Wie viele Stühle stehen in der Mühle?", MÜHLE, "17 Stühle"),
         ("Combien de chaises a le moulin ?", MOULIN, "17 chaises"),
