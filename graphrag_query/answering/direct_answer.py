@@ -78,10 +78,10 @@ def find_direct_answer(
     `ranked` has the sentences by how likely they answer, the likeliest first. `types` maps
     names of entities in lower case to their types.
     """
+    if _find_alternatives(question):
+        return _compare(question, candidates)
     if question.wanted.kind == "yes_no":
         return _answer_for_both(question, candidates) or _answer_yes_or_no(question, ranked[0])
-    if compared := _compare(question, candidates):
-        return compared
     if question.wanted.kind in KINDS:
         part = _find_part(question, ranked, types)
         return DirectAnswer(part) if part else None
@@ -153,14 +153,14 @@ def _answer_yes_or_no(question: Question, best: RankedSentence) -> DirectAnswer 
 
 def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
     """Say yes to "Are A and B both C?" if a sentence about each of them says C."""
-    sides = _names(question)
+    sides = _find_joined(question, _lists()["conjunctions"])
     asked = _words_beside_names(question) - set(map(stem_word, WORD_LISTS["both"].split()))
     asks_for_same = _phrases("same").search(fold_question(question.text))
-    if len(sides) != 2 or not asked or asks_for_same:
+    if not sides or len(_names(question)) != 2 or not asked or asks_for_same:
         return None
     evidence = []
-    for words in sides:
-        about = [c for c in candidates if _is_about(c, words)]
+    for span in sides:
+        about = [c for c in candidates if _is_about(c, frozenset(span.words))]
         holding = [c for c in about if asked <= _stems(c, question) and not _denies(c)]
         if not holding:
             return None
@@ -191,13 +191,17 @@ def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswe
 
 def _find_alternatives(question: Question) -> tuple[NameSpan, NameSpan] | None:
     """Find the two names of a question with "or" between them."""
-    words = set(WORD_LISTS["alternatives"].get(question.language.code, "or").split())
+    return _find_joined(question, WORD_LISTS["alternatives"].get(question.language.code, "or"))
+
+
+def _find_joined(question: Question, words: str) -> tuple[NameSpan, NameSpan] | None:
+    """Find two names of a question with one of the words, and few others, between them."""
     for first, second in pairwise(question.mentions.spans):
         start = question.text.find(first.text) + len(first.text)
         between = WORD.findall(
             question.text[start : question.text.find(second.text, start)].lower()
         )
-        if words & set(between) and len(between) <= MAX_WORDS_BETWEEN:
+        if set(words.split()) & set(between) and len(between) <= MAX_WORDS_BETWEEN:
             return first, second
     return None
 

@@ -64,6 +64,12 @@ def test_of_two_parts_none_answers(index: Index) -> None:
     assert answer(index, "When was the mill built?", texts) == ""
 
 
+def test_one_of_two_things_is_no_other_name(index: Index) -> None:
+    texts = ["Altdorf is a much larger town in Bavaria than any other."]
+    types = {"bavaria": "geo", "altdorf": "geo"}
+    assert answer(index, "Which town is larger, Altdorf or Neustadt?", texts, types) == ""
+
+
 def test_a_day_without_a_date_does_not_answer(index: Index) -> None:
     assert answer(index, "When does the mill open?", ["The mill will open tomorrow."]) == ""
 
@@ -98,6 +104,7 @@ def test_yes_or_no_is_decided_by_words_numbers_and_negations(
     [
         ("Are Olga Nowak and Jan Blum both painters?", "Yes"),
         ("Are Olga Nowak and Ada Fox both painters?", ""),
+        ("Is Olga Nowak a painter like Jan Blum?", ""),
         ("Are Olga Nowak and Jan Blum both from the same town?", ""),
     ],
 )
@@ -111,6 +118,11 @@ def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected
     [
         (
             "Who is older, Olga Nowak or Jan Blum?",
+            ["Jan Blum (born 7 May 1920) is a painter.", "Olga Nowak was born in 1910."],
+            "Olga Nowak",
+        ),
+        (
+            "Was Olga Nowak or Jan Blum born first?",
             ["Jan Blum (born 7 May 1920) is a painter.", "Olga Nowak was born in 1910."],
             "Olga Nowak",
         ),
