@@ -228,13 +228,14 @@ def _find_year(
 ) -> tuple[float, Candidate] | None:
     """Find the year of a thing in a sentence with most words of the question, such as "born".
 
-    Without such a word, the sentence must begin the document of the thing, have the year in
-    brackets, or tell a birth, if the question has no such word either: "Who is older?"
+    Without such a word, the sentence must begin the document of the thing. A question for births
+    needs a year of birth, which also tells what is older.
     """
     plain = fold_question(question.text)
     compared = " ".join(found for order in ORDERS for found in _phrases(order).findall(plain))
     orders = set(map(stem_word, WORD.findall(compared)))
     asked = {word for word in _words_beside_names(question) if fold(word) not in orders}
+    asks_for_birth = bool(_phrases("born").search(plain))
     titled = [c for c in about if c.prose and name <= set(WORD.findall(c.title.lower()))]
     opening = min(titled, key=lambda c: c.start_char, default=None)
     held = {c: len(asked & _stems(c, question)) for c in about}
@@ -242,8 +243,9 @@ def _find_year(
         year = _YEAR.search(candidate.text)
         if year is None:
             continue
-        is_held = held[candidate] or candidate == opening
-        if is_held or (_is_in_brackets(candidate.text, year) if asked else _is_of_birth(candidate)):
+        is_of_birth = _is_of_birth(candidate)
+        is_other = bool(held[candidate]) or (candidate == opening and not is_of_birth)
+        if is_of_birth if asks_for_birth else is_other or (is_of_birth and not asked):
             return float(year[0]), candidate
     return None
 
