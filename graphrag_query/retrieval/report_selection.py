@@ -82,7 +82,8 @@ def subject_words(question: Question) -> list[str]:
         word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
     ]
     is_empty = cues.keys() & {"whole", "summary"} and STEMS_BESIDE_CORPUS.issuperset(words)
-    return [] if is_empty else words
+    # A name may look like such a word: the stem of the Italian "questi" is that of the ship Quest.
+    return [] if is_empty and not question.mentions.exact_entities else words
 
 
 def score_reports(question: Question) -> pl.DataFrame:

@@ -156,6 +156,8 @@ def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
         ("What are the main themes and who matters most?", []),
         ("Quels sont les thèmes principaux ?", []),
         ("What do the documents say about blockchain?", ["blockchain"]),
+        # The stem of the Italian function word "questi" is the name of a ship.
+        ("What do the documents tell about Quest?", ["quest"]),
         ("What patterns can be seen across all expeditions?", ["expedit"]),
         # Without a word about the whole corpus, a word such as "main" may belong to the subject.
         ("Where is the central hut?", ["central", "hut"]),
