@@ -188,7 +188,7 @@ def is_subject_word(word: pl.Expr) -> pl.Expr:
 
 @cache
 def _subject_pattern() -> str:
-    subjects = read_lists("text/data/subjects")["subjects"]
+    subjects = read_lists("text/data/common_subjects")["subjects"]
     words = {word for one in subjects for listed in one.values() for word in listed.split()}
     whole = (word.strip("*") + "$" * (not word.endswith("*")) for word in words)
     return f"^(?:{'|'.join(sorted(whole))})"

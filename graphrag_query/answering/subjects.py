@@ -7,7 +7,7 @@ from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.question_words import WORD, stop_words_of
 
-_LISTS = read_lists("subjects", Path(__file__).parent)
+_LISTS = read_lists("back_references", Path(__file__).parent)
 _PRONOUNS = {word: kind for kind in ("he", "she", "it", "any") for word in word_set(_LISTS[kind])}
 _CONNECTIVES, _DEFINITE = (
     {code: word_set(words) for code, words in _LISTS[name].items()}

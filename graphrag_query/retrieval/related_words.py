@@ -1,7 +1,7 @@
 """Words related to those of a question: similar ones, and those of other languages.
 
 Similar English words are found by the vectors of the static model that the package ships. Words in
-other languages are those of the same subject (`subjects.yaml`), and words that begin alike.
+other languages are those of the same subject (`common_subjects.yaml`), and words that begin alike.
 """
 
 import re
@@ -131,7 +131,7 @@ def _scale(numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
 
 @cache
 def _read_subjects() -> list[dict[str, list[str]]]:
-    lists = read_lists("text/data/subjects")["subjects"]
+    lists = read_lists("text/data/common_subjects")["subjects"]
     return [{code: words.split() for code, words in one.items()} for one in lists]
 
 
