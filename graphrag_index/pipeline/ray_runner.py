@@ -16,7 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import SettingsError, StepError, WorkflowError
-from graphrag_index.pipeline.shards import make_part, measure_peak_memory, write_file
+from graphrag_index.pipeline.shards import (
+    MIN_BYTES_FOR_WORKERS,
+    make_part,
+    measure_peak_memory,
+    write_file,
+)
 from graphrag_index.pipeline.tasks import MAX_ATTEMPTS, describe_program
 
 # The number of CPUs of the cluster is asked for again after this many seconds.
@@ -55,6 +60,10 @@ class RayRunner:
             self._looked_at = time.monotonic()
             self._n = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         return self._n
+
+    @property
+    def min_bytes(self) -> int:
+        return MIN_BYTES_FOR_WORKERS
 
     def start(self, function: Path, shard: bytes, part: Path) -> Any:
         """Start to make a part."""

@@ -8,7 +8,6 @@ runner may make the same parts. Neither the number of processes nor their order 
 Parts are deleted when their step has finished, except parts that the next run may use.
 """
 
-import math
 import os
 import pickle
 import signal
@@ -24,7 +23,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import ModuleType
@@ -46,8 +45,8 @@ T = TypeVar("T")
 
 # Number of shards per process that are prepared or processed at once. It limits memory.
 SHARDS_PER_WORKER = 2
-# Shards are processed by workers if the rows of a step have at least this size together.
-MIN_BYTES_FOR_WORKERS = 1_000_000
+# Minimum size of the rows of a step for workers that must be started, and for workers that run.
+MIN_BYTES_FOR_WORKERS, MIN_BYTES_FOR_RUNNING_WORKERS = 1_000_000, 200_000
 # Arrays of at least this size are memory maps of files.
 MIN_MAPPED_BYTES = 16_000_000
 
@@ -72,6 +71,10 @@ class Runner(Protocol):
     @property
     def n(self) -> int:
         """The number of parts that can be made at once; it may change while a step runs."""
+
+    @property
+    def min_bytes(self) -> int:
+        """The size of the rows of a step below which this process makes the parts itself."""
 
     def start(self, function: Path, shard: bytes, part: Path) -> Any:
         """Start to make a part, with the function in a file; the result is for `wait`."""
@@ -102,6 +105,10 @@ class Workers:
         self._cpu_seconds = 0.0
         self._peak_memory_bytes = 0
         self._pool: ProcessPoolExecutor | None = None
+
+    @property
+    def min_bytes(self) -> int:
+        return MIN_BYTES_FOR_WORKERS if self._pool is None else MIN_BYTES_FOR_RUNNING_WORKERS
 
     def start(self, function: Path, shard: bytes, part: Path) -> Future[_Usage]:
         """Start to process a shard; the future has a result when the file of the part exists."""
@@ -204,18 +211,19 @@ class StepShards:
     ) -> "Iterator[tuple[T, ShardFrames]]":
         """Yield (context, part) for each (context, shard), in the order of the shards.
 
-        A part is `function(shard, *shared)`. A single shard, and the first small ones, are
-        processed at once and without files: workers would take longer to start. With
-        `keep_parts`, all parts are files, which are kept for the next run.
+        A part is `function(shard, *shared)`. A single shard, and few rows, are processed at once
+        and without files. With `keep_parts`, all parts are files, kept for the next run.
         """
         remaining = iter(shards)
-        first = list(islice(remaining, 2))
-        n_bytes = 0 if len(first) > 1 else -math.inf
+        first: list[tuple[T, ShardFrames]] = []
+        n_bytes, min_bytes = 0, self._runner.min_bytes
+        while (n_bytes < min_bytes or len(first) < 2) and (found := next(remaining, None)):
+            first.append(found)
+            n_bytes += int(sum(frame.estimated_size() for frame in found[1].values()))
+        is_small = n_bytes < min_bytes or len(first) < 2
         file: Path | None = None
         waiting: deque[tuple[T, bytes, Path, Any]] = deque()
         for context, shard in chain(first, remaining):
-            n_bytes += sum(frame.estimated_size() for frame in shard.values())
-            is_small = n_bytes < MIN_BYTES_FOR_WORKERS
             if is_small and not keep_parts:
                 with span("batch"):
                     done = function(shard, *shared)

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import Future
 from pathlib import Path
 
-from graphrag_index.pipeline.shards import Workers, write_file
+from graphrag_index.pipeline.shards import MIN_BYTES_FOR_WORKERS, Workers, write_file
 from graphrag_index.pipeline.task_board import TaskBoard
 from graphrag_index.pipeline.tasks import Result
 
@@ -49,6 +49,10 @@ class SharedRunner:
     def n(self) -> int:
         """The number of processes of all workers."""
         return self._board.n_slots
+
+    @property
+    def min_bytes(self) -> int:
+        return MIN_BYTES_FOR_WORKERS
 
     def start(self, function: Path, shard: bytes, part: Path) -> "Future[Result]":
         """Start to make a part, on this machine or another one."""

@@ -36,7 +36,7 @@ MIN_VECTOR_SIMILARITY = 0.75
 # Number of vectors in a batch. Batches limit the memory used, and do not change the result.
 VECTORS_PER_BATCH = 1_024
 # Number of names in a shard, and in a partition of their keys.
-NAMES_PER_SHARD = 20_000
+NAMES_PER_SHARD = 4_000
 NAMES_PER_PARTITION = 40_000
 
 # One row per key of a name. A key pairs its names only if one of them `is_reason` for it.

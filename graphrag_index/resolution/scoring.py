@@ -51,7 +51,7 @@ ONLY_NAME_SCORE = 0.92
 VECTOR_WEIGHT = 0.75
 
 # Number of pairs in a shard.
-PAIRS_PER_SHARD = 5_000
+PAIRS_PER_SHARD = 2_000
 _COMPARED_COLUMNS = ("left", "right", *TABLES["compared_names"].columns)
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION_CHARACTERS = 600

@@ -110,6 +110,26 @@ def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "parts").exists()
 
 
+def test_fewer_rows_go_to_workers_that_run(tmp_path: Path) -> None:
+    def where(workers: Workers, step: str, n_rows: int) -> set[bool]:
+        """Return whether this process made the parts of two shards."""
+        log = tmp_path / step
+        log.mkdir()
+        rows: list[tuple[int, ShardFrames]] = [
+            (n, {"numbers": pl.DataFrame({"n": [n] * n_rows})}) for n in range(2)
+        ]
+        parts = StepShards(workers, tmp_path / f"parts-{step}", "code").map(square, rows, 1, log)
+        assert [part["squares"]["square"][0] for _, part in parts] == [0, 1]
+        return {path.read_text() == str(os.getpid()) for path in log.iterdir()}
+
+    few = shards.MIN_BYTES_FOR_RUNNING_WORKERS // 8
+    with closing(Workers(2)) as workers:
+        assert where(workers, "before", few) == {True}
+        assert where(workers, "start", N_ROWS) == {False}
+        assert where(workers, "after", few) == {False}
+        assert where(workers, "fewer", few // 4) == {True}
+
+
 @pytest.mark.parametrize("n_rows", [1, N_ROWS])
 def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(
     tmp_path: Path, n_rows: int
@@ -238,6 +258,7 @@ def test_tables_are_equal_for_any_number_of_workers(
     root = copy_project(tmp_path / "project")
     # So many shards that workers are worth their start.
     monkeypatch.setattr(shards, "MIN_BYTES_FOR_WORKERS", 10_000)
+    monkeypatch.setattr(shards, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
     for constant, size in (
         ("create_text_units.SHARD_BYTES", 60_000),
         ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),
