@@ -24,7 +24,7 @@ PARTS = {
     "storage": "schema text",
     "step": "schema storage",
     "llm": "schema text storage",
-    "communities": "schema storage",
+    "communities": "schema step storage",
     "nlp": "schema step text",
     "extraction": "schema step text storage llm nlp",
     "resolution": "schema step text storage llm nlp",

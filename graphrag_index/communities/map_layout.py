@@ -4,11 +4,14 @@ Positions are relative: a community lies in the unit disc of its parent, and a n
 unit disc of its deepest community. So a change in one community moves nothing outside of it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from graphrag_index.communities.layout import (
     MAX_ITERATIONS,
@@ -24,12 +27,17 @@ from graphrag_index.communities.simple_graph import (
     contract_graph,
     select_subgraph,
 )
+from graphrag_index.step import SerialShards, ShardFrames, Shards
 
 # Radius that is reserved for a disc among its siblings, as a multiple of the disc's own radius.
 RESERVED_RADIUS = 1.12
 # Moves of the discs of one level, over all parents; many small parents get fewer moves each.
 _MAX_MOVES = 15_000
 _MIN_ITERATIONS = 30
+# Number of parents whose communities are in one shard. It does not change the result.
+_SHARD_PARENTS = 64
+# Columns with the place of a community in the last version.
+_PLACE_BEFORE = ("x", "y", "previous_radius")
 # Number of directions in which a free place for a new disc is looked for.
 _DIRECTIONS = 32
 
@@ -60,6 +68,7 @@ def layout_map(
     parent: Integers,
     size: Integers,
     before: PreviousMap | None = None,
+    shards: Shards | None = None,
 ) -> MapLayout:
     """Place the communities of a hierarchy and the nodes of a graph.
 
@@ -71,20 +80,24 @@ def layout_map(
     for labels in levels:
         home[labels >= 0] = labels[labels >= 0]
     discs = np.zeros((len(size), 3))
-    for labels in levels:
-        _place_level(graph, labels, parent, np.sqrt(size), discs, before)
+    radii = np.sqrt(size)
+    work = (
+        shard
+        for labels in levels
+        for shard in _prepare_shards(graph, labels, parent, radii, before)
+    )
+    for members, part in (shards or SerialShards()).map(_place_communities, work):
+        discs[members] = part["discs"].to_numpy()
     return MapLayout(discs, _place_nodes(graph, home, before), home)
 
 
-def _place_level(
-    graph: Graph,
-    labels: Integers,
-    parent: Integers,
-    radii: Floats,
-    discs: Floats,
-    before: PreviousMap | None,
-) -> None:
-    """Place the communities of one level in the discs of their parents, in `discs`."""
+def _prepare_shards(
+    graph: Graph, labels: Integers, parent: Integers, radii: Floats, before: PreviousMap | None
+) -> Iterator[tuple[Integers, ShardFrames]]:
+    """Yield (rows of communities, shard) for the communities of one level, sorted by parent.
+
+    A shard has the communities of some parents, and the links between those of one parent.
+    """
     nodes = np.flatnonzero(labels >= 0)
     if not len(nodes):
         return
@@ -96,31 +109,54 @@ def _place_level(
     sources, targets = number[parts.sources], number[parts.targets]
     above = parent[rows][order]
     inside = above[sources] == above[targets]
-    sources, targets, weights = sources[inside], targets[inside], parts.weights[inside]
-    by_parent = np.argsort(sources, kind="stable")
-    sources, targets, weights = sources[by_parent], targets[by_parent], weights[by_parent]
+    ends = np.sort(np.stack([sources[inside], targets[inside]]), axis=0)
+    # The edges of a graph are sorted.
+    sorted_links = np.lexsort((ends[1], ends[0]))
+    sources, targets = ends[:, sorted_links]
+    weights = parts.weights[inside][sorted_links]
     starts = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
     iterations = int(np.clip(_MAX_MOVES // len(starts), _MIN_ITERATIONS, MAX_ITERATIONS))
-    for start, stop in zip(starts, np.append(starts[1:], len(above)), strict=True):
-        links = slice(*np.searchsorted(sources, (start, stop)))
-        ends = np.sort(np.stack([sources[links], targets[links]]) - start, axis=0)
-        # The edges of a graph are sorted.
-        sorted_links = np.lexsort((ends[1], ends[0]))
-        siblings = Graph(
-            int(stop - start),
-            ends[0][sorted_links].astype(np.int32),
-            ends[1][sorted_links].astype(np.int32),
-            weights[links][sorted_links],
-            graph.allocate,
-        )
+    bounds = np.append(starts[::_SHARD_PARENTS], len(above))
+    for start, stop in pairwise(bounds.tolist()):
         members = rows[order[start:stop]]
-        kept = None if before is None else before.discs[members]
-        discs[members] = _place_siblings(siblings, radii[members], kept, iterations)
+        links = slice(*np.searchsorted(sources, (start, stop)))
+        places = np.full((len(members), 3), np.nan) if before is None else before.discs[members]
+        communities = pl.DataFrame(
+            {
+                "parent": above[start:stop],
+                "radius": radii[members],
+                **{name: places[:, at] for at, name in enumerate(_PLACE_BEFORE)},
+            }
+        ).with_columns(iterations=iterations)
+        edges = {
+            "source": sources[links] - start,
+            "target": targets[links] - start,
+            "weight": weights[links],
+        }
+        yield members, {"communities": communities, "links": pl.DataFrame(edges)}
 
 
-def _place_siblings(graph: Graph, radii: Floats, before: Floats | None, iterations: int) -> Floats:
+def _place_communities(shard: ShardFrames) -> ShardFrames:
+    """Place the communities of each parent of a shard; return x, y and radius."""
+    communities, links = shard["communities"], shard["links"]
+    above, radii = communities["parent"].to_numpy(), communities["radius"].to_numpy()
+    before = communities.select(_PLACE_BEFORE).to_numpy()
+    sources, targets, weights = (links[name].to_numpy() for name in ("source", "target", "weight"))
+    discs = np.empty((len(radii), 3))
+    starts = np.flatnonzero(np.append(True, above[1:] != above[:-1])).tolist()
+    for start, stop in pairwise([*starts, len(above)]):
+        own = slice(*np.searchsorted(sources, (start, stop)))
+        one, other = ((end[own] - start).astype(np.int32) for end in (sources, targets))
+        siblings = Graph(stop - start, one, other, weights[own])
+        discs[start:stop] = _place_siblings(
+            siblings, radii[start:stop], before[start:stop], communities["iterations"][0]
+        )
+    return {"discs": pl.DataFrame(discs, schema=["x", "y", "radius"])}
+
+
+def _place_siblings(graph: Graph, radii: Floats, before: Floats, iterations: int) -> Floats:
     """Return x, y and radius of each community of one parent, in the parent's unit disc."""
-    if before is not None and np.isfinite(before[:, 0]).any():
+    if np.isfinite(before[:, 0]).any():
         centres = _keep_places(graph, radii, before)
     elif len(radii) <= 2:
         # One disc in the middle, or two side by side.
@@ -131,9 +167,7 @@ def _place_siblings(graph: Graph, radii: Floats, before: Floats | None, iteratio
         reserved = radii * RESERVED_RADIUS
         centres = pull_together(pack_discs(graph, reserved, 0, iterations), reserved)
     reach = float((np.linalg.norm(centres, axis=1) + radii * RESERVED_RADIUS).max())
-    if before is not None:
-        reach = max(reach, _previous_reach(radii, before))
-    return np.column_stack([centres, radii]) / reach
+    return np.column_stack([centres, radii]) / max(reach, _previous_reach(radii, before))
 
 
 def _previous_reach(radii: Floats, before: Floats) -> float:

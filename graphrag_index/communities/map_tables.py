@@ -8,6 +8,7 @@ import polars as pl
 from graphrag_index.communities.map_layout import PreviousMap, layout_map
 from graphrag_index.communities.simple_graph import Graph, Integers
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Shards
 from graphrag_index.storage.memo import open_previous, read_or_fallback
 from graphrag_index.storage.table_store import Previous
 
@@ -21,6 +22,7 @@ def create_map(
     ids: pl.Series,
     order: Integers,
     previous: Previous | None = None,
+    shards: Shards | None = None,
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Yield the batches of `map_communities` and `map_entities`.
 
@@ -34,9 +36,8 @@ def create_map(
         before = read_or_fallback(
             None, "map_communities", lambda: _read_previous(previous, communities, levels, ids)
         )
-    layout = layout_map(
-        graph, list(levels), communities["above"].to_numpy(), communities["size"].to_numpy(), before
-    )
+    above, size = communities["above"].to_numpy(), communities["size"].to_numpy()
+    layout = layout_map(graph, list(levels), above, size, before, shards)
     discs = pl.DataFrame(
         {
             "community": numbers,

@@ -138,7 +138,8 @@ def create_communities(
     numbers, lineage = trace_lineage(communities, levels, before)
     communities, levels = renumber_communities(communities, levels, numbers)
     yield {"community_lineage": lineage}
-    yield from create_map(graph, communities, levels, ids, by_id, previous if before else None)
+    known = previous if before else None
+    yield from create_map(graph, communities, levels, ids, by_id, known, shards)
     rows = make_community_rows(
         communities,
         levels,

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.communities import map_layout
 from graphrag_index.communities.layout import pull_together, separate_discs
 from graphrag_index.communities.map_layout import MapLayout, PreviousMap, layout_map
 from graphrag_index.communities.simple_graph import build_graph
@@ -84,3 +85,21 @@ def test_many_or_single_siblings(n: int) -> None:
     graph = build_graph(n, np.zeros(n - 1, int), nodes[1:], np.ones(n - 1))
     layout = layout_map(graph, [nodes], np.full(n, -1), np.ones(n, int))
     assert (overlaps(layout.discs[:, :2], layout.discs[:, 2]) < 1e-9).all()
+
+
+def test_shards_of_parents_do_not_change_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 40 top communities of 8 nodes each; each node is a community of the next level.
+    nodes, rng = np.arange(320), np.random.default_rng(0)
+    graph = build_graph(320, rng.integers(0, 320, 900), rng.integers(0, 320, 900), np.ones(900))
+    levels = [nodes // 8, 40 + rng.permutation(320)]
+    parent = np.full(360, -1)
+    parent[levels[1]] = levels[0]
+    size = np.append(np.full(40, 8), np.ones(320, int))
+    whole = layout_map(graph, levels, parent, size)
+    monkeypatch.setattr(map_layout, "_SHARD_PARENTS", 3)
+    split = layout_map(graph, levels, parent, size)
+    np.testing.assert_array_equal(split.discs, whole.discs)
+    for row in range(40):
+        discs = whole.discs[parent == row]
+        assert len(discs) == 8
+        assert (overlaps(discs[:, :2], discs[:, 2]) < 0).all()
