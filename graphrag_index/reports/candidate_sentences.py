@@ -11,6 +11,9 @@ from graphrag_index.step import ShardFrames
 # Number of candidate sentences of a report, and the share of its sentences that are candidates if
 # these are more, up to the maximum.
 MIN_CANDIDATES, CANDIDATE_SHARE, MAX_CANDIDATES = 20, 0.1, 120
+# Maximum number of sentences that are compared for one report. Of a larger community, only the
+# members with most neighbours count.
+MAX_SENTENCES_PER_REPORT = 20_000
 # Maximum number of members that increase the score of a sentence. A sentence that mentions more
 # members is probably a list.
 MAX_SCORED_MEMBERS = 4
@@ -23,6 +26,17 @@ CHOSEN_COLUMNS: dict[str, Any] = {
     "score": pl.Float64,
     "entities": pl.List(pl.Int32),
 }
+
+
+def choose_main_members(
+    report: Integers, entity: Integers, weight: pl.Series, sentences_of: NumberLists
+) -> tuple[Integers, Integers]:
+    """Leave out members of large communities, those of the lowest weight first."""
+    order = np.lexsort((entity, -weight.to_numpy()[entity], report))
+    n_before = np.append(0, np.cumsum(sentences_of.lengths[entity[order]]))[:-1]
+    first = np.searchsorted(report, report)
+    kept = np.sort(order[n_before - n_before[first] < MAX_SENTENCES_PER_REPORT])
+    return report[kept], entity[kept]
 
 
 def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> ShardFrames:

@@ -1,6 +1,7 @@
 """Community reports from sentences that mention the members, written without a model."""
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from graphrag_index.nlp.values import find_dates
 from graphrag_index.reports.candidate_sentences import (
     CHOSEN_COLUMNS,
     choose_best_sentences,
+    choose_main_members,
     drop_repeats_of_siblings,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
@@ -39,13 +41,13 @@ LEAD_CHARACTERS, LEAD_FACTOR = 400, 1.3
 # Score of a heading, list item or table row, as a share of the score of a whole sentence.
 FRAGMENT_FACTOR = 0.01
 MIN_FRAGMENT_LENGTH = 20
-# Maximum number of sentences that are compared for one report. Of a larger community, only the
-# members with most neighbours count.
-MAX_SENTENCES_PER_REPORT = 20_000
-# Number of reports in a shard, which a worker writes. This number and the next ones limit memory
-# and do not change the results.
+# Number of reports for which sentences are chosen at once, and whose rows are written at once. This
+# number and the next ones limit memory and do not change the results.
 SHARD_REPORTS = 1_000
 PARTITION_REPORTS = 10 * SHARD_REPORTS  # a multiple, so that a shard is in one partition
+# Number of candidate sentences of the reports that a worker writes at once: a report on a large
+# community takes as long as many small ones. Another number may change the last digit of a score.
+SHARD_SENTENCES = 5_000
 PARTITION_SENTENCES = 500_000
 BATCH_ROWS = 64 * ROW_GROUP_SIZE  # mentions or relationships that are read at once
 
@@ -141,12 +143,19 @@ def create_community_reports_nlp(
             "documents": ("document", documents.select("id").collect().to_series()),
         }
         known = read_known_rows(previous, CHOICES_TABLE)
-        work = _prepare_shards(rows, members, named, by_report, links, ids_by_number, known)
+        unwritten = _prepare_shards(rows, members, named, by_report, links, ids_by_number, known)
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)
-        for n_reports, written in shards.map(write_reports, work, *shared):
-            yield written
+        batch: list[ShardFrames] = []
+        for (n_reports, is_last), written in shards.map(write_reports, unwritten, *shared):
+            batch.append(written)
             progress.advance(n_reports)
+            if is_last:
+                yield {
+                    name: pl.concat([part[name] for part in batch], rechunk=True)
+                    for name in written
+                }
+                batch.clear()
 
 
 def _read_members(communities: pl.LazyFrame, reported: pl.Series, ids: pl.Series) -> RowGroups:
@@ -243,7 +252,7 @@ def _pair_members_with_sentences(
     document = sentences.select("document").collect().to_series()
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
-        report, entity = _choose_main_members(*members.take(reports), weight, sentences_of)
+        report, entity = choose_main_members(*members.take(reports), weight, sentences_of)
         _, sentence = sentences_of.take(entity)
         yield (
             start,
@@ -265,17 +274,6 @@ def _pair_members_with_sentences(
                 ),
             },
         )
-
-
-def _choose_main_members(
-    report: Integers, entity: Integers, weight: pl.Series, sentences_of: NumberLists
-) -> tuple[Integers, Integers]:
-    """Leave out members of large communities, those of the lowest weight first."""
-    order = np.lexsort((entity, -weight.to_numpy()[entity], report))
-    n_before = np.append(0, np.cumsum(sentences_of.lengths[entity[order]]))[:-1]
-    first = np.searchsorted(report, report)
-    kept = np.sort(order[n_before - n_before[first] < MAX_SENTENCES_PER_REPORT])
-    return report[kept], entity[kept]
 
 
 def _quote_sentences(
@@ -333,11 +331,11 @@ def _prepare_shards(
     links: RelationshipLookup,
     ids: Mapping[str, tuple[str, pl.Series]],
     known: pl.DataFrame,
-) -> Iterator[tuple[int, ShardFrames]]:
-    """Yield (number of reports, shard): communities with their titles and candidate sentences.
+) -> Iterator[tuple[tuple[int, bool], ShardFrames]]:
+    """Yield ((number of reports, whether their batch ends), shard).
 
-    `ids` has a column of numbers in candidate sentences, and the ids by number, for each further
-    frame of a shard.
+    A shard has communities with their titles and candidate sentences. `ids` has a column of numbers
+    in candidate sentences, and the ids by number, for each further frame of a shard.
     """
     # Order of the members in a title: names before noun phrases, then by descending degree.
     order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
@@ -347,13 +345,15 @@ def _prepare_shards(
     for partition in range(by_report.n):
         quoted = by_report.read(partition)
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
+        report = quoted["report"].to_numpy()
         first = partition * PARTITION_REPORTS
-        for start in range(first, min(first + PARTITION_REPORTS, rows.height), SHARD_REPORTS):
-            part = rows[start : start + SHARD_REPORTS]
+        last = min(first + PARTITION_REPORTS, rows.height)
+        for start, stop in _cut_into_shards(report, first, last):
+            part = rows[start:stop]
             chosen, counts = [], []
             ranked = [
                 entities[np.argsort(rank[entities])]
-                for entities in map(members.__getitem__, range(start, start + part.height))
+                for entities in map(members.__getitem__, range(start, stop))
             ]
             first_titles = gather_titles(titles, ranked)
             for entities in ranked:
@@ -361,12 +361,12 @@ def _prepare_shards(
                 counts.append(np.bincount(kinds[entities], minlength=n_kinds)[:n_kinds].tolist())
             main = pl.Series(chosen, dtype=pl.List(pl.Int32))
             counted = pl.Series(counts, dtype=pl.List(pl.Int32))
-            ends = np.searchsorted(quoted["report"].to_numpy(), [start, start + part.height])
-            sentences = quoted[slice(*ends.tolist())]
+            sentences = quoted[slice(*np.searchsorted(report, [start, stop]).tolist())]
             shown = pl.concat([sentences["entities"], main]).explode()
             shown = shown.drop_nulls().unique().sort()
+            is_last = stop % SHARD_REPORTS == 0 or stop == rows.height
             yield (
-                part.height,
+                (part.height, is_last),
                 {
                     "communities": part.with_columns(main=main, kinds=counted),
                     "sentences": sentences.with_columns(
@@ -383,3 +383,13 @@ def _prepare_shards(
                     },
                 },
             )
+
+
+def _cut_into_shards(report: Integers, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of reports, from `first` to `last`; `report` has the report of each sentence."""
+    for start in range(first, last, SHARD_REPORTS):
+        stop = min(start + SHARD_REPORTS, last)
+        # The first sentence of each report says to which shard the report belongs.
+        sentence = np.searchsorted(report, np.arange(start, stop))
+        shard = (sentence - sentence[0]) // SHARD_SENTENCES
+        yield from pairwise([*(start + np.flatnonzero(np.diff(shard, prepend=-1))).tolist(), stop])

@@ -263,6 +263,7 @@ def test_tables_are_equal_for_any_number_of_workers(
         ("create_text_units.SHARD_BYTES", 60_000),
         ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),
         ("create_community_reports_nlp.SHARD_REPORTS", 20),
+        ("create_community_reports_nlp.SHARD_SENTENCES", 50),
         ("generate_text_embeddings.BATCH_VECTORS", 50),
     ):
         monkeypatch.setattr(f"graphrag_index.steps.{constant}", size)
