@@ -33,7 +33,7 @@ from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 # Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
 # The numbers limit memory and do not change the results.
 SHARD_DOCUMENTS = 256
-SHARD_BYTES = 4_000_000
+SHARD_BYTES = 3_000_000
 # Maximum number of characters of a line that may be a page header, repeated on many pages.
 MAX_PAGE_HEADER_CHARACTERS = 200
 # Maximum ratio of read rows to wanted rows. Rows of the last version are read as one range, from
