@@ -18,9 +18,14 @@ MAX_DEFINED_WORDS = 12
 MAX_WORDS_TO_NOUN = 10
 # Maximum number of characters of a paragraph that are read.
 MAX_DEFINITION_CHARS = 500
-_CONJUNCTIONS = word_set(read_lists("nlp/data/words")["conjunctions"])
+MAX_SHORT_WORD_CHARS = 3
+_WORDS = read_lists("nlp/data/words")
+_CONJUNCTIONS = word_set(_WORDS["conjunctions"])
+# Function words before the noun: "is the second largest city", "was her first novel".
+_ORDINALS = word_set(_WORDS["ordinals"])
 _PARAGRAPH_START = re.compile(r"(?:\A|\n)\s*")
 _ELIDED_ARTICLE = re.compile(r"[Ll]['’](?=\w)")
+_DASHES = frozenset("-–—/")
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 # Quotation marks, and the marks of Markdown for italics and bold type.
 _QUOTES = "[\"“”„«»‹›‘’'`*_]{1,3}"
@@ -68,11 +73,13 @@ def _find_name_length(found: re.Match[str], language: Language) -> int:
     words = words[has_article:]
     begins_with_function_word = words[0].lower() in language.function_words
     is_alone = len(words) == 1
-    if not (_is_capitalized(words[0]) and _is_capitalized(words[-1])):
-        return 0
-    if is_alone and begins_with_function_word:
+    if not _is_capitalized(words[0]) or (is_alone and begins_with_function_word):
         return 0
     kind = _find_kind(found["rest"], language)
+    # The title of a work or of a species may be in another language: "Ples v dežju is a film".
+    is_foreign = kind == "name" and _is_foreign(words, language)
+    if not (_is_capitalized(words[-1]) or is_foreign):
+        return 0
     has_function_word = not language.function_words.isdisjoint(words)
     # "Nicholas the Small (1322 – 1358) was a duke": years show where the name of a person ends.
     is_person = has_function_word and _YEAR.search(found["between"]) is not None
@@ -93,7 +100,8 @@ def _find_name_length(found: re.Match[str], language: Language) -> int:
         )
         if is_doubtful and kind != "name":
             return 0
-        if not all(map(_is_capitalized, (w for w in words if w not in language.function_words))):
+        content_words = (word for word in words if word not in language.function_words)
+        if not (is_foreign or all(map(_is_capitalized, content_words))):
             return 0
     return len(" ".join(words))
 
@@ -102,10 +110,22 @@ def _is_capitalized(word: str) -> bool:
     return word[0].isupper() or word[0].isdigit()
 
 
+def _is_foreign(words: list[str], language: Language) -> bool:
+    """Return whether a name has words in lower case, and none of them is of the language.
+
+    Short words are of many languages: den, la, ton.
+    """
+    lower = [word for word in words if word.islower() and len(word) > MAX_SHORT_WORD_CHARS]
+    known = common_words(language.code) | language.function_words
+    return bool(lower) and known.isdisjoint(lower)
+
+
 def _find_kind(rest: str, language: Language) -> str:
     """Return the type that the noun of a definition shows; "" if it shows none."""
     kind = ""
     for word in rest.split()[:MAX_WORDS_TO_NOUN]:
+        if word in _DASHES or word in _ORDINALS:
+            continue
         if word in language.function_words and word not in language.determiners:
             break
         bare = word.rstrip(FINAL_PUNCTUATION)

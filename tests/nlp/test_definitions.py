@@ -29,6 +29,12 @@ from tests.fixtures.extraction import extract
         ("fr", "« Le grand Soir » est une chanson de 1950.", "Le grand Soir"),
         ("es", "*Vuelta al mar de Plata* es una novela.", "Vuelta al mar de Plata"),
         ("en", "Nicholas the Small (1322 – 1358) was a Duke.", "Nicholas the Small"),
+        # Ordinals and dashes before the noun.
+        ("en", "Walking on Stone is the second novel by Ann Lee.", "Walking on Stone"),
+        ("en", "The Corner is a 2004 comedy - drama film.", "Corner"),
+        # Titles in another language than the text.
+        ("en", "Ples v dežju is a 1961 film by Boštjan Hladnik.", "Ples v dežju"),
+        ("en", "Cotula alpina is a species of plant.", "Cotula alpina"),
         # Below a heading.
         ("en", "Films\n\nA Good Day for Tea is a film.", "Good Day for Tea"),
     ],
@@ -46,6 +52,7 @@ def test_the_name_before_a_definition_is_found(language: str, text: str, name: s
         ("en", "This is a film about trees."),
         ("en", "In 1990 Kowalski was a member of the party."),
         ("en", "Kenya and Uganda are countries."),
+        ("en", "Walnut trees are a species of plant."),
         ("en", "Water is a liquid."),
         ("en", "The Company is a corporation."),
         ("en", "Life of Crime was shown on Tuesday."),
@@ -57,6 +64,15 @@ def test_the_name_before_a_definition_is_found(language: str, text: str, name: s
 )
 def test_other_words_before_a_verb_are_left_to_other_rules(language: str, text: str) -> None:
     assert not [*find_defined_names(text, language_of(language))]
+
+
+def test_a_rank_at_the_start_of_a_defined_title_belongs_to_it() -> None:
+    found = extract(
+        "The Private Life of Louis is a 1935 film by Ann Lee.",
+        "Private Life Jones met Private John Miller in the film.",
+    )
+    assert "Private Life of Louis" in found.titles
+    assert "John Miller" in found.titles
 
 
 def test_a_defined_name_is_the_first_entity_of_its_document() -> None:
