@@ -44,6 +44,8 @@ class RayRunner:
     The connection is opened with the first shard.
     """
 
+    seconds_alone = 0.0
+
     def __init__(self, n: int) -> None:
         self._address, self._n_here = os.environ.get("RAY_ADDRESS"), n
         self._ray: Any = None

@@ -31,7 +31,13 @@ from graphrag_index.pipeline.finished_steps import (
     is_complete,
 )
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.shards import Runner, StepShards, Workers, count_cores
+from graphrag_index.pipeline.shards import (
+    SECONDS_BEFORE_WORKERS,
+    Runner,
+    StepShards,
+    Workers,
+    count_cores,
+)
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -113,7 +119,7 @@ def run_workflow(
             with (
                 closing(watcher),
                 lock_output(store),
-                closing(runner or Workers(n_workers or count_cores())) as used,
+                closing(runner or _prepare_workers(n_workers, store)) as used,
                 span("run", workflow=workflow.name),
             ):
                 run = _WorkflowRun(workflow, settings, root, services, watcher, used)
@@ -129,6 +135,11 @@ def run_workflow(
             if wait is None:
                 raise
             wait(error)
+
+
+def _prepare_workers(n: int | None, store: TableStore) -> Workers:
+    is_update = store.read_pointer() is not None
+    return Workers(n or count_cores(), SECONDS_BEFORE_WORKERS if is_update else 0)
 
 
 class _WorkflowRun:

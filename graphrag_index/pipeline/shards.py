@@ -47,6 +47,9 @@ T = TypeVar("T")
 SHARDS_PER_WORKER = 2
 # Minimum size of the rows of a step for workers that must be started, and for workers that run.
 MIN_BYTES_FOR_WORKERS, MIN_BYTES_FOR_RUNNING_WORKERS = 1_000_000, 200_000
+# CPU seconds for shards of a step of an update in the main process before workers start, which
+# takes as long.
+SECONDS_BEFORE_WORKERS = 2.0
 # Arrays of at least this size are memory maps of files.
 MIN_MAPPED_BYTES = 16_000_000
 
@@ -67,6 +70,8 @@ def count_cores() -> int:
 
 class Runner(Protocol):
     """The processes that make the parts of shards."""
+
+    seconds_alone: float  # CPU time that the main process spends on a step before they start
 
     @property
     def n(self) -> int:
@@ -99,8 +104,8 @@ class Workers:
     this process does the work.
     """
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, seconds_alone: float = 0.0) -> None:
+        self.n, self.seconds_alone = n, seconds_alone
         # Sum of the CPU time, and maximum of the peak memory, of all worker processes.
         self._cpu_seconds = 0.0
         self._peak_memory_bytes = 0
@@ -142,6 +147,7 @@ class Workers:
 
             # Start new processes: a forked process could wait for a lock that no thread releases.
             context = multiprocessing.get_context("spawn")
+            self.seconds_alone = 0
             listener, self._speaker = context.Pipe(duplex=False)
             self._pool = ProcessPoolExecutor(
                 self.n, mp_context=context, initializer=_prepare_worker, initargs=(listener,)
@@ -211,12 +217,13 @@ class StepShards:
     ) -> "Iterator[tuple[T, ShardFrames]]":
         """Yield (context, part) for each (context, shard), in the order of the shards.
 
-        A part is `function(shard, *shared)`. A single shard, and few rows, are processed at once
-        and without files. With `keep_parts`, all parts are files, kept for the next run.
+        A part is `function(shard, *shared)`. A single shard, few rows, and the first shards of an
+        update are processed here, without files. With `keep_parts`, files of all parts stay for
+        the next run.
         """
         remaining = iter(shards)
         first: list[tuple[T, ShardFrames]] = []
-        n_bytes, min_bytes = 0, self._runner.min_bytes
+        n_bytes, min_bytes, seconds = 0, self._runner.min_bytes, 0.0
         while (n_bytes < min_bytes or len(first) < 2) and (found := next(remaining, None)):
             first.append(found)
             n_bytes += int(sum(frame.estimated_size() for frame in found[1].values()))
@@ -224,9 +231,12 @@ class StepShards:
         file: Path | None = None
         waiting: deque[tuple[T, bytes, Path, Any]] = deque()
         for context, shard in chain(first, remaining):
-            if is_small and not keep_parts:
+            is_early = is_small or seconds < self._runner.seconds_alone
+            started_at = time.process_time()
+            if is_early and not keep_parts:
                 with span("batch"):
                     done = function(shard, *shared)
+                seconds += time.process_time() - started_at
                 yield context, done
                 continue
             file = file or self._write_function(function, shared)
@@ -236,9 +246,10 @@ class StepShards:
             if keep_parts:
                 self._kept.add(part)
                 self._fetch_earlier(part)
-            if is_small and not part.exists():
+            if is_early and not part.exists():
                 with span("batch"):
                     make_part(file, rows, part)
+                seconds += time.process_time() - started_at
             started = None if part.exists() else self._runner.start(file, rows, part)
             waiting.append((context, rows, part, started))
             if len(waiting) >= SHARDS_PER_WORKER * self._runner.n:

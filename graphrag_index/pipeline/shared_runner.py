@@ -41,6 +41,8 @@ class ShardMaker:
 class SharedRunner:
     """Runner of the worker that leads a run."""
 
+    seconds_alone = 0.0
+
     def __init__(self, board: TaskBoard, maker: ShardMaker) -> None:
         self._board, self._maker = board, maker
         self._parts: dict[Future[Result], Path] = {}

@@ -100,6 +100,25 @@ def test_parts_come_in_order_and_are_reused(tmp_path: Path, n_workers: int) -> N
     assert len(list(log.iterdir())) == 11
 
 
+def test_workers_start_after_some_seconds_of_a_step(tmp_path: Path) -> None:
+    def count_processes(name: str) -> int:
+        log = tmp_path / name
+        log.mkdir()
+        shards = StepShards(workers, tmp_path / "parts", name)
+        parts = shards.map(square, number_shards(5), 1, log)
+        assert [part["squares"][0, 0] for _, part in parts] == [0, 1, 4, 9, 16]
+        pids = {int(path.read_text()) for path in log.iterdir()}
+        return len(pids - {os.getpid()})
+
+    with closing(Workers(2, seconds_alone=60)) as workers:
+        assert count_processes("short") == 0
+        workers.seconds_alone = 1e-9
+        # The first shard takes longer than that.
+        assert count_processes("long") > 0
+        # Workers that have started take all shards.
+        assert workers.seconds_alone == 0
+
+
 def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
     shards: list[tuple[int, ShardFrames]] = [
         (n, {"numbers": pl.DataFrame({"n": [n]})}) for n in range(3)
@@ -242,9 +261,9 @@ def test_the_command_says_how_many_workers(
     numbers: list[int] = []
 
     class CountedWorkers(Workers):
-        def __init__(self, n: int) -> None:
+        def __init__(self, n: int, seconds_alone: float) -> None:
             numbers.append(n)
-            super().__init__(n)
+            super().__init__(n, seconds_alone)
 
     monkeypatch.setattr("graphrag_index.pipeline.run.Workers", CountedWorkers)
     command = ["run", "--set", "workflow=loading", *option]
