@@ -17,7 +17,7 @@ from graphrag_evaluation.retrieval_scores import retrieval_scores
 from graphrag_evaluation.search_contexts import TOKEN_BUDGETS, coverage_scores
 from graphrag_evaluation.systems import System, SystemPlan, open_systems
 from graphrag_index.errors import GraphRAGError, SettingsError
-from graphrag_index.pipeline.shards import separate_processes
+from graphrag_index.pipeline.worker_processes import separate_processes
 from graphrag_query.answer import Answer
 
 # Questions that a worker process gets at once.

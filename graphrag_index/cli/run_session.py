@@ -152,7 +152,7 @@ class _RunSession:
             return SharedRunner(lead.board, lead.maker)
         if self.options.runner == RunnerName.RAY:
             from graphrag_index.pipeline.ray_runner import RayRunner
-            from graphrag_index.pipeline.shards import count_cores
+            from graphrag_index.pipeline.worker_processes import count_cores
 
             return RayRunner(self.options.n_workers or count_cores())
         return None

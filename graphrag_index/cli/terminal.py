@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from graphrag_index.pipeline.run import Watcher
-from graphrag_index.pipeline.shards import measure_peak_memory
+from graphrag_index.pipeline.worker_processes import measure_peak_memory
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord

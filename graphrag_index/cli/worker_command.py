@@ -44,8 +44,8 @@ def worker(
     Start the same command on any number of machines. The first worker leads the run; if it is
     killed, another one takes its place. All end with the exit code of the run.
     """
-    from graphrag_index.pipeline.shards import count_cores
     from graphrag_index.pipeline.worker import open_worker
+    from graphrag_index.pipeline.worker_processes import count_cores
     from graphrag_index.storage.bucket import is_bucket
 
     options = RunOptions(quiet, verbose, budget, parse_share(allow_partial), False, False, workers)

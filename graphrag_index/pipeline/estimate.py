@@ -37,7 +37,7 @@ from graphrag_index.pipeline.sample import (
     average_growth,
 )
 from graphrag_index.pipeline.scaling import WorkerPlan, plan_workers
-from graphrag_index.pipeline.shards import count_cores
+from graphrag_index.pipeline.worker_processes import count_cores
 from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings

@@ -16,13 +16,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import SettingsError, StepError, WorkflowError
-from graphrag_index.pipeline.shards import (
-    MIN_BYTES_FOR_WORKERS,
-    make_part,
-    measure_peak_memory,
-    write_file,
-)
+from graphrag_index.pipeline.shards import make_part, write_file
 from graphrag_index.pipeline.tasks import MAX_ATTEMPTS, describe_program
+from graphrag_index.pipeline.worker_processes import MIN_BYTES_FOR_WORKERS, measure_peak_memory
 
 # The number of CPUs of the cluster is asked for again after this many seconds.
 SECONDS_BETWEEN_LOOKS = 5.0

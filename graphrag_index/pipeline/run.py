@@ -31,13 +31,8 @@ from graphrag_index.pipeline.finished_steps import (
     is_complete,
 )
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.shards import (
-    SECONDS_BEFORE_WORKERS,
-    Runner,
-    StepShards,
-    Workers,
-    count_cores,
-)
+from graphrag_index.pipeline.shards import Runner, StepShards
+from graphrag_index.pipeline.worker_processes import SECONDS_BEFORE_WORKERS, Workers, count_cores
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,

@@ -5,9 +5,10 @@ import time
 from concurrent.futures import Future
 from pathlib import Path
 
-from graphrag_index.pipeline.shards import MIN_BYTES_FOR_WORKERS, Workers, write_file
+from graphrag_index.pipeline.shards import write_file
 from graphrag_index.pipeline.task_board import TaskBoard
 from graphrag_index.pipeline.tasks import Result
+from graphrag_index.pipeline.worker_processes import MIN_BYTES_FOR_WORKERS, Workers
 
 
 class ShardMaker:

@@ -16,16 +16,15 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import StepError
-from graphrag_index.pipeline import shards
+from graphrag_index.pipeline import worker_processes
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.shards import (
     MIN_MAPPED_BYTES,
     StepShards,
-    Workers,
-    count_cores,
     decode_frames,
     encode_frames,
 )
+from graphrag_index.pipeline.worker_processes import Workers, count_cores
 from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import ShardFrames
@@ -141,7 +140,7 @@ def test_fewer_rows_go_to_workers_that_run(tmp_path: Path) -> None:
         assert [part["squares"]["square"][0] for _, part in parts] == [0, 1]
         return {path.read_text() == str(os.getpid()) for path in log.iterdir()}
 
-    few = shards.MIN_BYTES_FOR_RUNNING_WORKERS // 8
+    few = worker_processes.MIN_BYTES_FOR_RUNNING_WORKERS // 8
     with closing(Workers(2)) as workers:
         assert where(workers, "before", few) == {True}
         assert where(workers, "start", N_ROWS) == {False}
@@ -276,8 +275,8 @@ def test_tables_are_equal_for_any_number_of_workers(
 ) -> None:
     root = copy_project(tmp_path / "project")
     # So many shards that workers are worth their start.
-    monkeypatch.setattr(shards, "MIN_BYTES_FOR_WORKERS", 10_000)
-    monkeypatch.setattr(shards, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
+    monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_WORKERS", 10_000)
+    monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
     for constant, size in (
         ("create_text_units.SHARD_BYTES", 60_000),
         ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),
