@@ -322,11 +322,11 @@ class CorpusStatistics:
             return self._is_german_name(number, word)
         if self.is_part_of_name(word, language) or self.occurs_inside_sentence([word], language):
             return True
+        if self.is_known_place(word, language.code):
+            return True
         if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
         if self.person[number] or word in GIVEN_NAMES or any(map(str.isupper, word[1:])):
-            return True
-        if self.is_known_place(word, language.code):
             return True
         is_common = word.lower() in common_words(language.code)
         return self.total[number] > 1 and bool(language.function_words) and not is_common

@@ -97,3 +97,8 @@ def test_a_country_is_one_entity_with_its_abbreviations() -> None:
     )
     assert found.aliases["United States"] == {"US", "U.S."}
     assert found.aliases["United Kingdom"] == {"UK"}
+
+
+def test_a_known_place_with_the_ending_of_a_plural_is_a_name_at_the_start_of_texts() -> None:
+    found = extract("Columbus, Ohio - The strike went on.", "Columbus, Ohio - The river rose.")
+    assert found.types["Columbus"] == "geo"
