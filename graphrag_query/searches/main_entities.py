@@ -86,9 +86,11 @@ def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarr
         wider |= (pl.col("kind") == "region").any() & (
             pl.col("population").max() < MIN_CITY_OF_REGION
         )
+    places = find_places(entities["title"][rows])
+    if place == "region":
+        places = _without_foreign_cities(places)
     found = (
-        find_places(entities["title"][rows])
-        .group_by("row")
+        places.group_by("row")
         .agg(
             code=pl.col("country").filter(pl.col("kind") == place).first(),
             is_wider=wider if place in ("region", "city") else pl.lit(False),
@@ -99,6 +101,17 @@ def _codes_of_places(entities: pl.DataFrame, kind: str, place: str) -> "np.ndarr
     # A continent has no country.
     codes[rows[found["row"].to_numpy()]] = found["code"].replace("", place).to_numpy()
     return codes
+
+
+def _without_foreign_cities(places: pl.DataFrame) -> pl.DataFrame:
+    """Drop the places with the name of a large city, if the region of that name is elsewhere.
+
+    Portland is a city, although Jamaica has a parish of that name; New York is both.
+    """
+    is_large = (pl.col("kind") == "city") & (pl.col("population") >= MIN_CITY_OF_REGION)
+    cities, regions = places.filter(is_large), places.filter(kind="region")
+    at_home = cities.join(regions, on=["row", "country"], how="semi")
+    return places.join(cities.join(at_home, on="row", how="anti"), on="row", how="anti")
 
 
 def find_named_entities(
