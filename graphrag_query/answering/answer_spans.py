@@ -50,7 +50,7 @@ def find_answer_spans(
         fit = FIT_OF_CLAUSE[wanted.kind]
         return [
             AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_CLAUSE_CHARS), fit)
-            for found in _pattern(wanted.kind.upper()).finditer(sentence)
+            for found in _clause_pattern(wanted.kind, language.code).finditer(sentence)
         ]
     return []
 
@@ -114,14 +114,19 @@ def _find_names(
 
 
 @cache
+def _clause_pattern(kind: str, code: str) -> re.Pattern[str]:
+    """Compile the words of a language that begin a clause of a reason or a manner."""
+    words = read_lists("answer_spans", Path(__file__).parent)[f"{kind}_words"]
+    listed = "|".join(filter(None, (words.get(code, words["en"]), words["other"])))
+    parts = [re.escape(" ".join(part.split())).replace(r"\*", r"\w+") for part in listed.split("|")]
+    bounded = (part if is_unspaced(part) else rf"\b{part}\b" for part in parts)
+    return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
+
+
+@cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Compile the pattern of NUMBER, DURATION, DATE, TIME, REASON or MANNER."""
+    """Compile the pattern of NUMBER, DURATION, DATE or TIME."""
     lists = read_lists("answer_spans", Path(__file__).parent)
-    if name in ("REASON", "MANNER"):
-        words = lists[f"{name.lower()}_words"].split("|")
-        parts = [re.escape(" ".join(part.split())).replace(r"\*", r"\w+") for part in words]
-        bounded = (part if is_unspaced(part) else rf"\b{part}\b" for part in parts)
-        return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
     values = read_lists("nlp/data/values")
 
     def alternatives(words: str) -> str:
@@ -131,7 +136,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     scales = [*values["scales"].values(), values["billions"], values["trillions"]]
     patterns = {
         **lists["patterns"],
-        **{name.upper(): alternatives(lists[name]) for name in names},
+        **{name.upper(): alternatives(lists[name]) for name in (*names, "short_time_units")},
         "MONTHS": alternatives(" ".join(MONTHS)),
         "SCALES": alternatives(" ".join(scales)),
     }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.text.languages import read_lists
+from graphrag_index.text.languages import MONTHS, read_lists
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.answer_spans import find_answer_spans, find_new_spans
 from graphrag_query.answering.extractive import Candidate, RankedSentence
@@ -34,6 +34,8 @@ KINDS = frozenset(
 )
 # Maximum number of words between the names of two alternatives: "or the".
 MAX_WORDS_BETWEEN = 2
+# Number of sentences before a sentence that may tell its date.
+N_SENTENCES_BEFORE = 2
 # Number of characters around a number in which a word says what it counts.
 NEAR_CHARS = 30
 # Maximum number of words before the name in a sentence about one of two things.
@@ -81,7 +83,8 @@ def find_direct_answer(
     if _find_alternatives(question):
         return _compare(question, candidates)
     if question.wanted.kind == "yes_no":
-        return _answer_for_both(question, candidates) or _answer_yes_or_no(question, ranked[0])
+        both = _answer_for_both(question, candidates)
+        return both or _answer_yes_or_no(question, ranked[0], candidates)
     if question.wanted.kind in KINDS:
         part = _find_part(question, ranked, types)
         return DirectAnswer(part) if part else None
@@ -122,25 +125,29 @@ def _find_part(
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
 
 
-def _answer_yes_or_no(question: Question, best: RankedSentence) -> DirectAnswer | None:
+def _answer_yes_or_no(
+    question: Question, best: RankedSentence, candidates: Sequence[Candidate]
+) -> DirectAnswer | None:
     """Say yes if a sentence says all that the question does, and no if it denies it.
 
     A sentence with all words and other numbers also denies it: "Was it built in 1912?" - "It was
-    built in 1913."
+    built in 1913." The date may stand in the sentences before.
     """
     said = _stems(best.candidate, question)
+    said |= _dates_before(best.candidate, candidates)
     asked = set(question.content_words)
     numbers = {word for word in asked if _DIGIT.search(word)}
     if not asked - numbers or not asked - numbers <= said:
         return None
     plain = [fold_question(text) for text in (question.text, best.candidate.quotation)]
-    relations = [set(_phrases("relations").findall(text)) for text in plain]
+    code = question.language.code
+    relations = [set(_phrases("relations", code).findall(text)) for text in plain]
     # "Did Ann call Eve?" is not decided by "Eve called Ann."
     capitalized = [word.lower() for word in WORD.findall(question.text)[1:] if word[0].isupper()]
     places = [plain[1].find(fold(word)) for word in capitalized]
     if relations[0] != relations[1] or places != sorted(places):
         return None
-    negated = [bool(_phrases("negations").search(text)) for text in plain]
+    negated = [bool(_phrases("negations", code).search(text)) for text in plain]
     is_yes = negated[0] == negated[1]
     if not numbers <= said:
         missing = numbers - said
@@ -161,7 +168,7 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
     evidence = []
     for span in sides:
         about = [c for c in candidates if _is_about(c, frozenset(span.words))]
-        holding = [c for c in about if asked <= _stems(c, question) and not _denies(c)]
+        holding = [c for c in about if asked <= _stems(c, question) and not _denies(c, question)]
         if not holding:
             return None
         evidence.append(holding[0])
@@ -254,11 +261,15 @@ def _is_of_birth(candidate: Candidate) -> bool:
     """Return whether the first year of a sentence is that of a birth."""
     year = _YEAR.search(candidate.text)
     told = _phrases("born").search(fold_question(candidate.text))
-    return bool(told) or (year is not None and _is_in_brackets(candidate.text, year))
+    return bool(told) or (year is not None and _begins_life(candidate.text, year))
 
 
-def _is_in_brackets(text: str, found: re.Match[str]) -> bool:
-    return text.rfind("(", 0, found.start()) > text.rfind(")", 0, found.start())
+def _begins_life(text: str, year: re.Match[str]) -> bool:
+    """Return whether a year is the first of a span in brackets: (3 May 1850 - 1912), (* 1950)."""
+    start = text.rfind("(", 0, year.start())
+    inside = text[start + 1 :].split(")")[0]
+    is_span = re.search(rf"{year[0]}\s?[-–—]|[*°]\s?[^()]*{year[0]}", inside)
+    return start > text.rfind(")", 0, year.start()) and is_span is not None
 
 
 def _number_near_words(question: Question, text: str) -> float | None:
@@ -293,8 +304,9 @@ def _is_about(candidate: Candidate, words: frozenset[str]) -> bool:
     )
 
 
-def _denies(candidate: Candidate) -> bool:
-    return bool(_phrases("negations").search(fold_question(candidate.text)))
+def _denies(candidate: Candidate, question: Question) -> bool:
+    negations = _phrases("negations", question.language.code)
+    return bool(negations.search(fold_question(candidate.text)))
 
 
 def _stems(candidate: Candidate, question: Question) -> set[str]:
@@ -303,14 +315,24 @@ def _stems(candidate: Candidate, question: Question) -> set[str]:
     return {question.stems_of_forms.get(stem, stem) for stem in stems}
 
 
+def _dates_before(candidate: Candidate, candidates: Sequence[Candidate]) -> set[str]:
+    """Return the stems of months and numbers in the sentences just before in the text unit."""
+    same_unit = [c for c in candidates if c.text_unit == candidate.text_unit]
+    before = [c.text for c in same_unit if c.end_char <= candidate.start_char]
+    words = WORD.findall(" ".join(before[-N_SENTENCES_BEFORE:]).lower())
+    return {stem_word(word) for word in words if word in MONTHS or word.isdigit()}
+
+
 def _word(which: str, question: Question) -> str:
     words: Mapping[str, str] = _lists()[which]
     return words.get(question.language.code, words["en"])
 
 
 @cache
-def _phrases(name: str) -> re.Pattern[str]:
-    return compile_phrases(_lists()[name])
+def _phrases(name: str, code: str = "") -> re.Pattern[str]:
+    """Compile a list of phrases, or that of a language; without one, the English list."""
+    phrases = _lists()[name]
+    return compile_phrases(phrases.get(code, phrases["en"]) if code else phrases)
 
 
 @cache

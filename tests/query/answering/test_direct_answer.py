@@ -85,6 +85,13 @@ def test_a_day_without_a_date_does_not_answer(index: Index) -> None:
         ("Did Olga call Jan?", "Jan did call Olga.", ""),
         ("Did Olga call Jan?", "Later Olga did call Jan.", "Yes"),
         ("Did Olga leave before Jan?", "Olga did leave after Jan.", ""),
+        ("Is the mill red?", "The mill is red for sure.", "Yes"),
+        (
+            "Was the mill damaged in May 1801?",
+            "The storm came on 3 May 1801. Luckily, the mill was not damaged.",
+            "No",
+        ),
+        ("Was the mill damaged in May 1801?", "The storm came. The mill was damaged.", ""),
         ("Wurde die Mühle 1801 gebaut?", MÜHLE, "Ja"),
         ("Wurde die Mühle 1802 gebaut?", MÜHLE, "Nein"),
         ("Est-ce que le moulin fut construit en 1801 ?", MOULIN, "Oui"),
@@ -168,6 +175,16 @@ def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected
                 "Neustadt (1801) is a mill that burned in 1910.",
             ],
             "Altdorf",
+        ),
+        (
+            "Which ship is older, Altdorf or Neustadt?",
+            ["Altdorf (15 May 1920) is a ship.", "Neustadt (7 June 1910) is a ship."],
+            "Neustadt",
+        ),
+        (
+            "Who was born first, Olga Nowak or Jan Blum?",
+            ["Jan Blum (7 May 1920 - 1990) painted.", "Olga Nowak (1910–1980) sang."],
+            "Olga Nowak",
         ),
         (
             "Who was born first, Olga Nowak or Jan Blum?",
