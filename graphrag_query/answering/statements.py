@@ -5,7 +5,8 @@ of a turn, the row and the column of a cell, the heading of a list. Patterns fin
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,8 @@ _LABELLED_LINE = re.compile(expand_pattern(_LISTS["patterns"], "LABELLED_LINE"),
 _TABLE_ROWS = re.compile(
     r"(?:^[^\S\n]*\|[^\n]*(?:\n|\Z)|^[^\n\t]+\t[^\n]*(?:\n|\Z))+", re.MULTILINE
 )
+# Rows of tables of web pages, which have marks only between cells.
+_WEB_ROWS = re.compile(r"(?:^[^\n|]+ \| [^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
 _CELL = re.compile(r"[^|\t\n]+")
 _LIST_ITEM = re.compile(
@@ -42,6 +45,10 @@ _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 _SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
 # Minimum number of words of a labelled line that says something, in place of a short value.
 MIN_WORDS_SAID = 6
+# Maximum number of words of a value in a record, or of a cell in a row that is one statement.
+MAX_WORDS_OF_VALUE = 15
+# Minimum number of characters of a line whose sentence may go on in the next line.
+MIN_CHARS_OF_FULL_LINE = 40
 # Maximum number of characters at the start of a line up to the mark after its label.
 MAX_LABEL_CHARS = 100
 
@@ -79,9 +86,11 @@ def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]
     labelled = _find_labelled_lines(text)
     turns, _ = _find_turns(text, labelled, opening)
     if turns:
-        return [statement for turn in turns for statement in _split_turn(text, turn)]
+        before = text[: labelled[0].start()] if labelled and not opening.speaker else ""
+        said = [statement for turn in turns for statement in _split_turn(text, turn)]
+        return [*(Statement(*sentence) for sentence in split_sentences(before)), *said]
     lines = list(_find_cells(text))
-    for found in (_find_fields(text, labelled), _find_list_items(text)):
+    for found in (_find_fields(text, labelled), _find_list_items(text), _find_web_rows(text)):
         lines += [line for line in found if not _overlaps(line, lines)]
     lines.sort()
     return sorted([*lines, *_split_outside(text, lines)])
@@ -156,7 +165,25 @@ def _find_labelled_lines(text: str) -> list[re.Match[str]]:
         if any(mark in line[:MAX_LABEL_CHARS] for mark in ":：>"):
             lines.append(_LABELLED_LINE.match(text, start))
         start += len(line) + 1
-    return [line for line in lines if line]
+    found = [line for line in lines if line]
+    counts = Counter(line["label"] for line in found)
+    starts = {line.start() for line in found}
+    return [
+        line
+        for line in found
+        if counts[line["label"]] > 1 or not _continues_line(text, line.start(), starts)
+    ]
+
+
+def _continues_line(text: str, start: int, labelled: Container[int]) -> bool:
+    """Return whether a line goes on with a sentence of the line before, in text of fixed width.
+
+    "... took place in two parts, and the" may go on with "second race: Ann won it."
+    """
+    begin = text.rfind("\n", 0, start - 1) + 1
+    before = text[begin : max(start - 1, 0)].rstrip()
+    is_open = len(before) >= MIN_CHARS_OF_FULL_LINE and (before[-1].isalnum() or before[-1] == ",")
+    return is_open and begin not in labelled
 
 
 def _find_turns(
@@ -182,6 +209,9 @@ def _find_turns(
     n_names = sum(_is_like_name(label) for label in labels if label.lower() not in _HEAD_FIELDS)
     has_head = any(opening) or bool(labels and labels[0].lower() in _HEAD_FIELDS)
     is_chat = 2 * min(n_said, n_names) >= len(spoken) and len(spoken) >= (1 if has_head else 2)
+    if not has_head and len(set(labels)) == len(labels):
+        # Steps and notes of a manual: "Step 1: ..."
+        is_chat &= 2 * len(lines) > sum(bool(line.strip()) for line in text.split("\n"))
     state, turns, start = opening, list[_Turn](), 0
     for line, label, value in zip(lines, labels, values, strict=True):
         key = label.lower()
@@ -272,6 +302,25 @@ def _find_cells(text: str) -> Iterator[Statement]:
                 yield Statement(start, start + len(cell), True, label, f"{about} {column}")
 
 
+def _find_web_rows(text: str) -> Iterator[Statement]:
+    """Find the rows of tables of web pages. A row with a long cell is text in columns.
+
+    The words of the first row count as words of the others, if it names the columns: it has no
+    digit, and the text does not begin with it, as text may that was cut inside a table.
+    """
+    for table in _WEB_ROWS.finditer(text) if " | " in text else ():
+        rows = [(table.start() + row.start(), row[0]) for row in re.finditer(r"[^\n]+", table[0])]
+        rows = [(start, row) for start, row in rows if _has_short_cells(row)]
+        has_header = table.start() > 0 and len(rows) > 2 and not re.search(r"\d", rows[0][1])
+        header = rows.pop(0)[1] if has_header else ""
+        for start, row in rows:
+            yield Statement(start, start + len(row), True, about=header)
+
+
+def _has_short_cells(row: str) -> bool:
+    return all(len(cell.split()) <= MAX_WORDS_OF_VALUE for cell in row.split(" | "))
+
+
 def _find_fields(text: str, lines: Iterable[re.Match[str]]) -> Iterator[Statement]:
     """Find the fields of records: two or more labelled lines, one after the other.
 
@@ -287,7 +336,9 @@ def _find_fields(text: str, lines: Iterable[re.Match[str]]) -> Iterator[Statemen
             reached = line.end()
     headings, runs_end = find_headings(text), 0
     for record in records:
-        if len(record) < 2:
+        values = [text[line.end() :].split("\n", 1)[0].split() for line in record]
+        n_long = sum(len(words) > MAX_WORDS_OF_VALUE for words in values)
+        if len(record) < 2 or 2 * n_long >= len(record):
             continue
         start = record[0].start()
         above = [heading for heading in headings if runs_end <= heading.start < start]

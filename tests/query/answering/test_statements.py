@@ -97,3 +97,35 @@ def test_a_list_item_has_the_line_above_the_list() -> None:
 def test_a_colon_in_prose_begins_no_turn() -> None:
     text = "He said: it is over.\n\nThe answer is no. Note: do not open the door."
     assert [statement.label for statement in find_statements(text)] == ["", ""]
+
+
+def test_a_line_of_fixed_width_that_goes_on_with_a_sentence_has_no_label() -> None:
+    text = (
+        "The race of last year took place in two parts, and the\n"
+        "second race: Ann won it, as everybody had thought she would.\nNote: it rained.\n"
+    )
+    assert "second race" not in {statement.label for statement in find_statements(text)}
+
+
+def test_the_text_before_the_first_speaker_is_kept() -> None:
+    text = f"They met on Monday in the old town.\n\n{CHAT.split(chr(10), 1)[1]}"
+    assert quotations(text)[0] == ("", "They met on Monday in the old town.")
+
+
+def test_steps_of_a_manual_are_no_chat() -> None:
+    text = (
+        "Never use vinegar, because it damages the seals.\nUse water.\n"
+        "Step 1: Empty the tray. Step 2: Fill the tank with half a litre of warm water and "
+        "one tablet. Rinse twice.\n"
+        "Warranty: two years. Keep the receipt and send it to the shop where you bought it.\n"
+    )
+    assert ("", "Never use vinegar, because it damages the seals.") in quotations(text)
+    assert ("", "Step 1: Empty the tray.") in quotations(text)
+
+
+def test_a_row_of_a_web_page_is_one_statement_about_its_columns() -> None:
+    found = find_statements("Ships\n\nName | Built\nFram | 1892\nGauss | 1901\n")
+    rows = [(s.about, s.start) for s in found if s.prose]
+    assert rows == [("Name | Built", 20), ("Name | Built", 32)]
+    long = " ".join(["word"] * 20)
+    assert not any("|" in s.about for s in find_statements(f"A\n\n{long} | b\nc | d\ne | f\n"))
