@@ -1,17 +1,21 @@
 """Features of sentences that may answer a question, from the words of both."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.extractive import Candidate, word_weight
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, content_words
+from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
+from graphrag_query.retrieval.related_words import find_terms
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,20 +28,28 @@ N_CONTEXT_SENTENCES = 2
 NEAR_CHARS = 60
 # Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
 MAX_WORDS_BEFORE_COPULA = 8
+# Factor of the weight of a word that says of which kind the answer is, such as "city".
+CATEGORY_FACTOR = 0.3
+# Minimum share (0 to 1) of the question's words that a sentence in another language must say.
+MIN_TRANSLATED_SHARE = 0.33
+# Minimum number of characters of a part of a German compound.
+MIN_COMPOUND_CHARS = 6
 # Minimum number of words of a sentence that says something.
 MIN_WORDS = 5
 # Maximum number of sentences whose names lead to sentences of other text units.
 MAX_BRIDGES = 16
 # Maximum share (0 to 1) of the sentences that hold a name which leads from one to another.
 MAX_BRIDGE_SHARE = 0.3
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
 # The features in their order.
 FEATURES = (
     # Share of the question's words, weighted by rarity, in the sentence or its subject: the
-    # words of names, and the others.
+    # words of names, and the others; and those with a word of the same meaning.
     "names",
     "words",
     # Further words in what the layout adds (speaker, time, row, column), and in the sentences
     # before.
+    "related",
     "layout",
     "context",
     # Further words in a sentence of another text unit, if the two share a name that the question
@@ -82,10 +94,13 @@ class AnswerFeatures:
 
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question, self.candidates = question, candidates
-        self._words = question.content_words
+        self._words = [*question.content_words, *_find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
+        if len(self._words) > len(question.content_words):
+            for tokens, candidate in zip(self._tokens, candidates, strict=True):
+                tokens.update(_find_numbers(candidate.text))
         self._stems = [self._stem(tokens) for tokens in self._tokens]
         spans = question.mentions.spans
         self._names = {word for span in spans for word in content_words(span.text)}
@@ -93,6 +108,9 @@ class AnswerFeatures:
             self._respelt |= _find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
             self._stems = [self._stem(tokens) for tokens in self._tokens]
+        if question.language.capitalizes_nouns:
+            self._add_compounds()
+        self.foreign = self._add_foreign_words()
         holding = Counter(word for found in self._stems for word in found)
         self._rarity = {word: word_weight(holding[word], len(candidates)) for word in self._words}
         self._total = sum(self._rarity.values()) or 1.0
@@ -102,7 +120,52 @@ class AnswerFeatures:
             self._share(own | layout)
             for own, layout in zip(self._stems, self._layouts, strict=True)
         ]
+        for word in self._words:
+            if fold(word) in question.wanted.categories:
+                self._rarity[word] *= CATEGORY_FACTOR
+        self._total = sum(self._rarity.values()) or 1.0
         self.values = self._compute()
+
+    def is_translated(self, i: int) -> bool:
+        """Return whether a sentence in another language says enough words of the question.
+
+        A name alone is not enough. German writes other nouns like names.
+        """
+        if self.candidates[i].text_unit not in self.foreign:
+            return False
+        said = self._stems[i] & set(self._words)
+        is_named_only = said <= self._names and not self.question.language.capitalizes_nouns
+        return self.coverage[i] >= MIN_TRANSLATED_SHARE and len(said) > 1 and not is_named_only
+
+    def _add_compounds(self) -> None:
+        """Add the words of the question that are parts of longer words, or end with shorter ones.
+
+        "Grabung" is a part of "Grabungsleiterin", and "Hundesteuer" is a "Steuer".
+        """
+        asked = [word for word in self._words if len(word) >= MIN_COMPOUND_CHARS]
+        for tokens, stems in zip(self._tokens, self._stems, strict=True):
+            long = [token for token in tokens if len(token) >= MIN_COMPOUND_CHARS]
+            stems.update(w for w in asked if any(w in t or w.endswith(t) for t in long))
+
+    def _add_foreign_words(self) -> Mapping[int, str]:
+        """Add the words of the question that sentences in other languages say in their words.
+
+        If the question has names, the text unit must have a word of one. Returns the language of
+        each such text unit.
+        """
+        patterns = foreign_words(self.question)
+        if not patterns:
+            return {}
+        found = dict(foreign_languages(self.question, (c.text_unit for c in self.candidates)))
+        if self._names:
+            pairs = zip(self.candidates, self._stems, strict=True)
+            named = {c.text_unit for c, stems in pairs if self._names & stems}
+            found = {unit: code for unit, code in found.items() if unit in named}
+        for candidate, stems in zip(self.candidates, self._stems, strict=True):
+            if candidate.text_unit in found:
+                text = candidate.text.lower()
+                stems.update(word for word, said in patterns.items() if said.search(text))
+        return found
 
     def _stem(self, words: Iterable[str]) -> set[str]:
         # A word and its stem have the same first letter.
@@ -124,7 +187,8 @@ class AnswerFeatures:
         """Compute the features that need neither parts of the wanted kind nor vectors."""
         asked, wanted = set(self._words), self.question.wanted
         names = self._names
-        nouns = {word for word in self._words if fold(word) in wanted.nouns}
+        sought = set(wanted.nouns).difference(wanted.categories)
+        nouns = {word for word in self._words if fold(word) in sought}
         subjects = find_subjects(self.candidates, self.question.language)
         stems_of = {subject: self._stem(subject) for subject in set(subjects)}
         titles = {title: self._find_stems(title) for title in {c.title for c in self.candidates}}
@@ -134,6 +198,7 @@ class AnswerFeatures:
                 self._stems, self._layouts, subjects, self.candidates, strict=True
             )
         ]
+        related_to = self._find_related_words()
         rank_of: dict[int, int] = {}
         rows = []
         for i, candidate in enumerate(self.candidates):
@@ -147,11 +212,14 @@ class AnswerFeatures:
             ]
             context = known[i].union(*(self._stems[j] for j in before))
             replies = bool(before) and "?" in self.candidates[before[-1]].text[-3:]
+            said = related_to.keys() & self._tokens[i]
+            related = set[str]().union(*(related_to[word] for word in said)) - known[i]
             share, of_names = self._share(known[i]), self._share(known[i] & names)
             row = {
                 "names": of_names,
                 "words": share - of_names,
-                "layout": self.coverage[i] - self._share(own) if layout else 0.0,
+                "related": self._share(related),
+                "layout": self._share(own | layout) - self._share(own) if layout else 0.0,
                 "context": self._share(context) - share if before else 0.0,
                 "text_unit_rank": 4 / (4 + rank_of.setdefault(unit, len(rank_of))),
                 "is_first": is_first,
@@ -166,6 +234,21 @@ class AnswerFeatures:
         values = np.array(rows, float)
         self._add_bridges(values, known, subjects)
         return values
+
+    def _find_related_words(self) -> Mapping[str, set[str]]:
+        """Map words of the sentences to the words of the question that mean the same."""
+        code = self.question.language.code
+        terms = {w: find_terms(w, code) for w in WORD.findall(self.question.text.lower())}
+        asked = {s: t for w, t in terms.items() if t and (s := stem_word(w)) in self._rarity}
+        if not asked:
+            return {}
+        wanted = frozenset[int]().union(*asked.values())
+        found = {word: find_terms(word, code) & wanted for word in set().union(*self._tokens)}
+        return {
+            word: {stem for stem, own in asked.items() if own & numbers}
+            for word, numbers in found.items()
+            if numbers
+        }
 
     def _fits_speaker(self, candidate: Candidate, named: set[str]) -> int:
         if not candidate.label:
@@ -219,7 +302,9 @@ class AnswerFeatures:
     def add_spans(self, i: int, types: Mapping[str, str]) -> None:
         """Add how well the parts of a sentence fit the wanted kind."""
         text, question = self.candidates[i].text, self.question
-        spans = find_new_spans(text, question.text, question.wanted, question.language, types)
+        code = self.foreign.get(self.candidates[i].text_unit)
+        language = language_of(code) if code else question.language
+        spans = find_new_spans(text, question.text, question.wanted, language, types)
         if not spans:
             return
         fit = max(span.fit for span in spans)
@@ -232,6 +317,11 @@ class AnswerFeatures:
         )
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+
+def _find_numbers(text: str) -> list[str]:
+    """Return the numbers that are no words: single digits, and those with points, such as 2.0."""
+    return list(dict.fromkeys(_NUMBER.findall(text)))
 
 
 def _find_respelt_words(question: Question) -> dict[str, str]:

@@ -19,6 +19,7 @@ MAX_BY_WORDS = 8
 WEIGHTS: Mapping[str, float] = {
     "names": 3.2,
     "words": 7.2,
+    "related": 4.8,
     "layout": 4.8,
     "context": 2.9,
     "bridge_to_subject": 7.4,
@@ -69,6 +70,7 @@ def rank_answers(
             float(similarity),
             found.coverage[i],
             vector,
+            is_translated=found.is_translated(i),
         )
         for i, similarity, vector in zip(order, similarities, vectors, strict=True)
     ]

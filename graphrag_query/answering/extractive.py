@@ -82,7 +82,8 @@ class RankedSentence:
     """A sentence with its score.
 
     `similarity` is the cosine between the sentence and the question. `coverage` is the share of
-    the question's words, weighted by rarity, that the sentence contains.
+    the question's words, weighted by rarity, that the sentence contains. `is_translated` is true
+    for a sentence that says enough of them in another language than the question.
     """
 
     candidate: Candidate
@@ -90,6 +91,7 @@ class RankedSentence:
     similarity: float
     coverage: float
     vector: "np.ndarray[Any, np.dtype[np.float32]]"
+    is_translated: bool = False
 
 
 def split_into_candidates(

@@ -262,7 +262,9 @@ def _select_evidence(
         or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
     ]
     sentences = [s for s in evidence if s.candidate.prose]
-    if not sentences or _is_evidence_too_weak(question, named, sentences, min_similarity):
+    is_weak = not sentences or _is_evidence_too_weak(question, named, sentences, min_similarity)
+    # Similarities say little about sentences in another language.
+    if is_weak and not any(sentence.is_translated for sentence in ranked):
         return []
     # With evidence, the likeliest sentence may answer in other words: "Do you like it?" - "Yes".
     return [s for s in ranked if s is ranked[0] or s.coverage or s.similarity >= min_similarity]

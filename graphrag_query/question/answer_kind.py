@@ -7,10 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.text.languages import Language, detect_language, read_lists, word_set
+from graphrag_index.text.languages import (
+    Language,
+    detect_language,
+    language_of,
+    read_lists,
+    word_set,
+)
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.question.cues import compile_phrases, fold_question
-from graphrag_query.question.question_words import WORD, stop_words_of
+from graphrag_query.question.question_words import WORD, language_in, stop_words_of
 
 # Maximum number of words of a name or a term that a question for a definition asks about.
 MAX_WORDS_OF_TERM = 5
@@ -18,6 +24,9 @@ MAX_WORDS_OF_TERM = 5
 MAX_NOUN_WORDS = 4
 # Maximum number of words before a question word at the start of a question: "In which".
 MAX_WORDS_BEFORE_FIRST = 1
+
+# Kinds of answers whose nouns, such as "city", rarely stand beside the answer.
+KINDS_OF_CATEGORIES = frozenset(("date", "place"))
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class WantedAnswer:
     kind: str = "other"
     nouns: tuple[str, ...] = ()
     is_subject: bool = False
+    categories: tuple[str, ...] = ()
 
     @property
     def wants_name(self) -> bool:
@@ -78,10 +88,38 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     nouns = tuple(dict.fromkeys(map(stem_word, words)))
     if kind in ("other", "person") and _asks_for_definition(question, plain, patterns, language):
         return WantedAnswer("definition", nouns)
+    categories: tuple[str, ...] = ()
+    next_word = "".join(WORD.findall(plain, place)[:1])
+    if kind == "other" and (next_kind := _kind_of_nouns(next_word, patterns)) != "other":
+        if next_word not in words:
+            # A function word in German: "In welchem Jahr".
+            kind, categories = next_kind, (stem_word(next_word),)
+        elif next_kind == _kind_of_nouns(" ".join(words), patterns):
+            categories = nouns[:1]
+        if next_kind not in KINDS_OF_CATEGORIES:
+            categories = ()
     if kind == "other" and words:
         kind = _kind_of_nouns(" ".join(words), patterns)
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
-    return WantedAnswer(kind, nouns, is_subject)
+    return WantedAnswer(kind, nouns, is_subject, categories)
+
+
+def find_question_language(question: str) -> Language:
+    """Detect the language of a question; a short one is known by its first words, if by nothing.
+
+    "Combien coûte le billet ?" has few function words, but only French asks so.
+    """
+    language = language_in(question)
+    if language.code != "und":
+        return language
+    plain = fold_question(question)
+    lists = read_lists("answer_kinds", Path(__file__).parent)
+    codes = [
+        code
+        for code in lists
+        if any(pattern.match(plain) for pattern in _compile_patterns(code).questions.values())
+    ]
+    return language_of(codes[0]) if len(codes) == 1 else language
 
 
 def _asks_for_subject(plain: str, patterns: _KindPatterns, language: Language) -> bool:

@@ -15,7 +15,11 @@ from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.answer_kind import WantedAnswer, find_wanted_answer
+from graphrag_query.question.answer_kind import (
+    WantedAnswer,
+    find_question_language,
+    find_wanted_answer,
+)
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -194,7 +198,7 @@ class Question:
     @cached_property
     def language(self) -> Language:
         """The question's language."""
-        return language_in(self.text)
+        return find_question_language(self.text)
 
     @cached_property
     def mentions(self) -> Mentions:

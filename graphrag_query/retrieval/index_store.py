@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 MAX_CONCURRENT_SEARCHES = 8
+# Minimum share (0 to 1) of the documents in a language whose words are compared with a question in
+# another language. The language of a short document is often told wrongly.
+MIN_SHARE_OF_LANGUAGE = 0.01
 
 
 class IndexStore:
@@ -106,6 +109,17 @@ class IndexStore:
         """The languages of the documents, as ISO 639-1 codes, where they are known."""
         found = self.open_mapped("document_rows").columns("language")["language"].unique()
         return frozenset(found.drop_nulls()) - {"und"}
+
+    @cached_property
+    def main_languages(self) -> frozenset[str]:
+        """The languages that at least `MIN_SHARE_OF_LANGUAGE` of the documents are in."""
+        found = self.open_mapped("document_rows").columns("language")["language"]
+        counts = (
+            found.drop_nulls()
+            .value_counts()
+            .filter(pl.col("count") >= MIN_SHARE_OF_LANGUAGE * len(found))
+        )
+        return frozenset(counts["language"]) - {"und"}
 
     @cached_property
     def embedder(self) -> QuestionEmbedder:

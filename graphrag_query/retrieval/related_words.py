@@ -7,8 +7,9 @@ other languages are those of the same subject (`common_subjects.yaml`), and word
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, starmap
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,9 @@ COGNATE_CHARS = 6
 MIN_COMPOUND_CHARS = 6
 # Maximum number of words whose numbers are kept in memory.
 MAX_KEPT_WORDS = 1 << 16
-_ANY_LANGUAGE = ("en", "de", "fr", "es")
+KNOWN_LANGUAGES = frozenset(("en", "de", "fr", "es"))
+# The words of subjects, for questions about a whole corpus; those of questions; and both.
+_SUBJECTS, _TERMS, _SUBJECTS_AND_TERMS = "subjects", "terms", "subjects and terms"
 
 Floats = npt.NDArray[np.float64]
 
@@ -129,30 +132,68 @@ def _scale(numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
     return scaled
 
 
-@cache
-def _read_subjects() -> list[dict[str, list[str]]]:
-    lists = read_lists("text/data/common_subjects")["subjects"]
-    return [{code: words.split() for code, words in one.items()} for one in lists]
+def find_translations(words: Sequence[str], language: Language, others: Set[str]) -> list[str]:
+    """Return a pattern of each word of a question in other languages; "" if none is known.
+
+    The words are those of common subjects, those that questions often ask with, and words that
+    begin alike. Only some languages are known.
+    """
+    if language.code not in KNOWN_LANGUAGES or others.isdisjoint(KNOWN_LANGUAGES):
+        return [""] * len(words)
+    patterns = []
+    for word in words:
+        found = _find_other_languages(word, language.code, _SUBJECTS_AND_TERMS)
+        parts = [_pattern_of(code, other) for code, other in found if code in others]
+        if len(word) >= COGNATE_CHARS:
+            # Five equal characters are enough if the words have about the same length.
+            start, n_more = re.escape(word[: COGNATE_CHARS - 1]), len(word) - COGNATE_CHARS + 1
+            parts.append(rf"\b{start}\w{{{max(n_more - 2, 0)},{n_more + 2}}}\b")
+        patterns.append("|".join(parts))
+    return patterns
+
+
+@lru_cache(MAX_KEPT_WORDS)
+def find_terms(word: str, language: str, lists: str = _TERMS) -> frozenset[int]:
+    """Return the numbers of the items of lists that a word in lower case is one of."""
+    exact, starts, ends = _index_terms(language, lists)
+    found = set(exact.get(word, ()))
+    found.update(n for at in range(1, len(word) + 1) for n in starts.get(word[:at], ()))
+    found.update(n for end, numbers in ends.items() if word.endswith(end) for n in numbers)
+    return frozenset(found)
 
 
 @cache
-def _compile_subjects(language: str) -> list[re.Pattern[str]]:
-    """Compile the words of each subject in one language to a pattern of a whole word."""
-    return [
-        re.compile("|".join(re.escape(w).replace(r"\*", r"\w*") for w in one.get(language, ["-"])))
-        for one in _read_subjects()
-    ]
+def _read_terms(lists: str) -> list[dict[str, list[str]]]:
+    found = []
+    if lists != _TERMS:
+        found += read_lists("text/data/common_subjects")["subjects"]
+    if lists != _SUBJECTS:
+        found += read_lists("question_terms", Path(__file__).parent)["terms"]
+    return [{code: words.split() for code, words in one.items()} for one in found]
 
 
-def _find_other_languages(word: str, language: str) -> list[tuple[str, str]]:
+@cache
+def _index_terms(language: str, lists: str) -> tuple[dict[str, list[int]], ...]:
+    """Map whole words, starts of words and ends of words in a language to items of lists."""
+    exact, starts, ends = dict[str, list[int]](), dict[str, list[int]](), dict[str, list[int]]()
+    for number, item in enumerate(_read_terms(lists)):
+        for word in item.get(language, ()):
+            kind = starts if word.endswith("*") else ends if word.startswith("*") else exact
+            kind.setdefault(word.strip("*"), []).append(number)
+    return exact, starts, ends
+
+
+def _find_other_languages(
+    word: str, language: str, lists: str = _SUBJECTS
+) -> list[tuple[str, str]]:
     """Return (language, word) of the subjects of a word, in all languages but its own."""
-    if language not in _ANY_LANGUAGE:
+    if language not in KNOWN_LANGUAGES:
         return []
     found = dict[tuple[str, str], None]()
-    for subject, pattern in zip(_read_subjects(), _compile_subjects(language), strict=True):
-        if pattern.fullmatch(word):
-            others = ((code, w) for code, words in subject.items() for w in words)
-            found |= dict.fromkeys(other for other in others if other[0] != language)
+    items = _read_terms(lists)
+    for number in sorted(find_terms(word, language, lists)):
+        others = ((code, w) for code, words in items[number].items() for w in words)
+        found |= dict.fromkeys(other for other in others if other[0] != language)
     return list(found)
 
 

@@ -21,6 +21,7 @@ from graphrag_query.answering.written_answer import (
     write_answer,
 )
 from graphrag_query.question.question import Question
+from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_search
 
@@ -150,7 +151,8 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     names = named.select("title", "aliases").rows()
     relationships = _find_relationships(index, entities)
     rank = rank or start_search(question, _linked_text_units(index, entities, relationships))
-    ranked = rank()[: settings.top_k_text_units]
+    found = rank() if settings.scope == "graph" else add_foreign_text_units(question, rank())
+    ranked = found[: settings.top_k_text_units]
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
@@ -173,7 +175,7 @@ def start_text_unit_search(
     if settings.scope == "graph":
         return lambda: find_evidence(question, settings).ranked
     rank = start_search(question)
-    return lambda: rank()[: settings.top_k_text_units]
+    return lambda: add_foreign_text_units(question, rank())[: settings.top_k_text_units]
 
 
 def _linked_text_units(

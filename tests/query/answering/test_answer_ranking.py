@@ -107,3 +107,34 @@ def test_irregular_verbs_meet_their_other_forms(
     index: Index, question: str, text: str, best: str
 ) -> None:
     assert best_sentence(index, question, [text]) == best
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "best"),
+    [
+        (
+            "When was Norda 1.0 released?",
+            ["Norda 1.1 was released in 1996.", "Norda 1.0 was released in 1995."],
+            "Norda 1.0 was released in 1995.",
+        ),
+        (
+            "In which country is Tannhof?",
+            ["Hof is a town in a large country, Poland.", "Tannhof lies in the hills of Norway."],
+            "Tannhof lies in the hills of Norway.",
+        ),
+        (
+            "Who founded the mill?",
+            ["Jan Blum painted the mill.", "Olga Nowak established the mill."],
+            "Olga Nowak established the mill.",
+        ),
+        (
+            "Wer begann die Grabung?",
+            ["Olga Nowak malte die alte Mühle.", "Die Grabungsleiterin war Ada Fuchs."],
+            "Die Grabungsleiterin war Ada Fuchs.",
+        ),
+    ],
+)
+def test_numbers_related_words_and_compounds_show_the_sentence(
+    index: Index, question: str, texts: Sequence[str], best: str
+) -> None:
+    assert best_sentence(index, question, texts) == best

@@ -1,6 +1,10 @@
 import pytest
 
-from graphrag_query.question.answer_kind import WantedAnswer, find_wanted_answer
+from graphrag_query.question.answer_kind import (
+    WantedAnswer,
+    find_question_language,
+    find_wanted_answer,
+)
 from graphrag_query.question.question_words import language_in
 
 
@@ -63,3 +67,35 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
 )
 def test_who_before_a_verb_asks_for_the_subject(question: str, is_subject: bool) -> None:
     assert find_wanted_answer(question, language_in(question)).is_subject == is_subject
+
+
+@pytest.mark.parametrize(
+    ("question", "categories"),
+    [
+        ("In which city was Olga born?", ("citi",)),
+        ("In welchem Jahr starb Olga?", ("jahr",)),
+        ("¿En qué año nació Olga?", ("ano",)),
+        ("Which Polish city is the largest?", ()),
+        ("What is the capital of Poland?", ()),
+        ("Which company employs Olga?", ()),
+    ],
+)
+def test_a_noun_after_the_interrogative_only_says_the_kind(
+    question: str, categories: tuple[str, ...]
+) -> None:
+    assert find_wanted_answer(question, language_in(question)).categories == categories
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("Combien coûte le billet ?", "fr"),
+        ("Quién escribió el libro?", "es"),
+        ("Qui dirige Norda ?", "fr"),
+        ("Wer leitet Norda?", "de"),
+        ("Quanto costa?", "und"),
+        ("Norda", "und"),
+    ],
+)
+def test_the_first_words_of_a_short_question_tell_its_language(question: str, code: str) -> None:
+    assert find_question_language(question).code == code
