@@ -6,6 +6,9 @@ Sets of `../shared/data` with a short answer to each question, one document a pa
 `embedded`, no model. `read`: the answer stands in the text units of the context; `said`: in the
 answer; `first`: before the first citation. Questions whose answer is yes, no or longer than five
 words are left out. Printed as Markdown, in per cent. Without the sets, this says so.
+
+`--labelled` asks the questions of benchmarks/labelled/languages.jsonl about the labelled passages,
+which are in four languages: those in the language of the passage, and those in another one.
 """
 
 import argparse
@@ -18,6 +21,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from labels import LABELLED, read_half, write_project
+from labels import index_project as index_labelled
 
 import graphrag_query
 from graphrag_query.index import Index
@@ -72,7 +78,8 @@ def measure(index: Index, questions: list[Mapping[str, Any]], method: str) -> st
         answer = index.search(method, row["question"])
         tables = index.context(row["question"], method=method).tables
         sources = " ".join(tables["Sources"]["text"]) if "Sources" in tables else ""
-        wanted = {normalize(str(text)) for text in (row["answer"], *(row.get("aliases") or ()))}
+        answers = (row["answer"], *(row.get("aliases") or ()))
+        wanted = {normalize(str(text)) for text in answers} - {""}
         texts = (sources, CITATION.sub(" ", answer.text), CITATION.split(answer.text)[0])
         held = [any(name in normalize(text) for name in wanted) for text in texts]
         read, said, first = read + held[0], said + held[1], first + held[2]
@@ -82,10 +89,30 @@ def measure(index: Index, questions: list[Mapping[str, Any]], method: str) -> st
     return f"{n} | {shares} | {words / n:.0f}"
 
 
+def measure_labelled(method: str) -> None:
+    """Ask the questions about the labelled passages, and print a row for each kind of question."""
+    lines = (LABELLED / "languages.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [{"answer": "", "aliases": row["answers"], **row} for row in map(json.loads, lines)]
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        write_project(read_half("dev") + read_half("report"), project)
+        index_labelled(project)
+        with graphrag_query.open(project / "output") as index:
+            for is_other, name in ((False, "same language"), (True, "other language")):
+                asked = [row for row in rows if row["other_language"] == is_other]
+                print(f"| {name} | {measure(index, asked, method)} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--method", default="local", help="search to measure")
-    method = parser.parse_args().method
+    parser.add_argument("--labelled", action="store_true", help="ask about the labelled passages")
+    options = parser.parse_args()
+    method = options.method
+    if options.labelled:
+        print("| set | questions | read | said | first | words |", "| --- " * 6 + "|", sep="\n")
+        measure_labelled(method)
+        return
     if not DATA.exists():
         print(f"Nothing is measured: there is no folder {DATA}.")
         return
