@@ -301,8 +301,9 @@ def _find_abbreviations(
 def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
     """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
     rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
-    # A name of several countries, such as "Congo", abbreviates none.
-    rows = rows.filter(pl.len().over("row") == 1).with_columns(count=counts[rows["row"].to_numpy()])
+    # A name of several countries, such as "Kongo", abbreviates none.
+    rows = rows.filter(pl.len().over("row") == 1)
+    rows = rows.with_columns(count=counts[rows["row"].to_numpy()])
     is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]
     longest = rows.filter(~pl.Series(is_short, dtype=pl.Boolean))
     longest = longest.sort("count", "row", descending=[True, False]).unique("country", keep="first")

@@ -102,3 +102,11 @@ def test_a_country_is_one_entity_with_its_abbreviations() -> None:
 def test_a_known_place_with_the_ending_of_a_plural_is_a_name_at_the_start_of_texts() -> None:
     found = extract("Columbus, Ohio - The strike went on.", "Columbus, Ohio - The river rose.")
     assert found.types["Columbus"] == "geo"
+
+
+def test_a_name_of_two_countries_abbreviates_none() -> None:
+    found = extract(
+        "He left Kongo. They flew to the United States. The US was cold. He left Kongo."
+    )
+    assert found.aliases["United States"] == {"US"}
+    assert "Kongo" in found.titles
