@@ -3,13 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
+from graphrag_index.reports.document_groups import are_mixed
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
-from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.report_titles import Headings, Names
 from graphrag_index.reports.statements import StatementWords, choose_spans
 from graphrag_index.reports.theme_terms import Term
 from graphrag_index.text.sentences import distinctive_words
@@ -25,35 +24,6 @@ MAX_NEW_NAMES = 4
 MIN_DATES, MAX_DATES, MAX_DAYS = 3, 5, 30 * 365
 # Maximum share of the distinctive words of the shorter of two sentences that both have.
 MAX_COMMON_WORD_SHARE = 0.6
-# Maximum number of names in a heading, besides its term.
-MAX_HEADING_NAMES = 3
-# Maximum number of terms in a title, and minimum weight of the second, as a share of the first.
-MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.35
-
-
-@dataclass(frozen=True)
-class Names:
-    """The members of a community.
-
-    `weight` maps a member to its centrality, `titles` to its title; `main` are the members in the
-    title of the report.
-    """
-
-    weight: Mapping[int, float]
-    titles: Mapping[int, str]
-    main: Sequence[int]
-
-
-def compose_title(terms: Sequence[Term], names: Sequence[str], language: str) -> str:
-    """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney"."""
-    chosen = [
-        term.text
-        for term in terms[:MAX_TITLE_TERMS]
-        if term.weight >= MIN_TERM_SHARE * terms[0].weight
-    ]
-    theme = join_titles(chosen, language)
-    named = join_titles(names, language)
-    return f"{theme[0].upper()}{theme[1:]}: {named}" if theme else named
 
 
 def choose_statements(
@@ -64,6 +34,7 @@ def choose_statements(
     max_sentences: int,
     max_document_share: float = 1.0,
     language: str = "en",
+    groups: Sequence[Collection[int]] = (),
 ) -> tuple[list[str], list[Choice]]:
     """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
@@ -78,15 +49,17 @@ def choose_statements(
     its sentences mention. It omits what is in the title or in an earlier heading, so that headings
     are unique.
 
-    `evidence` are candidate sentences, best first; `terms` are the terms of the report.
+    `evidence` are candidate sentences, best first; `terms` are the terms of the report. `groups`
+    are the groups of documents of one subject: the summary is on the first. If none is large
+    enough, there is no summary, and each finding is on one group.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
     words: dict[str, frozenset[str]] = {}
     while True:
         pool = _SentencePool(evidence, names.weight, limit, words)
-        summary, groups = _choose_sentences(
-            pool, names, terms, max_findings, max_sentences, language
+        summary, findings = _choose_sentences(
+            pool, Headings(names, terms, language), max_findings, max_sentences, groups
         )
         # Near repeats are left out, so that fewer sentences are used than the limit assumes.
         used = pool.n_used
@@ -94,10 +67,10 @@ def choose_statements(
         if len(sizes) < MIN_DOCUMENTS or limit == 1 or max(used.values(), default=0) <= allowed:
             break
         limit = max(1, min(limit - 1, allowed))
-    parts = [(SUMMARY, summary), *((at, chosen) for at, (_, chosen) in enumerate(groups))]
+    parts = [(SUMMARY, summary), *((at, chosen) for at, (_, chosen) in enumerate(findings))]
     sources = _StatementSources(evidence, names.titles, words)
     choices = [Choice(at, *sources.find(one)) for at, chosen in parts for one in chosen]
-    return [heading for heading, _ in groups], choices
+    return [heading for heading, _ in findings], choices
 
 
 def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
@@ -166,15 +139,16 @@ def _find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[s
 
 def _choose_sentences(
     pool: "_SentencePool",
-    names: Names,
-    terms: Sequence[Term],
+    headings: Headings,
     max_findings: int,
     max_sentences: int,
-    language: str,
+    groups: Sequence[Collection[int]],
 ) -> tuple[list[Evidence], list[tuple[str, list[Evidence]]]]:
     """Choose the sentences of the summary, and the heading and sentences of each finding."""
-    summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set())
-    headings = _Headings(names, terms, language)
+    if are_mixed(groups):
+        return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
+    main = pool.find_sentences(groups[0]) if groups else None
+    summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set(), main)
     left = max_sentences - len(summary)
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
@@ -196,60 +170,24 @@ def _choose_sentences(
     return summary, findings
 
 
-class _Headings:
-    """Headings of the findings of one report, each with other terms and names."""
-
-    def __init__(self, names: Names, terms: Sequence[Term], language: str) -> None:
-        self._names, self._language = names, language
-        # Terms that no heading has yet. A term of the title may be the only one of a finding.
-        ordered = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
-        self._terms = {term: [form.lower() for form in term.forms] for term in ordered}
-        self._named = set(names.main)
-
-    def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
-        """Compose the heading of a finding about one member."""
-        term = self._take_term(sentences)
-        self._named.add(subject)
-        companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
-        titles = self._names.titles
-        heading = join_titles([titles[entity] for entity in (subject, *companions)], self._language)
-        if heading.split(" ")[0].islower():
-            heading = f"{heading[0].upper()}{heading[1:]}"
-        if term:
-            return f"{term[0].upper()}{term[1:]}: {heading}"
-        # Avoid a heading that is equal to the title of the report.
-        is_title = list(self._names.main) == [subject] and not companions
-        return f"More on {heading}" if is_title else heading
-
-    def compose_dated(self, sentences: Sequence[Evidence]) -> str:
-        """Compose the heading of a chronology: its period and its main names."""
-        days = [day for sentence in sentences for day in sentence.days or ()]
-        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
-        weight, titles = self._names.weight, self._names.titles
-        best = sorted(counts, key=lambda e: (-counts[e], -weight[e], e))[: MAX_HEADING_NAMES - 1]
-        named = join_titles([titles[entity] for entity in best], self._language)
-        return f"{format_period(min(days), max(days))}: {named}"
-
-    def _take_term(self, sentences: Sequence[Evidence]) -> str:
-        """Take the term that most sentences contain; "" if none contains one."""
-        texts = [sentence.text.lower() for sentence in sentences]
-        best, most = None, 0
-        for term, forms in self._terms.items():
-            n = sum(any(form in text for form in forms) for text in texts)
-            if n > most:
-                best, most = term, n
-        if best is None:
-            return ""
-        del self._terms[best]
-        return best.text
-
-    def _take_names(self, sentences: Sequence[Evidence], n: int) -> list[int]:
-        """Take the members that the sentences mention most often, and that no heading has yet."""
-        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
-        weight = self._names.weight
-        found = sorted(counts.keys() - self._named, key=lambda e: (-counts[e], -weight[e], e))[:n]
-        self._named.update(found)
-        return found
+def _choose_by_group(
+    pool: "_SentencePool",
+    headings: Headings,
+    max_findings: int,
+    max_sentences: int,
+    groups: Sequence[Collection[int]],
+) -> list[tuple[str, list[Evidence]]]:
+    """Choose a finding on each group of documents: its heading and its sentences."""
+    findings: list[tuple[str, list[Evidence]]] = []
+    for group in groups:
+        if len(findings) == max_findings or max_sentences <= 0:
+            break
+        n = min(MAX_FINDING_SENTENCES, max_sentences)
+        sentences = pool.take_sentences(n, set(), pool.find_sentences(group))
+        if sentences:
+            max_sentences -= len(sentences)
+            findings.append((headings.compose_grouped(sentences), sentences))
+    return findings
 
 
 class _SentencePool:
@@ -272,6 +210,10 @@ class _SentencePool:
         # The distinctive words of the sentences that are used, and their number by document.
         self._words: dict[Evidence, frozenset[str]] = {}
         self.n_used: Counter[int] = Counter()
+
+    def find_sentences(self, documents: Collection[int]) -> list[Evidence]:
+        """Return the sentences of some documents, best first."""
+        return [sentence for sentence in self._sentences if sentence.document in documents]
 
     def take_sentences(
         self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None

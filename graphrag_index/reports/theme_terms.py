@@ -1,8 +1,7 @@
 """Terms for the theme of a text: words and phrases that set it apart from the corpus.
 
 The words of the sentences of a report are compared with those of the corpus by their
-log-likelihood ratio [1]_. Nouns are told from other words by their context: an article,
-preposition or modifier before a noun, and a function word or punctuation after it.
+log-likelihood ratio [1]_. Terms are the noun phrases in which these words stand.
 
 References
 ----------
@@ -10,7 +9,7 @@ References
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import groupby, islice
 from operator import itemgetter
@@ -19,27 +18,20 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_index.schema.list_columns import Integers
-from graphrag_index.text.languages import language_of, read_lists, word_set
+from graphrag_index.text.languages import language_of, read_lists
 
-_WORDS, _NLP_WORDS = read_lists("reports/data/report_words"), read_lists("nlp/data/words")
-_NO_MODIFIERS = word_set(_NLP_WORDS["weak_modifiers"])
-_NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_NLP_WORDS["weak_heads"]) | _NO_MODIFIERS
 # Words of at least four letters, in scripts with spaces between words.
 _LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
 _WORD = rf"{_LETTER}[{_LETTER[1:-1]}\p{{M}}]{{3,29}}"
-_HYPHENS = ("-", "‑", "–", "’", "'")
-_OUTER_MARKS = ".,;:!?()[]{}\"'“”„«»‘’*_–—-"
-_BEFORE_VERBS = {code: word_set(words) for code, words in _WORDS["before_verbs"].items()}
-# Endings of English words that are no nouns, unless an article or preposition precedes them.
-_NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible")
 # Maximum number of words in the list of the corpus. All other words count as rare as its last.
 MAX_CORPUS_WORDS = 50_000
 # Number of bits to which counts of the corpus are rounded up. So the weights of most words, and
 # with them most reports, stay the same when a few documents change.
 COUNT_BITS = 3
-# Maximum number of words of a report that become terms, and of characters of a word beside a term.
-MAX_WORDS, MAX_WORD_CHARS = 14, 30
+# Maximum number of words of a report that become terms.
+MAX_WORDS = 14
 # Minimum number of text units of a report that contain a word.
 MIN_SOURCES = 2
 # Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
@@ -49,7 +41,8 @@ LONE_FACTOR = 0.1
 # Minimum share of its uses in which a word must be a noun.
 MIN_NOUN_SHARE = 0.15
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
-MAX_USES = 16
+MAX_USES = 8
+MAX_SMALL_WORD = 3
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
 MIN_SHARE_IN_PHRASE = 0.34
 
@@ -62,11 +55,16 @@ class CorpusWords(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A word or phrase that stands for a theme. `forms` are forms of its main word."""
+    """A word or phrase that stands for a theme.
+
+    `forms` are forms of its main word. `phrases` maps sentences to the noun phrase with this word
+    in them, or to "" if it stands there in another way.
+    """
 
     text: str
     forms: tuple[str, ...]
     weight: float
+    phrases: Mapping[str, str] = {}
 
 
 def count_corpus_words(parts: Iterable[tuple[int, pl.DataFrame]]) -> CorpusWords:
@@ -131,7 +129,7 @@ def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
 
 @cache
 def _excluded_words(language: str) -> frozenset[str]:
-    return language_of(language).function_words | _NO_THEMES
+    return language_of(language).function_words | NO_THEMES
 
 
 def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
@@ -160,8 +158,6 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
         )
         .join(sizes, on="report")
         .with_columns(is_subject=is_subject_word(pl.col("word")))
-        # All words of a report with one source are in it, and a mixed report has few in common.
-        .filter(pl.col("is_subject") | (n_sources >= pl.min_horizontal(sources, MIN_SOURCES)))
         .join(corpus.counts.rename({"n": "total"}), on="word", how="left")
         .with_columns(
             n=n.cast(pl.Float64),
@@ -172,7 +168,10 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
             weight=likelihood
             * (n_sources / n * n_sources / sources).sqrt()
             * pl.when("is_subject").then(SUBJECT_FACTOR).otherwise(1.0)
-            * pl.when(n_sources < MIN_SOURCES).then(LONE_FACTOR).otherwise(1.0)
+            # All words of a report with one source are in it.
+            * pl.when(n_sources < pl.min_horizontal(sources, MIN_SOURCES))
+            .then(LONE_FACTOR)
+            .otherwise(1.0)
         )
         .filter(pl.col("weight") > 0)
         .sort("report", "weight", "word", descending=[False, True, False])
@@ -202,81 +201,29 @@ def find_terms(
     `uses` are sentences with a word, its weight and its form in the sentence, best word first.
     Words in `names`, in lower case, are part of the names in its title, and are left out.
     """
-    grammar, before_verbs = language_of(language), _BEFORE_VERBS.get(language, frozenset())
-    opening = (
-        grammar.determiners | grammar.place_prepositions | grammar.other_prepositions
-    ) - before_verbs
-    following = grammar.function_words - grammar.determiners
-    articles = grammar.articles or grammar.determiners
-    verb_endings = grammar.verb_endings or (("ed",) if language == "en" else ())
-    endings = _NO_NOUN_ENDINGS if language == "en" else grammar.verb_endings
+    grammar = phrase_grammar(language)
     terms: list[Term] = []
-    taken = set(names)
+    used_words: set[str] = set()
     for (word, weight), group in groupby(uses, itemgetter(1, 2)):
-        used = islice(group, MAX_USES)
-        found = [(form, *_words_beside(text, form)) for text, _, _, form in used]
-        forms = Counter(form for form, *_ in found)
-        if not taken.isdisjoint((word, *forms)):
+        used = [(form, text) for text, _, _, form in islice(group, MAX_USES)]
+        forms = Counter(form for form, _ in used)
+        if not (names | used_words).isdisjoint((word, *forms)):
             continue
-        phrases = Counter[str]()
-        n_nouns = 0
-        for form, first, before, after in found:
-            # A noun precedes a function word, a verb or punctuation.
-            ends = not after or after in following or after.endswith(verb_endings)
-            if before.lower() in opening:
-                # A word with the ending of a verb is a noun only after an article: the wounded.
-                n_nouns += ends and (before.lower() in articles or not form.endswith(endings))
-                if _is_noun(after, grammar.function_words) and after not in names:
-                    phrases[f"{form} {after}"] += 1
-            elif (
-                ends
-                and before not in names
-                and _is_modifier(before, grammar.function_words)
-                and first.lower() not in before_verbs
-                and not form.endswith(endings)
-            ):
-                n_nouns += first.lower() in opening
-                phrases[f"{before} {form}"] += 1
-        text = max(forms, key=lambda form: (forms[form], form))
-        best = max(phrases, key=lambda phrase: (phrases[phrase], phrase), default="")
-        if phrases[best] >= max(2, MIN_SHARE_IN_PHRASE * len(found)):
-            text = best
-        elif n_nouns < max(1, MIN_NOUN_SHARE * len(found)) and not grammar.capitalizes_nouns:
+        phrases = {text: find_noun_phrase(text, form, grammar) for form, text in used}
+        phrases = {
+            text: phrase if used_words.isdisjoint(phrase.lower().split()) else ""
+            for text, phrase in phrases.items()
+        }
+        counts = Counter(filter(None, phrases.values()))
+        n_nouns = counts.total()
+        if n_nouns < max(1, MIN_NOUN_SHARE * len(used)) and not grammar.capitalizes_nouns:
             continue
-        terms.append(Term(text, tuple(forms), weight))
-        taken.update(text.split(" "), forms)
+        # A word that is no phrase by itself, such as an adjective, stands only with others.
+        alone = [form for form in forms if form in counts or grammar.capitalizes_nouns]
+        best = max(counts, key=lambda phrase: (counts[phrase], len(phrase), phrase), default="")
+        if counts[best] < max(2, MIN_SHARE_IN_PHRASE * len(used)):
+            best = max(alone, key=lambda form: (forms[form], form), default=best)
+        terms.append(Term(best, tuple(forms), weight, phrases))
+        # Small words such as "of" may stand in several terms.
+        used_words.update((w for w in best.lower().split() if len(w) > MAX_SMALL_WORD), forms)
     return terms
-
-
-def _words_beside(text: str, form: str) -> tuple[str, str, str]:
-    """Return the two words before and the word after the first use of a word.
-
-    A word at a punctuation mark has "" beside it, and a part of a longer word has hyphens.
-    """
-    start = text.find(form)
-    while start >= 0 and (text[start - 1 : start] + text[start + len(form) :][:1]).isalpha():
-        start = text.find(form, start + 1)
-    end = start + len(form)
-    before = text[max(0, start - 2 * MAX_WORD_CHARS) : start]
-    after = text[end : end + MAX_WORD_CHARS]
-    if before[-1:] in _HYPHENS or after[:1] in _HYPHENS:
-        return "-", "-", "-"
-    words = before.split(" ")[-3:-1] if before.endswith(" ") else []
-    first, last = ["", "", *words][-2:]
-    after = after[1:].partition(" ")[0].rstrip(_OUTER_MARKS) if after.startswith(" ") else ""
-    return first, last if last == last.rstrip(_OUTER_MARKS) else "", after
-
-
-def _is_modifier(word: str, function_words: Set[str]) -> bool:
-    return (
-        len(word) > 2
-        and word.islower()
-        and word.isalpha()
-        and word not in function_words
-        and word not in _NO_THEMES
-        and not word.endswith("ly")
-    )
-
-
-def _is_noun(word: str, function_words: Set[str]) -> bool:
-    return _is_modifier(word, function_words) and not word.endswith(_NO_NOUN_ENDINGS)

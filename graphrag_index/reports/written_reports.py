@@ -2,21 +2,28 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.reports.chosen_statements import Evidence, PlacedStatements
+from graphrag_index.reports.chosen_statements import SUMMARY, Evidence, PlacedStatements
+from graphrag_index.reports.document_groups import (
+    are_mixed,
+    find_shared_name,
+    group_documents,
+)
 from graphrag_index.reports.extent import describe_extent
-from graphrag_index.reports.extractive import Names, choose_statements, compose_title
+from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report import Finding, Report, join_titles, make_report_rows
 from graphrag_index.reports.report_choices import (
     ReportChoice,
     hash_choice_inputs,
     make_choice_columns,
 )
+from graphrag_index.reports.report_titles import Names, compose_mixed_title, compose_title
 from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
 from graphrag_index.step import ShardFrames
 from graphrag_index.text.languages import language_of
@@ -103,15 +110,26 @@ def _choose(
     clarity = max((row[1] for row in rows if row[2]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = _make_evidence(rows[at][2:] for at in positions)
+    groups = group_documents(evidence, names.titles, language)
+    is_mixed = are_mixed(groups)
+    if is_mixed:
+        names = replace(names, main=find_shared_name(evidence, names.weight))
     named = [names.titles[entity] for entity in names.main]
     in_titles = _words_of(named)
     if language_of(language).capitalizes_nouns:
         # Names have capital letters as nouns have them.
         in_titles |= {names.titles[at].lower() for one in evidence for at in one.entities}
     terms = find_terms(uses, language, in_titles)
-    headings, chosen = choose_statements(evidence, names, terms, *limits, language)
+    headings, chosen = choose_statements(evidence, names, terms, *limits, language, groups)
+    texts: dict[int, list[str]] = {}
+    for one in chosen:
+        texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
+    if is_mixed:
+        title = compose_mixed_title(named, headings, [*texts.values()])
+    else:
+        title = compose_title(terms, named, language, texts.get(SUMMARY, ()))
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
-    return ReportChoice(compose_title(terms, named, language), headings, statements)
+    return ReportChoice(title, headings, statements)
 
 
 def _make_evidence(rows: Iterable[Any]) -> list[Evidence]:
@@ -132,7 +150,9 @@ def _write_report(
     explanations: Sequence[str],
 ) -> Report:
     """Write the report of a community; `titles` has the titles of its entities."""
-    if not summary:
+    if not summary and explanations:
+        summary = "The documents have few words in common: each finding stands for itself."
+    elif not summary:
         # Cite the entities, since no text mentions the members but repeated lines.
         cited = ", ".join(map(str, row["main"]))
         named = join_titles([titles[entity] for entity in row["main"]])

@@ -14,9 +14,10 @@ from graphrag_index.reports.candidate_sentences import (
 )
 from graphrag_index.reports.chosen_statements import Choice, Evidence, PlacedStatements
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import Names, choose_statements
+from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.reports.report_choices import ReportChoice, make_choice_columns
+from graphrag_index.reports.report_titles import Names
 from graphrag_index.reports.theme_terms import Term
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}

@@ -1,0 +1,75 @@
+"""Groups of documents with the same subject, among the documents of one report."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from graphrag_index.reports.chosen_statements import Evidence
+from graphrag_index.reports.noun_phrases import NO_THEMES, is_plural
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.sentences import distinctive_words
+
+# Minimum share of the words of the shorter of two documents that both have, names apart, if they
+# are on one subject. Each common name but the first, which joins the community, counts as a share.
+MIN_COMMON_SHARE, SHARE_OF_NAME = 0.1, 0.05
+# Minimum number of documents of the main group, and its minimum share of all, in a report on it.
+MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE = 2, 1 / 3
+
+
+def group_documents(
+    evidence: Sequence[Evidence], titles: Mapping[int, str], language: str
+) -> list[frozenset[int]]:
+    """Group the documents of candidate sentences by common words; the largest group comes first.
+
+    Of groups of equal size, the one with the best sentence comes first. Sentences are the only
+    text that is compared: `evidence`, best first. `titles` has the titles of its entities.
+    """
+    documents = list(dict.fromkeys(sentence.document for sentence in evidence))
+    if len(documents) < 2:
+        return [frozenset(documents)]
+    excluded = language_of(language).function_words | NO_THEMES
+    excluded |= {
+        word
+        for entity in {entity for sentence in evidence for entity in sentence.entities}
+        for word in titles[entity].lower().split()
+    }
+    words: dict[int, set[str]] = {document: set() for document in documents}
+    names: dict[int, set[int]] = {document: set() for document in documents}
+    for sentence in evidence:
+        found = distinctive_words(sentence.text) - excluded
+        words[sentence.document].update(word[:-1] if is_plural(word) else word for word in found)
+        names[sentence.document].update(sentence.entities)
+    group_of = {document: {document} for document in documents}
+    for at, a in enumerate(documents):
+        for b in documents[:at]:
+            if group_of[a] is not group_of[b] and _are_alike(
+                words[a], words[b], names[a], names[b]
+            ):
+                group_of[a] |= group_of[b]
+                for document in group_of[b]:
+                    group_of[document] = group_of[a]
+    groups = {id(group): frozenset(group) for group in group_of.values()}
+    # The sort is stable: groups of equal size keep the order of their best sentences.
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def _are_alike(a: set[str], b: set[str], names_a: set[int], names_b: set[int]) -> bool:
+    share = len(a & b) / (min(len(a), len(b)) or 1)
+    return share + SHARE_OF_NAME * max(0, len(names_a & names_b) - 1) >= MIN_COMMON_SHARE
+
+
+def are_mixed(groups: Sequence[Collection[int]]) -> bool:
+    """Return whether no group of documents is large enough to be the subject of a report."""
+    n_documents = sum(map(len, groups))
+    return len(groups) > 1 and len(groups[0]) < max(
+        MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE * n_documents
+    )
+
+
+def find_shared_name(evidence: Sequence[Evidence], weight: Mapping[int, float]) -> list[int]:
+    """Return the member that most documents mention, if half of them do; else no member."""
+    documents: dict[int, set[int]] = {}
+    for sentence in evidence:
+        for entity in sentence.entities:
+            documents.setdefault(entity, set()).add(sentence.document)
+    best = max(documents, key=lambda entity: (len(documents[entity]), weight[entity], -entity))
+    n_documents = len({sentence.document for sentence in evidence})
+    return [best] if 2 * len(documents[best]) >= max(n_documents, 4) else []

@@ -1,0 +1,167 @@
+"""Titles and headings of reports without a model: their terms, and the names behind them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graphrag_index.reports.chosen_statements import Evidence
+from graphrag_index.reports.extent import format_period
+from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.theme_terms import Term
+
+# Maximum number of names in a heading, besides its term.
+MAX_HEADING_NAMES = 3
+# Maximum number of terms in a title, and minimum score of the second, as a share of the first.
+MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.6
+# Maximum number of subjects in the title of a report on different subjects.
+MAX_TITLE_SUBJECTS = 3
+# Factors of the weight of a term in a title: of several words, which say more than one; of one
+# word in one sentence; and of a term that is in no sentence of the summary.
+PHRASE_FACTOR, LONE_FACTOR, OTHER_FACTOR = 2.0, 0.3, 0.5
+
+
+@dataclass(frozen=True)
+class Names:
+    """The members of a community.
+
+    `weight` maps a member to its centrality, `titles` to its title; `main` are the members in the
+    title of the report.
+    """
+
+    weight: Mapping[int, float]
+    titles: Mapping[int, str]
+    main: Sequence[int]
+
+
+def compose_title(
+    terms: Sequence[Term], names: Sequence[str], language: str, summary: Sequence[str] = ()
+) -> str:
+    """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney".
+
+    A term stands in the title as it stands in the sentences of the summary, if it is there. Names
+    that are in a term are not repeated.
+    """
+    scored = []
+    for place, term in enumerate(terms):
+        central = next(filter(None, map(term.phrases.get, summary)), "")
+        text = central or term.text
+        score = term.weight * (1.0 if central else OTHER_FACTOR)
+        if " " in text:
+            score *= PHRASE_FACTOR
+        elif len(term.phrases) == 1:
+            score *= LONE_FACTOR
+        scored.append((-score, place, text))
+    scored.sort()
+    chosen: list[str] = []
+    for score, _, text in scored:
+        if len(chosen) == MAX_TITLE_TERMS or score > MIN_TERM_SHARE * scored[0][0]:
+            break
+        # A word beside a phrase says less than the phrase alone.
+        if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
+            chosen.append(text)
+    theme = join_titles(chosen, language)
+    named = join_titles([name for name in names if not _contains(theme, name)], language)
+    parts = [f"{theme[:1].upper()}{theme[1:]}", named]
+    return ": ".join(filter(None, parts))
+
+
+def compose_mixed_title(
+    names: Sequence[str], headings: Sequence[str], findings: Sequence[Sequence[str]]
+) -> str:
+    """Compose a title from the headings of findings on different subjects.
+
+    The form is "Rome: fires; race (Ann)", or "Different subjects: fires (Rome); race (Ann)".
+    `names` is the name that they share, if there is one. `findings` are the sentences of each.
+    """
+    subjects = []
+    for heading, texts in zip(headings, findings, strict=True):
+        subject, _, name = heading.partition(": ")
+        uncapitalized = f"{subject[0].lower()}{subject[1:]}"
+        subject = uncapitalized if uncapitalized in " ".join(texts) else subject
+        subjects.append(f"{subject} ({name})" if name else subject)
+    shown = "; ".join(subjects[:MAX_TITLE_SUBJECTS])
+    others = "; …" if len(subjects) > MAX_TITLE_SUBJECTS else ""
+    return f"{join_titles(names) or 'Different subjects'}: {shown}{others}"
+
+
+def _share_word(a: str, b: str) -> bool:
+    return not {*a.lower().split()}.isdisjoint(b.lower().split())
+
+
+def _contains(text: str, name: str) -> bool:
+    return f" {name.lower()} " in f" {text.lower()} "
+
+
+class Headings:
+    """Headings of the findings of one report, each with other terms and names."""
+
+    def __init__(self, names: Names, terms: Sequence[Term], language: str) -> None:
+        self._names, self._language = names, language
+        # Terms that no heading has yet. A term of the title may be the only one of a finding.
+        ordered = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
+        self._terms = [(term, [form.lower() for form in term.forms]) for term in ordered]
+        self._named = set(names.main)
+
+    def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
+        """Compose the heading of a finding about one member."""
+        term = self._take_term(sentences)
+        self._named.add(subject)
+        companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
+        titles = self._names.titles
+        heading = join_titles([titles[entity] for entity in (subject, *companions)], self._language)
+        if heading.split(" ")[0].islower():
+            heading = f"{heading[0].upper()}{heading[1:]}"
+        if term:
+            return f"{term[0].upper()}{term[1:]}: {heading}"
+        # Avoid a heading that is equal to the title of the report.
+        is_title = list(self._names.main) == [subject] and not companions
+        return f"More on {heading}" if is_title else heading
+
+    def compose_grouped(self, sentences: Sequence[Evidence]) -> str:
+        """Compose the heading of a finding on one group of documents: "Fires: Sydney"."""
+        members = {entity for sentence in sentences for entity in sentence.entities}
+        weight = self._names.weight
+        subject = min(members, key=lambda e: (e in self._named, -weight[e], e))
+        named = "" if subject in self._names.main else self._names.titles[subject]
+        self._named.add(subject)
+        scored = [
+            (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
+            for at, (term, _) in enumerate(self._terms)
+            for phrase in filter(None, (term.phrases.get(one.text) for one in sentences))
+            if not _contains(phrase, named)
+        ]
+        if not scored:
+            return named or f"More on {self._names.titles[subject]}"
+        _, at, phrase = max(scored)
+        del self._terms[-at]
+        return ": ".join(filter(None, (f"{phrase[0].upper()}{phrase[1:]}", named)))
+
+    def compose_dated(self, sentences: Sequence[Evidence]) -> str:
+        """Compose the heading of a chronology: its period and its main names."""
+        days = [day for sentence in sentences for day in sentence.days or ()]
+        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
+        weight, titles = self._names.weight, self._names.titles
+        best = sorted(counts, key=lambda e: (-counts[e], -weight[e], e))[: MAX_HEADING_NAMES - 1]
+        named = join_titles([titles[entity] for entity in best], self._language)
+        return f"{format_period(min(days), max(days))}: {named}"
+
+    def _take_term(self, sentences: Sequence[Evidence]) -> str:
+        """Take the term that most sentences contain; "" if none contains one."""
+        texts = [sentence.text for sentence in sentences]
+        best, most, best_text = None, 0, ""
+        for at, (term, forms) in enumerate(self._terms):
+            n = sum(any(form in text.lower() for form in forms) for text in texts)
+            if n > most:
+                phrase = next(filter(None, map(term.phrases.get, texts)), "")
+                best, most, best_text = at, n, phrase or term.text
+        if best is not None:
+            del self._terms[best]
+        return best_text
+
+    def _take_names(self, sentences: Sequence[Evidence], n: int) -> list[int]:
+        """Take the members that the sentences mention most often, and that no heading has yet."""
+        counts = Counter(entity for sentence in sentences for entity in sentence.entities)
+        weight = self._names.weight
+        found = sorted(counts.keys() - self._named, key=lambda e: (-counts[e], -weight[e], e))[:n]
+        self._named.update(found)
+        return found
