@@ -14,8 +14,37 @@ MIN_COMMON_SHARE, SHARE_OF_NAME = 0.1, 0.05
 MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE = 2, 1 / 3
 
 
+def find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return the distinctive words of a text, and add them to the `known` ones."""
+    words = known.get(text)
+    if words is None:
+        words = known[text] = distinctive_words(text)
+    return words
+
+
+class SubjectWords:
+    """The words of texts in one language that tell of their subject, each text read once."""
+
+    def __init__(self, language: str) -> None:
+        self._excluded = language_of(language).function_words | NO_THEMES
+        self._words_of: dict[str, frozenset[str]] = {}
+        # All distinctive words of texts.
+        self.distinctive: dict[str, frozenset[str]] = {}
+
+    def find(self, text: str) -> frozenset[str]:
+        """Return the words, without the "s" of a plural."""
+        words = self._words_of.get(text)
+        if words is None:
+            found = find_words_once(text, self.distinctive) - self._excluded
+            words = frozenset(word[:-1] if is_plural(word) else word for word in found)
+            self._words_of[text] = words
+        return words
+
+
 def group_documents(
-    evidence: Sequence[Evidence], titles: Mapping[int, str], language: str
+    evidence: Sequence[Evidence],
+    titles: Mapping[int, str],
+    subject_words: SubjectWords,
 ) -> list[frozenset[int]]:
     """Group the documents of candidate sentences by common words; the largest group comes first.
 
@@ -25,18 +54,16 @@ def group_documents(
     documents = list(dict.fromkeys(sentence.document for sentence in evidence))
     if len(documents) < 2:
         return [frozenset(documents)]
-    excluded = language_of(language).function_words | NO_THEMES
-    excluded |= {
-        word
-        for entity in {entity for sentence in evidence for entity in sentence.entities}
-        for word in titles[entity].lower().split()
-    }
+    entities = {entity for sentence in evidence for entity in sentence.entities}
+    named = {word for entity in entities for word in titles[entity].lower().split()}
+    named |= {word[:-1] for word in named if is_plural(word)}
     words: dict[int, set[str]] = {document: set() for document in documents}
     names: dict[int, set[int]] = {document: set() for document in documents}
     for sentence in evidence:
-        found = distinctive_words(sentence.text) - excluded
-        words[sentence.document].update(word[:-1] if is_plural(word) else word for word in found)
+        words[sentence.document] |= subject_words.find(sentence.text)
         names[sentence.document].update(sentence.entities)
+    for own in words.values():
+        own -= named
     group_of = {document: {document} for document in documents}
     for at, a in enumerate(documents):
         for b in documents[:at]:

@@ -21,7 +21,8 @@ _NOUNS = "|".join(noun for nouns in COUNTED_TYPES.values() for noun in nouns)
 # A sentence that `describe_extent` returns, in which `_KIND` is a counted kind.
 _KIND = rf"[\d,]+ (?:{_NOUNS})"
 EXTENT_SENTENCE = re.compile(
-    rf"[\d,]+ documents?(?:, [\w ]+)?(?:: {_KIND}(?:, {_KIND})*(?:,? and {_KIND})?)?\."
+    r"[\d,]+ documents?(?: on different subjects)?(?:, [\w ]+)?"
+    rf"(?:: {_KIND}(?:, {_KIND})*(?:,? and {_KIND})?)?\."
 )
 
 
@@ -65,9 +66,14 @@ def count_documents(
     return pl.concat(counted)
 
 
-def describe_extent(row: Mapping[str, Any]) -> str:
-    """Count the documents of a community and its members by kind in a sentence."""
+def describe_extent(row: Mapping[str, Any], is_mixed: bool = False) -> str:
+    """Count the documents of a community and its members by kind in a sentence.
+
+    `is_mixed` tells whether the documents are on different subjects.
+    """
     documents = f"{row['n_documents']:,} document{'s' * (row['n_documents'] != 1)}"
+    if is_mixed:
+        documents += " on different subjects"
     if row["first_date"]:
         documents += f", {format_period(row['first_date'], row['last_date'])}"
     kinds = [

@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
-from graphrag_index.reports.document_groups import are_mixed
+from graphrag_index.reports.document_groups import are_mixed, find_words_once
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.report_titles import Headings, Names
 from graphrag_index.reports.statements import StatementWords, choose_spans
 from graphrag_index.reports.theme_terms import Term
-from graphrag_index.text.sentences import distinctive_words
 
 # Maximum number of sentences in a summary; the next constants are for each finding.
 MAX_SUMMARY_SENTENCES = 2
@@ -35,6 +34,7 @@ def choose_statements(
     max_document_share: float = 1.0,
     language: str = "en",
     groups: Sequence[Collection[int]] = (),
+    words_of: dict[str, frozenset[str]] | None = None,
 ) -> tuple[list[str], list[Choice]]:
     """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
@@ -51,11 +51,12 @@ def choose_statements(
 
     `evidence` are candidate sentences, best first; `terms` are the terms of the report. `groups`
     are the groups of documents of one subject: the summary is on the first. If none is large
-    enough, there is no summary, and each finding is on one group.
+    enough, there is no summary, and each finding is on one group. `words_of` keeps the distinctive
+    words of texts.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
-    words: dict[str, frozenset[str]] = {}
+    words = {} if words_of is None else words_of
     while True:
         pool = _SentencePool(evidence, names.weight, limit, words)
         summary, findings = _choose_sentences(
@@ -126,15 +127,7 @@ class _StatementSources:
         return n_documents, [found[span][1] for span in spans]
 
     def _find_words(self, text: str) -> frozenset[str]:
-        return _find_words_once(text, self._words)
-
-
-def _find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Return the distinctive words of a text, and add them to the `known` ones."""
-    words = known.get(text)
-    if words is None:
-        words = known[text] = distinctive_words(text)
-    return words
+        return find_words_once(text, self._words)
 
 
 def _choose_sentences(
@@ -273,7 +266,7 @@ class _SentencePool:
         self._taken.add(sentence)
         if self.n_used[sentence.document] >= self._document_limit:
             return False
-        words = _find_words_once(sentence.text, self._words_of)
+        words = find_words_once(sentence.text, self._words_of)
         if any(_have_common_words(words, used) for used in self._words.values()):
             return False
         self._words[sentence] = words

@@ -16,6 +16,7 @@ NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_NLP_WORDS["weak_heads"]) |
 # English function words after a noun in the plural.
 _CLOSINGS = word_set("and or are were have had for by with that which who of in as than will but")
 _CONJUNCTIONS = word_set(_NLP_WORDS["conjunctions"])
+_AFTER_ADJECTIVES = _CONJUNCTIONS | NO_THEMES
 # Endings of English words that are no nouns.
 _NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible", "ic")
 # Maximum number of words before a noun, after it, and of a complement such as "of the storm".
@@ -66,29 +67,29 @@ def phrase_grammar(code: str) -> PhraseGrammar:
 
 
 def find_noun_phrase(text: str, form: str, grammar: PhraseGrammar) -> str:
-    """Return the complete noun phrase around the first use of a word; "" if there is none."""
+    """Return the complete noun phrase around the first use of a word; "" if there is none.
+
+    `text` is on one line.
+    """
     start = text.find(form)
     while start >= 0 and (text[start - 1 : start] + text[start + len(form) :][:1]).isalpha():
         start = text.find(form, start + 1)
     if start < 0:
         return ""
-    end = _find_end(text, start + len(form), grammar)
-    first = _find_start(text, start, form, grammar) if end >= 0 else -1
-    phrase = " ".join(text[first:end].split()) if first >= 0 else ""
-    is_alone = grammar.has_modifiers and sum(map(str.islower, phrase.split())) == 1
-    following = _TOKEN.match(text, end + 1) if is_alone else None
+    first = _find_start(text, start, form, grammar)
+    end = _find_end(text, start + len(form), grammar) if first >= 0 else -1
+    if end < 0:
+        return ""
+    phrase = text[first:end]
+    is_alone = end == start + len(form) and sum(map(str.islower, phrase.split())) == 1
+    following = _TOKEN.match(text, end + 1) if is_alone and grammar.has_modifiers else None
     return "" if following and _may_be_adjective_before(following[0]) else phrase
 
 
 def _may_be_adjective_before(word: str) -> bool:
     """Return whether a word alone before this one may be an adjective: male and female names."""
     lower = word.rstrip(_MARKS)
-    return (
-        word[0].isupper()
-        or lower.endswith("ing")
-        or "-" in lower
-        or lower in _CONJUNCTIONS | NO_THEMES
-    )
+    return word[0].isupper() or lower.endswith("ing") or "-" in lower or lower in _AFTER_ADJECTIVES
 
 
 def _may_be_verb(word: str, grammar: PhraseGrammar) -> bool:
@@ -101,21 +102,25 @@ def is_plural(word: str) -> bool:
 
 def _find_start(text: str, start: int, form: str, grammar: PhraseGrammar) -> int:
     """Return the start of the phrase that contains the word at `start`; -1 without one."""
-    if not text[:start].endswith((" ", "\n")):
+    if text[start - 1 : start] != " ":
         return -1
     if grammar.capitalizes_nouns:
         return start
     first, is_open = start, not form.endswith(_NO_NOUN_ENDINGS)
     must_open = False
-    tokens = list(_TOKEN.finditer(text, max(0, start - WINDOW), start))
-    for n, token in enumerate(reversed(tokens)):
-        word = token[0]
+    end = start - 1
+    for n in range(MAX_BEFORE + 1):
+        before = text.rfind(" ", 0, end) + 1
+        word = text[before:end]
+        end = before - 1
         lower = word.lower()
+        if not word:
+            break
         if word.endswith(_POSSESSIVES):
-            return _include_possessor(text, token.start(), first)
+            return _include_possessor(text, before, first)
         if lower in grammar.openings:
             # In holding talks: only an article shows that "holding" is no verb.
-            is_open &= not (must_open and tokens[-n][0].endswith("ing"))
+            is_open &= not (must_open and text[first:start].partition(" ")[0].endswith("ing"))
             return first if is_open or lower in grammar.articles else -1
         if word[-1] in _MARKS or lower in grammar.function_words or lower in grammar.before_verbs:
             break
@@ -124,12 +129,12 @@ def _find_start(text: str, start: int, form: str, grammar: PhraseGrammar) -> int
             return first if is_weak and is_open else -1
         # Verbs such as "took", the first word of a sentence, and the plural of a noun before one.
         is_verb = word in NO_THEMES or lower.endswith("ly") or not is_open
-        if is_verb or not token.start() or n == MAX_BEFORE or not grammar.has_modifiers:
+        if is_verb or not before or n == MAX_BEFORE or not grammar.has_modifiers:
             break
         if not word[0].isalpha():
             break
         must_open = word.islower() and (_may_be_verb(lower, grammar) or is_plural(lower))
-        first = token.start()
+        first = before
     return -1
 
 
@@ -148,20 +153,22 @@ def _include_possessor(text: str, start: int, first: int) -> int:
 def _find_end(text: str, end: int, grammar: PhraseGrammar) -> int:
     """Return the end of the phrase that contains the word that ends at `end`; -1 without one."""
     mark = text[end : end + 1]
-    if mark and mark not in " \n":
+    if mark and mark != " ":
         return -1 if mark in "-‑–'’/" else end
     last = ""
     for n, token in enumerate(_TOKEN.finditer(text, end, end + WINDOW)):
         word = token[0]
         lower = word.lower().rstrip(_MARKS)
-        if lower in _PARTICLES - grammar.function_words:
+        if lower in _PARTICLES and lower not in grammar.function_words:
             return -1
         if lower in grammar.of_words:
             return _add_complement(text, end, token.end(), grammar)
         if lower in grammar.function_words:
             # "The system develops more" has a verb before the adverb.
-            is_verb = last.endswith("s") and lower not in grammar.openings | _CLOSINGS
-            return -1 if lower in grammar.determiners or is_verb else end
+            is_verb = (
+                last.endswith("s") and lower not in _CLOSINGS and lower not in grammar.openings
+            )
+            return -1 if is_verb or lower in grammar.determiners else end
         if not word.islower() or not lower.isalpha() or not grammar.has_modifiers:
             return end
         if _may_be_verb(lower, grammar) or lower.endswith("ly") or lower in NO_THEMES:

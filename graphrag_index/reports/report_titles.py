@@ -148,9 +148,10 @@ class Headings:
     def _take_term(self, sentences: Sequence[Evidence]) -> str:
         """Take the term that most sentences contain; "" if none contains one."""
         texts = [sentence.text for sentence in sentences]
+        lowered = [text.lower() for text in texts]
         best, most, best_text = None, 0, ""
         for at, (term, forms) in enumerate(self._terms):
-            n = sum(any(form in text.lower() for form in forms) for text in texts)
+            n = sum(any(form in text for form in forms) for text in lowered)
             if n > most:
                 phrase = next(filter(None, map(term.phrases.get, texts)), "")
                 best, most, best_text = at, n, phrase or term.text

@@ -30,8 +30,8 @@ MAX_CORPUS_WORDS = 50_000
 # Number of bits to which counts of the corpus are rounded up. So the weights of most words, and
 # with them most reports, stay the same when a few documents change.
 COUNT_BITS = 3
-# Maximum number of words of a report that become terms.
-MAX_WORDS = 14
+# Maximum number of words of a report that are compared with the corpus, and of its terms.
+MAX_WORDS, MAX_TERMS = 14, 7
 # Minimum number of text units of a report that contain a word.
 MIN_SOURCES = 2
 # Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
@@ -41,7 +41,7 @@ LONE_FACTOR = 0.1
 # Minimum share of its uses in which a word must be a noun.
 MIN_NOUN_SHARE = 0.15
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
-MAX_USES = 8
+MAX_USES = 5
 MAX_SMALL_WORD = 3
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
 MIN_SHARE_IN_PHRASE = 0.34
@@ -210,20 +210,23 @@ def find_terms(
         if not (names | used_words).isdisjoint((word, *forms)):
             continue
         phrases = {text: find_noun_phrase(text, form, grammar) for form, text in used}
-        phrases = {
-            text: phrase if used_words.isdisjoint(phrase.lower().split()) else ""
-            for text, phrase in phrases.items()
-        }
-        counts = Counter(filter(None, phrases.values()))
-        n_nouns = counts.total()
+        counts: dict[str, int] = {}
+        for text, phrase in phrases.items():
+            if phrase and used_words.isdisjoint(phrase.lower().split()):
+                counts[phrase] = counts.get(phrase, 0) + 1
+            else:
+                phrases[text] = ""
+        n_nouns = sum(counts.values())
         if n_nouns < max(1, MIN_NOUN_SHARE * len(used)) and not grammar.capitalizes_nouns:
             continue
         # A word that is no phrase by itself, such as an adjective, stands only with others.
         alone = [form for form in forms if form in counts or grammar.capitalizes_nouns]
         best = max(counts, key=lambda phrase: (counts[phrase], len(phrase), phrase), default="")
-        if counts[best] < max(2, MIN_SHARE_IN_PHRASE * len(used)):
+        if counts.get(best, 0) < max(2, MIN_SHARE_IN_PHRASE * len(used)):
             best = max(alone, key=lambda form: (forms[form], form), default=best)
         terms.append(Term(best, tuple(forms), weight, phrases))
         # Small words such as "of" may stand in several terms.
+        if len(terms) == MAX_TERMS:
+            break
         used_words.update((w for w in best.lower().split() if len(w) > MAX_SMALL_WORD), forms)
     return terms

@@ -1,8 +1,9 @@
 """Reports of a shard of communities, written from their candidate sentences."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +12,7 @@ import polars as pl
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Evidence, PlacedStatements
 from graphrag_index.reports.document_groups import (
+    SubjectWords,
     are_mixed,
     find_shared_name,
     group_documents,
@@ -62,12 +64,15 @@ def write_reports(
     limits = (max_findings, max_sentences, max_document_share)
     texts = _read_rows(sentences.select("report", "language", "clarity", *_EVIDENCE), new)
     words = _read_rows(uses.select("report", "text", "word", "weight", "form"), new)
+    # Reports of a shard have sentences in common.
+    subject_words_of = cache(SubjectWords)
     choices = [
         _choose(
             texts.get(at, ()),
             words.get(at, ()),
             Names(weight, titles, communities["main"][at].to_list()),
             limits,
+            subject_words_of,
         )
         for at in new["report"]
     ]
@@ -102,6 +107,7 @@ def _choose(
     uses: Sequence[tuple[str, str, float, str]],
     names: Names,
     limits: tuple[int, int, float],
+    subject_words_of: Callable[[str], SubjectWords],
 ) -> ReportChoice:
     """Choose the title, the headings and the sentences of a report."""
     languages = Counter(row[0] for row in rows)
@@ -110,7 +116,8 @@ def _choose(
     clarity = max((row[1] for row in rows if row[2]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = _make_evidence(rows[at][2:] for at in positions)
-    groups = group_documents(evidence, names.titles, language)
+    subject_words = subject_words_of(language)
+    groups = group_documents(evidence, names.titles, subject_words)
     is_mixed = are_mixed(groups)
     if is_mixed:
         names = replace(names, main=find_shared_name(evidence, names.weight))
@@ -120,7 +127,9 @@ def _choose(
         # Names have capital letters as nouns have them.
         in_titles |= {names.titles[at].lower() for one in evidence for at in one.entities}
     terms = find_terms(uses, language, in_titles)
-    headings, chosen = choose_statements(evidence, names, terms, *limits, language, groups)
+    headings, chosen = choose_statements(
+        evidence, names, terms, *limits, language, groups, subject_words.distinctive
+    )
     texts: dict[int, list[str]] = {}
     for one in chosen:
         texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
@@ -150,15 +159,15 @@ def _write_report(
     explanations: Sequence[str],
 ) -> Report:
     """Write the report of a community; `titles` has the titles of its entities."""
-    if not summary and explanations:
-        summary = "The documents have few words in common: each finding stands for itself."
-    elif not summary:
+    # Only a report on different subjects has findings, but no summary.
+    is_mixed = not summary and bool(explanations)
+    if not summary and not is_mixed:
         # Cite the entities, since no text mentions the members but repeated lines.
         cited = ", ".join(map(str, row["main"]))
         named = join_titles([titles[entity] for entity in row["main"]])
         summary = f"No whole sentence speaks of {named}. [Data: Entities ({cited})]"
     findings = tuple(map(Finding, headings, explanations))
-    summary = f"{summary} {describe_extent(row)}"
+    summary = f"{summary} {describe_extent(row, is_mixed)}".strip()
     return Report(title, summary, findings, row["rank"], _explain_rank(row))
 
 

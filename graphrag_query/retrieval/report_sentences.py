@@ -1,7 +1,7 @@
 """The sentences of community reports, each with a text unit that supports it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphrag_index.text.citations import find_citations
@@ -20,13 +20,25 @@ def cited_sentences(text: str) -> list[tuple[str, int]]:
     return [(sentence, int(source)) for sentence, source in pairs if sentence]
 
 
-def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tuple[str, int]]:
-    """Split the text of a report into statements, each with a text unit that supports it.
+def sourced_sentences(
+    index: IndexStore, community: int, parts: Sequence[str]
+) -> list[tuple[str, int]]:
+    """Split the parts of a report into statements, each with a text unit that supports it.
 
     A report that a model wrote may cite other rows than text units. The statement is then
-    supported by a text unit that supports the cited row. If the report cites nothing, its
-    statement is supported by a text unit about the members of the community.
+    supported by a text unit that supports the cited row. If the report cites nothing, each part is
+    supported by a text unit about the members of the community.
     """
+    found = [one for part in parts for one in _find_cited_statements(index, part)]
+    return found or [
+        (part.strip(), number)
+        for part in parts
+        if part.strip()
+        for number in supporting_text_units(index, "Reports", community, part)[:1]
+    ]
+
+
+def _find_cited_statements(index: IndexStore, text: str) -> list[tuple[str, int]]:
     found = cited_sentences(text)
     if found:
         return found
@@ -38,9 +50,6 @@ def sourced_sentences(index: IndexStore, community: int, text: str) -> list[tupl
         if said and source is not None:
             found.append((said, source))
         start = last
-    if not found and text.strip():
-        behind_all = supporting_text_units(index, "Reports", community, text)[:1]
-        found = [(text.strip(), number) for number in behind_all]
     return found
 
 

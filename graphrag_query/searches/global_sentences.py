@@ -271,8 +271,7 @@ def _read_report_sentences(
             report,
             [
                 (text, source)
-                for part in parts
-                for text, source in sourced_sentences(index, report["community"], part)
+                for text, source in sourced_sentences(index, report["community"], parts)
                 # A report that the filters keep can cite text units that they do not keep.
                 if index.text_units_behind("Sources", source)
             ],

@@ -54,12 +54,13 @@ def test_the_counts_are_a_sentence() -> None:
         "kinds": [counts.get(kind, 0) for kind in COUNTED_TYPES],
     }
     assert describe_extent(row) == "17 documents: 1 person and 2 countries."
+    assert describe_extent(row, is_mixed=True).startswith("17 documents on different subjects: 1")
 
 
-@given(EXTENTS)
-def test_every_sentence_of_counts_is_recognized(row: dict[str, Any]) -> None:
+@given(EXTENTS, st.booleans())
+def test_every_sentence_of_counts_is_recognized(row: dict[str, Any], is_mixed: bool) -> None:
     first, last = sorted(row.pop("days") or ()) or (None, None)
-    sentence = describe_extent({**row, "first_date": first, "last_date": last})
+    sentence = describe_extent({**row, "first_date": first, "last_date": last}, is_mixed)
     assert EXTENT_SENTENCE.fullmatch(sentence)
 
 
