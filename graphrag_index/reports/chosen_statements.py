@@ -24,7 +24,8 @@ class Evidence:
 
     `entities` are the numbers of these entities. `source` is the number of the text unit,
     `document` that of its document, `place` the position of the sentence in the document. `days`
-    are the first and last day of a date in the sentence.
+    are the first and last day of a date in the sentence, and `words` its words that may name a
+    theme.
     """
 
     text: str
@@ -34,6 +35,7 @@ class Evidence:
     score: float
     days: tuple[date, date] | None = None
     place: tuple[int, int] = (0, 0)
+    words: Sequence[str] = ()
 
     @property
     def span(self) -> SourceSpan:

@@ -3,9 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from graphrag_index.reports.chosen_statements import Evidence
-from graphrag_index.reports.noun_phrases import NO_THEMES, is_plural
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.sentences import distinctive_words
 
 # Minimum share of the words of the shorter of two documents that both have, names apart, if they
 # are on one subject. Each common name but the first, which joins the community, counts as a share.
@@ -14,56 +11,18 @@ MIN_COMMON_SHARE, SHARE_OF_NAME = 0.1, 0.05
 MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE = 2, 1 / 3
 
 
-def find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
-    """Return the distinctive words of a text, and add them to the `known` ones."""
-    words = known.get(text)
-    if words is None:
-        words = known[text] = distinctive_words(text)
-    return words
-
-
-class SubjectWords:
-    """The words of texts in one language that tell of their subject, each text read once."""
-
-    def __init__(self, language: str) -> None:
-        self._excluded = language_of(language).function_words | NO_THEMES
-        self._words_of: dict[str, frozenset[str]] = {}
-        # All distinctive words of texts.
-        self.distinctive: dict[str, frozenset[str]] = {}
-
-    def find(self, text: str) -> frozenset[str]:
-        """Return the words, without the "s" of a plural."""
-        words = self._words_of.get(text)
-        if words is None:
-            found = find_words_once(text, self.distinctive) - self._excluded
-            words = frozenset(word[:-1] if is_plural(word) else word for word in found)
-            self._words_of[text] = words
-        return words
-
-
-def group_documents(
-    evidence: Sequence[Evidence],
-    titles: Mapping[int, str],
-    subject_words: SubjectWords,
-) -> list[frozenset[int]]:
+def group_documents(evidence: Sequence[Evidence]) -> list[frozenset[int]]:
     """Group the documents of candidate sentences by common words; the largest group comes first.
 
-    Of groups of equal size, the one with the best sentence comes first. Sentences are the only
-    text that is compared: `evidence`, best first. `titles` has the titles of its entities.
+    Of groups of equal size, the one with the best sentence comes first. `evidence` are the
+    sentences, best first; no other text of the documents is compared.
     """
-    documents = list(dict.fromkeys(sentence.document for sentence in evidence))
-    if len(documents) < 2:
-        return [frozenset(documents)]
-    entities = {entity for sentence in evidence for entity in sentence.entities}
-    named = {word for entity in entities for word in titles[entity].lower().split()}
-    named |= {word[:-1] for word in named if is_plural(word)}
-    words: dict[int, set[str]] = {document: set() for document in documents}
-    names: dict[int, set[int]] = {document: set() for document in documents}
+    words: dict[int, set[str]] = {}
+    names: dict[int, set[int]] = {}
     for sentence in evidence:
-        words[sentence.document] |= subject_words.find(sentence.text)
-        names[sentence.document].update(sentence.entities)
-    for own in words.values():
-        own -= named
+        words.setdefault(sentence.document, set()).update(sentence.words)
+        names.setdefault(sentence.document, set()).update(sentence.entities)
+    documents = list(words)
     group_of = {document: {document} for document in documents}
     for at, a in enumerate(documents):
         for b in documents[:at]:

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
-from graphrag_index.reports.document_groups import are_mixed, find_words_once
+from graphrag_index.reports.document_groups import are_mixed
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.report_titles import Headings, Names
 from graphrag_index.reports.statements import StatementWords, choose_spans
 from graphrag_index.reports.theme_terms import Term
+from graphrag_index.text.sentences import distinctive_words
 
 # Maximum number of sentences in a summary; the next constants are for each finding.
 MAX_SUMMARY_SENTENCES = 2
@@ -34,7 +35,6 @@ def choose_statements(
     max_document_share: float = 1.0,
     language: str = "en",
     groups: Sequence[Collection[int]] = (),
-    words_of: dict[str, frozenset[str]] | None = None,
 ) -> tuple[list[str], list[Choice]]:
     """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
@@ -51,12 +51,11 @@ def choose_statements(
 
     `evidence` are candidate sentences, best first; `terms` are the terms of the report. `groups`
     are the groups of documents of one subject: the summary is on the first. If none is large
-    enough, there is no summary, and each finding is on one group. `words_of` keeps the distinctive
-    words of texts.
+    enough, there is no summary, and each finding is on one group.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
-    words = {} if words_of is None else words_of
+    words: dict[str, frozenset[str]] = {}
     while True:
         pool = _SentencePool(evidence, names.weight, limit, words)
         summary, findings = _choose_sentences(
@@ -127,7 +126,15 @@ class _StatementSources:
         return n_documents, [found[span][1] for span in spans]
 
     def _find_words(self, text: str) -> frozenset[str]:
-        return find_words_once(text, self._words)
+        return _find_words_once(text, self._words)
+
+
+def _find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[str]:
+    """Return the distinctive words of a text, and add them to the `known` ones."""
+    words = known.get(text)
+    if words is None:
+        words = known[text] = distinctive_words(text)
+    return words
 
 
 def _choose_sentences(
@@ -177,9 +184,10 @@ def _choose_by_group(
             break
         n = min(MAX_FINDING_SENTENCES, max_sentences)
         sentences = pool.take_sentences(n, set(), pool.find_sentences(group))
-        if sentences:
+        heading = headings.compose_grouped(sentences) if sentences else ""
+        if heading:
             max_sentences -= len(sentences)
-            findings.append((headings.compose_grouped(sentences), sentences))
+            findings.append((heading, sentences))
     return findings
 
 
@@ -266,7 +274,7 @@ class _SentencePool:
         self._taken.add(sentence)
         if self.n_used[sentence.document] >= self._document_limit:
             return False
-        words = find_words_once(sentence.text, self._words_of)
+        words = _find_words_once(sentence.text, self._words_of)
         if any(_have_common_words(words, used) for used in self._words.values()):
             return False
         self._words[sentence] = words

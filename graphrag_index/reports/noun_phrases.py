@@ -16,7 +16,9 @@ NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_NLP_WORDS["weak_heads"]) |
 # English function words after a noun in the plural.
 _CLOSINGS = word_set("and or are were have had for by with that which who of in as than will but")
 _CONJUNCTIONS = word_set(_NLP_WORDS["conjunctions"])
-_AFTER_ADJECTIVES = _CONJUNCTIONS | NO_THEMES
+PLACE_NOUNS = word_set(_NLP_WORDS["places"])
+# Function words such as "today" may follow a noun.
+_AFTER_ADJECTIVES = _CONJUNCTIONS | (NO_THEMES - language_of("en").function_words)
 # Endings of English words that are no nouns.
 _NO_NOUN_ENDINGS = ("ed", "ing", "ly", "est", "ous", "ful", "ive", "able", "ible", "ic")
 # Maximum number of words before a noun, after it, and of a complement such as "of the storm".

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
+from graphrag_index.reports.noun_phrases import PLACE_NOUNS
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import Term
 
 # Maximum number of names in a heading, besides its term.
 MAX_HEADING_NAMES = 3
-# Maximum number of terms in a title, and minimum score of the second, as a share of the first.
-MAX_TITLE_TERMS, MIN_TERM_SHARE = 2, 0.6
+# Maximum number of terms in a title, and minimum score of the second, as a share of the first: of a
+# phrase, and of a single word.
+MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
 # Maximum number of subjects in the title of a report on different subjects.
 MAX_TITLE_SUBJECTS = 3
 # Factors of the weight of a term in a title: of several words, which say more than one; of one
-# word in one sentence; and of a term that is in no sentence of the summary.
-PHRASE_FACTOR, LONE_FACTOR, OTHER_FACTOR = 2.0, 0.3, 0.5
+# word in one sentence; of a term that is in no sentence of the summary; and of one for a place.
+PHRASE_FACTOR, LONE_FACTOR, OTHER_FACTOR, PLACE_FACTOR = 2.0, 0.3, 0.5, 0.4
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,14 @@ def compose_title(
             score *= PHRASE_FACTOR
         elif len(term.phrases) == 1:
             score *= LONE_FACTOR
+        if any(form in PLACE_NOUNS or form.removesuffix("s") in PLACE_NOUNS for form in term.forms):
+            score *= PLACE_FACTOR
         scored.append((-score, place, text))
     scored.sort()
+    min_share = MIN_TERM_SHARE if scored and " " in scored[0][2] else MIN_WORD_SHARE
     chosen: list[str] = []
     for score, _, text in scored:
-        if len(chosen) == MAX_TITLE_TERMS or score > MIN_TERM_SHARE * scored[0][0]:
+        if len(chosen) == MAX_TITLE_TERMS or score > min_share * scored[0][0]:
             break
         # A word beside a phrase says less than the phrase alone.
         if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
@@ -118,11 +123,14 @@ class Headings:
         return f"More on {heading}" if is_title else heading
 
     def compose_grouped(self, sentences: Sequence[Evidence]) -> str:
-        """Compose the heading of a finding on one group of documents: "Fires: Sydney"."""
+        """Compose the heading of a finding on one group of documents: "Fires: Sydney".
+
+        The heading is "" if it would say only what others say.
+        """
         members = {entity for sentence in sentences for entity in sentence.entities}
         weight = self._names.weight
         subject = min(members, key=lambda e: (e in self._named, -weight[e], e))
-        named = "" if subject in self._names.main else self._names.titles[subject]
+        named = "" if subject in self._named else self._names.titles[subject]
         self._named.add(subject)
         scored = [
             (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
@@ -131,7 +139,7 @@ class Headings:
             if not _contains(phrase, named)
         ]
         if not scored:
-            return named or f"More on {self._names.titles[subject]}"
+            return named
         _, at, phrase = max(scored)
         del self._terms[-at]
         return ": ".join(filter(None, (f"{phrase[0].upper()}{phrase[1:]}", named)))

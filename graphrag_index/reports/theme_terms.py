@@ -41,7 +41,7 @@ LONE_FACTOR = 0.1
 # Minimum share of its uses in which a word must be a noun.
 MIN_NOUN_SHARE = 0.15
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
-MAX_USES = 5
+MAX_USES = 4
 MAX_SMALL_WORD = 3
 # Minimum share of the occurrences of a word that a phrase needs to stand for the word.
 MIN_SHARE_IN_PHRASE = 0.34

@@ -1,9 +1,8 @@
 """Reports of a shard of communities, written from their candidate sentences."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +11,6 @@ import polars as pl
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Evidence, PlacedStatements
 from graphrag_index.reports.document_groups import (
-    SubjectWords,
     are_mixed,
     find_shared_name,
     group_documents,
@@ -33,10 +31,12 @@ from graphrag_index.text.languages import language_of
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 
+# Minimum number of findings of a report on different subjects.
+MIN_SUBJECTS = 2
 # Columns of candidate sentences that make an `Evidence`.
 _EVIDENCE = (
     *("text", "entities", "source", "document", "score"),
-    *("first_day", "last_day", "start_char", "end_char"),
+    *("first_day", "last_day", "start_char", "end_char", "words"),
 )
 
 
@@ -64,15 +64,12 @@ def write_reports(
     limits = (max_findings, max_sentences, max_document_share)
     texts = _read_rows(sentences.select("report", "language", "clarity", *_EVIDENCE), new)
     words = _read_rows(uses.select("report", "text", "word", "weight", "form"), new)
-    # Reports of a shard have sentences in common.
-    subject_words_of = cache(SubjectWords)
     choices = [
         _choose(
             texts.get(at, ()),
             words.get(at, ()),
             Names(weight, titles, communities["main"][at].to_list()),
             limits,
-            subject_words_of,
         )
         for at in new["report"]
     ]
@@ -107,7 +104,6 @@ def _choose(
     uses: Sequence[tuple[str, str, float, str]],
     names: Names,
     limits: tuple[int, int, float],
-    subject_words_of: Callable[[str], SubjectWords],
 ) -> ReportChoice:
     """Choose the title, the headings and the sentences of a report."""
     languages = Counter(row[0] for row in rows)
@@ -116,37 +112,43 @@ def _choose(
     clarity = max((row[1] for row in rows if row[2]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = _make_evidence(rows[at][2:] for at in positions)
-    subject_words = subject_words_of(language)
-    groups = group_documents(evidence, names.titles, subject_words)
-    is_mixed = are_mixed(groups)
-    if is_mixed:
-        names = replace(names, main=find_shared_name(evidence, names.weight))
-    named = [names.titles[entity] for entity in names.main]
-    in_titles = _words_of(named)
-    if language_of(language).capitalizes_nouns:
-        # Names have capital letters as nouns have them.
-        in_titles |= {names.titles[at].lower() for one in evidence for at in one.entities}
-    terms = find_terms(uses, language, in_titles)
-    headings, chosen = choose_statements(
-        evidence, names, terms, *limits, language, groups, subject_words.distinctive
-    )
-    texts: dict[int, list[str]] = {}
-    for one in chosen:
-        texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
-    if is_mixed:
-        title = compose_mixed_title(named, headings, [*texts.values()])
-    else:
-        title = compose_title(terms, named, language, texts.get(SUMMARY, ()))
+    groups = group_documents(evidence)
+
+    def choose(named: Names, groups: Sequence[frozenset[int]]) -> ReportChoice:
+        main = [named.titles[entity] for entity in named.main]
+        in_titles = _words_of(main)
+        if language_of(language).capitalizes_nouns:
+            # Names have capital letters as nouns have them.
+            in_titles |= {named.titles[at].lower() for one in evidence for at in one.entities}
+        terms = find_terms(uses, language, in_titles)
+        headings, chosen = choose_statements(evidence, named, terms, *limits, language, groups)
+        texts: dict[int, list[str]] = {}
+        for one in chosen:
+            texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
+        if are_mixed(groups):
+            title = compose_mixed_title(main, headings, [*texts.values()])
+        else:
+            title = compose_title(terms, main, language, texts.get(SUMMARY, ()))
+        return ReportChoice(title, headings, chosen)
+
+    choice = None
+    if are_mixed(groups):
+        choice = choose(replace(names, main=find_shared_name(evidence, names.weight)), groups)
+    if choice is None or len(choice.headings) < MIN_SUBJECTS:
+        choice = choose(names, () if choice else groups)
+    title, headings, chosen = choice
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
     return ReportChoice(title, headings, statements)
 
 
 def _make_evidence(rows: Iterable[Any]) -> list[Evidence]:
     """Make evidence of rows with the columns `_EVIDENCE`."""
-    # The first and last day of a date, and the position of the sentence, are at the end of a row.
+    # The first and last day of a date, and the position of the sentence, come before its words.
     return [
-        Evidence(text, entities, source, document, score, (a, b) if a else None, (c, d))
-        for text, entities, source, document, score, a, b, c, d in rows
+        Evidence(
+            text, entities, source, document, score, (a, b) if a else None, (c, d), words or ()
+        )
+        for text, entities, source, document, score, a, b, c, d, words in rows
     ]
 
 
@@ -167,7 +169,7 @@ def _write_report(
         named = join_titles([titles[entity] for entity in row["main"]])
         summary = f"No whole sentence speaks of {named}. [Data: Entities ({cited})]"
     findings = tuple(map(Finding, headings, explanations))
-    summary = f"{summary} {describe_extent(row, is_mixed)}".strip()
+    summary = f"{summary} {describe_extent(row, is_mixed and row['n_documents'] > 1)}".strip()
     return Report(title, summary, findings, row["rank"], _explain_rank(row))
 
 
@@ -176,11 +178,13 @@ def _rank_sentences(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return sentences by report, best first, and the uses of words that set reports apart.
 
-    The score of a sentence grows with these words. A use has the columns `report`, `text`, `word`,
+    The score of a sentence grows with these words; the column `words` has all its words that may
+    name a theme. A use has the columns `report`, `text`, `word`,
     `weight` and `form`; the best word of a report comes first.
     """
     sentences = sentences.with_row_index("row")
     words = split_words(sentences).join(sentences.select("row", "report", "source"), on="row")
+    by_row = words.group_by("row").agg(words="word")
     uses = (
         words.join(rank_words(words, corpus), on=["report", "word"])
         .unique(["row", "word"], keep="first")
@@ -198,6 +202,7 @@ def _rank_sentences(
     scored = sentences.with_columns(score=sentences["score"].to_numpy() * factor)
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
+    scored = scored.join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
 
 

@@ -1,0 +1,78 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.reports.chosen_statements import SUMMARY, Evidence
+from graphrag_index.reports.document_groups import (
+    are_mixed,
+    find_shared_name,
+    group_documents,
+)
+from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.report_titles import Names, compose_mixed_title
+
+TITLES = {0: "BBC", 1: "Hawthorne", 2: "Omar", 3: "Gaza"}
+WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
+
+
+def said(document: int, text: str, *entities: int) -> Evidence:
+    words = [word for word in text.rstrip(".").split() if word.islower() and len(word) > 4]
+    return Evidence(text, entities, document, document, 1.0, words=words)
+
+
+ACTOR = said(0, "Hawthorne, the actor of the BBC, died of cancer.", 0, 1)
+CANCER = said(1, "Hawthorne had fought his cancer as an actor.", 1)
+TALIBAN = said(2, "The BBC reports difficult negotiations with Omar.", 0, 2)
+RAID = said(3, "Soldiers raided houses near Gaza before sunrise.", 3)
+
+
+def groups_of(*evidence: Evidence) -> list[set[int]]:
+    return [set(group) for group in group_documents(evidence)]
+
+
+def test_documents_with_common_words_are_one_group_and_a_shared_name_joins_none() -> None:
+    assert groups_of(TALIBAN, ACTOR, CANCER, RAID) == [{0, 1}, {2}, {3}]
+
+
+def test_a_report_is_mixed_if_no_group_is_large_enough() -> None:
+    assert are_mixed(groups_of(ACTOR, TALIBAN, RAID))
+    assert not are_mixed(groups_of(ACTOR, CANCER, TALIBAN))
+    assert not are_mixed(groups_of(ACTOR))
+    assert not are_mixed(groups_of())
+
+
+def test_the_shared_name_is_in_half_of_the_documents() -> None:
+    assert find_shared_name([ACTOR, TALIBAN, RAID], WEIGHT) == [0]
+    assert find_shared_name([ACTOR, RAID], WEIGHT) == []
+
+
+def test_unlike_documents_get_a_finding_each_and_no_common_summary() -> None:
+    evidence = [ACTOR, TALIBAN, RAID]
+    groups = group_documents(evidence)
+    headings, chosen = choose_statements(
+        evidence, Names(WEIGHT, TITLES, [0]), [], 6, 14, 1.0, "en", groups
+    )
+    assert headings == ["Hawthorne", "Omar", "Gaza"]
+    assert [one.finding for one in chosen] == [0, 1, 2]
+
+
+def test_the_summary_is_on_the_largest_group() -> None:
+    evidence = [TALIBAN, ACTOR, CANCER]
+    groups = group_documents(evidence)
+    _, chosen = choose_statements(
+        evidence, Names(WEIGHT, TITLES, [0]), [], 6, 14, 1.0, "en", groups
+    )
+    summary = [one.sentences[0] for one in chosen if one.finding == SUMMARY]
+    assert {evidence[at].document for at in summary} <= {0, 1}
+
+
+def test_the_title_lists_subjects_as_they_stand_in_the_text() -> None:
+    headings = ["Cancer: Hawthorne", "Omar", "Gaza", "More"]
+    findings = [["died of cancer"], ["Omar said"], ["in Gaza"], ["more"]]
+    title = compose_mixed_title(["BBC"], headings, findings)
+    assert title == "BBC: cancer (Hawthorne); Omar; Gaza; …"
+    assert compose_mixed_title([], headings[1:3], findings[1:3]) == "Different subjects: Omar; Gaza"
+
+
+@given(st.permutations([ACTOR, CANCER, TALIBAN, RAID]))
+def test_groups_do_not_depend_on_the_order_of_sentences(evidence: list[Evidence]) -> None:
+    assert sorted(map(sorted, groups_of(*evidence))) == [[0, 1], [2], [3]]
