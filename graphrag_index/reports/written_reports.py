@@ -56,7 +56,12 @@ def write_reports(
     titles, weight = (
         dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
     )
-    mains = [[titles[entity] for entity in main] for main in communities["main"]]
+    # A community of one document has one subject, also if other documents mention its members.
+    has_several = (communities["n_documents"] > 1).to_list()
+    mains = [
+        [str(several), *(titles[entity] for entity in main)]
+        for several, main in zip(has_several, communities["main"], strict=True)
+    ]
     hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
     wanted = communities.select("community", hashes).with_row_index("report")
     kept = wanted.join(shard["known"], on=["community", "input_hash"])
@@ -70,6 +75,7 @@ def write_reports(
             words.get(at, ()),
             Names(weight, titles, communities["main"][at].to_list()),
             limits,
+            has_several[at],
         )
         for at in new["report"]
     ]
@@ -104,6 +110,7 @@ def _choose(
     uses: Sequence[tuple[str, str, float, str]],
     names: Names,
     limits: tuple[int, int, float],
+    has_several_documents: bool,
 ) -> ReportChoice:
     """Choose the title, the headings and the sentences of a report."""
     languages = Counter(row[0] for row in rows)
@@ -112,7 +119,7 @@ def _choose(
     clarity = max((row[1] for row in rows if row[2]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = _make_evidence(rows[at][2:] for at in positions)
-    groups = group_documents(evidence)
+    groups = group_documents(evidence) if has_several_documents else []
 
     def choose(named: Names, groups: Sequence[frozenset[int]]) -> ReportChoice:
         main = [named.titles[entity] for entity in named.main]
@@ -169,7 +176,7 @@ def _write_report(
         named = join_titles([titles[entity] for entity in row["main"]])
         summary = f"No whole sentence speaks of {named}. [Data: Entities ({cited})]"
     findings = tuple(map(Finding, headings, explanations))
-    summary = f"{summary} {describe_extent(row, is_mixed and row['n_documents'] > 1)}".strip()
+    summary = f"{summary} {describe_extent(row, is_mixed)}".strip()
     return Report(title, summary, findings, row["rank"], _explain_rank(row))
 
 
