@@ -1,8 +1,9 @@
 """Features of sentences that may answer a question, from the words of both."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,6 +91,8 @@ class AnswerFeatures:
     The last features take longer to compute: `add_spans` adds all but the similarity to the row of
     a candidate, and the similarity is left to the caller. `coverage` is the share of the question's
     words in each candidate and its layout.
+
+    A set of words of the question is a number with a bit for each word.
     """
 
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
@@ -97,32 +100,35 @@ class AnswerFeatures:
         self._words = [*question.content_words, *_find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
+        spans = question.mentions.spans
+        names = dict.fromkeys(word for span in spans for word in content_words(span.text))
+        self._bits = {w: 1 << i for i, w in enumerate(dict.fromkeys([*self._words, *names]))}
+        self._names, self._asked = self._join_bits(names), self._join_bits(self._words)
+        self._shares: dict[int, float] = {}
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
         if len(self._words) > len(question.content_words):
             for tokens, candidate in zip(self._tokens, candidates, strict=True):
                 tokens.update(_find_numbers(candidate.text))
-        self._stems = [self._stem(tokens) for tokens in self._tokens]
-        spans = question.mentions.spans
-        self._names = {word for span in spans for word in content_words(span.text)}
-        if not self._names.issubset(set[str]().union(*self._stems)):
+        self._held = [self._find_words(tokens) for tokens in self._tokens]
+        if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= _find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
-            self._stems = [self._stem(tokens) for tokens in self._tokens]
+            self._held = [self._find_words(tokens) for tokens in self._tokens]
         if question.language.capitalizes_nouns:
             self._add_compounds()
         self.foreign = self._add_foreign_words()
-        holding = Counter(word for found in self._stems for word in found)
+        holding = {w: sum(bool(held & self._bits[w]) for held in self._held) for w in self._words}
         self._rarity = {word: word_weight(holding[word], len(candidates)) for word in self._words}
         self._total = sum(self._rarity.values()) or 1.0
-        layouts = {about: self._find_stems(about) for about in {c.about for c in candidates}}
+        layouts = {about: self._find_in_text(about) for about in {c.about for c in candidates}}
         self._layouts = [layouts[c.about] for c in candidates]
         self.coverage = [
-            self._share(own | layout)
-            for own, layout in zip(self._stems, self._layouts, strict=True)
+            self._share(own | layout) for own, layout in zip(self._held, self._layouts, strict=True)
         ]
         for word in self._words:
             if fold(word) in question.wanted.categories:
                 self._rarity[word] *= CATEGORY_FACTOR
+        self._shares.clear()
         self._total = sum(self._rarity.values()) or 1.0
         self.values = self._compute()
 
@@ -133,9 +139,11 @@ class AnswerFeatures:
         """
         if self.candidates[i].text_unit not in self.foreign:
             return False
-        said = self._stems[i] & set(self._words)
-        is_named_only = said <= self._names and not self.question.language.capitalizes_nouns
-        return self.coverage[i] >= MIN_TRANSLATED_SHARE and len(said) > 1 and not is_named_only
+        said = self._held[i] & self._asked
+        is_named_only = not said & ~self._names and not self.question.language.capitalizes_nouns
+        return (
+            self.coverage[i] >= MIN_TRANSLATED_SHARE and said.bit_count() > 1 and not is_named_only
+        )
 
     def _add_compounds(self) -> None:
         """Add the words of the question that are parts of longer words, or end with shorter ones.
@@ -143,9 +151,11 @@ class AnswerFeatures:
         "Grabung" is a part of "Grabungsleiterin", and "Hundesteuer" is a "Steuer".
         """
         asked = [word for word in self._words if len(word) >= MIN_COMPOUND_CHARS]
-        for tokens, stems in zip(self._tokens, self._stems, strict=True):
+        for i, tokens in enumerate(self._tokens):
             long = [token for token in tokens if len(token) >= MIN_COMPOUND_CHARS]
-            stems.update(w for w in asked if any(w in t or w.endswith(t) for t in long))
+            for word in asked:
+                if any(word in token or word.endswith(token) for token in long):
+                    self._held[i] |= self._bits[word]
 
     def _add_foreign_words(self) -> Mapping[int, str]:
         """Add the words of the question that sentences in other languages say in their words.
@@ -158,44 +168,55 @@ class AnswerFeatures:
             return {}
         found = dict(foreign_languages(self.question, (c.text_unit for c in self.candidates)))
         if self._names:
-            pairs = zip(self.candidates, self._stems, strict=True)
-            named = {c.text_unit for c, stems in pairs if self._names & stems}
+            pairs = zip(self.candidates, self._held, strict=True)
+            named = {c.text_unit for c, held in pairs if self._names & held}
             found = {unit: code for unit, code in found.items() if unit in named}
-        for candidate, stems in zip(self.candidates, self._stems, strict=True):
+        for i, candidate in enumerate(self.candidates):
             if candidate.text_unit in found:
                 text = candidate.text.lower()
-                stems.update(word for word, said in patterns.items() if said.search(text))
+                for word, said in patterns.items():
+                    if said.search(text):
+                        self._held[i] |= self._bits.get(word, 0)
         return found
 
-    def _stem(self, words: Iterable[str]) -> set[str]:
-        # A word and its stem have the same first letter.
-        initials = self._initials
-        stems = {stem_word(word) for word in words if word[0] in initials}
-        return {self._respelt.get(stem, stem) for stem in stems} if self._respelt else stems
+    def _find_words(self, words: Iterable[str]) -> int:
+        """Return the words of the question among some words in lower case, in any form."""
+        found = 0
+        for word in words:
+            # A word and its stem have the same first letter.
+            if word[0] in self._initials:
+                stem = stem_word(word)
+                found |= self._bits.get(self._respelt.get(stem, stem), 0)
+        return found
 
-    def _find_stems(self, text: str) -> set[str]:
-        return self._stem(set(WORD.findall(text.lower())))
+    def _join_bits(self, words: Iterable[str]) -> int:
+        return reduce(or_, (self._bits[word] for word in words), 0)
 
-    def _share(self, found: set[str]) -> float:
+    def _find_in_text(self, text: str) -> int:
+        return self._find_words(WORD.findall(text.lower()))
+
+    def _share(self, found: int) -> float:
         """Return the share of the question's words, weighted by rarity, that are in a set."""
-        if not found:
-            return 0.0
-        held = [weight for word, weight in self._rarity.items() if word in found]
-        return sum(held) / self._total
+        share = self._shares.get(found)
+        if share is None:
+            held = [weight for word, weight in self._rarity.items() if found & self._bits[word]]
+            share = self._shares[found] = sum(held) / self._total
+        return share
 
     def _compute(self) -> "Features":
         """Compute the features that need neither parts of the wanted kind nor vectors."""
-        asked, wanted = set(self._words), self.question.wanted
-        names = self._names
+        wanted, names, asked = self.question.wanted, self._names, self._asked
         sought = set(wanted.nouns).difference(wanted.categories)
-        nouns = {word for word in self._words if fold(word) in sought}
+        nouns = self._join_bits(word for word in self._words if fold(word) in sought)
         subjects = find_subjects(self.candidates, self.question.language)
-        stems_of = {subject: self._stem(subject) for subject in set(subjects)}
-        titles = {title: self._find_stems(title) for title in {c.title for c in self.candidates}}
+        in_subject = {subject: self._find_words(subject) for subject in set(subjects)}
+        in_title = {
+            title: self._find_in_text(title) for title in {c.title for c in self.candidates}
+        }
         known = [
-            own | layout | stems_of[subject] | titles[candidate.title]
+            own | layout | in_subject[subject] | in_title[candidate.title]
             for own, layout, subject, candidate in zip(
-                self._stems, self._layouts, subjects, self.candidates, strict=True
+                self._held, self._layouts, subjects, self.candidates, strict=True
             )
         ]
         related_to = self._find_related_words()
@@ -203,17 +224,17 @@ class AnswerFeatures:
         rows = []
         for i, candidate in enumerate(self.candidates):
             unit, text = candidate.text_unit, candidate.text.rstrip()
-            own, layout = self._stems[i], self._layouts[i]
+            own, layout = self._held[i], self._layouts[i]
             is_first = unit not in rank_of
             before = [
                 j
                 for j in range(max(0, i - N_CONTEXT_SENTENCES), i)
                 if self.candidates[j].text_unit == unit
             ]
-            context = known[i].union(*(self._stems[j] for j in before))
+            context = reduce(or_, (self._held[j] for j in before), known[i])
             replies = bool(before) and "?" in self.candidates[before[-1]].text[-3:]
             said = related_to.keys() & self._tokens[i]
-            related = set[str]().union(*(related_to[word] for word in said)) - known[i]
+            related = reduce(or_, (related_to[word] for word in said), 0) & ~known[i]
             share, of_names = self._share(known[i]), self._share(known[i] & names)
             row = {
                 "names": of_names,
@@ -225,17 +246,19 @@ class AnswerFeatures:
                 "is_first": is_first,
                 "noun": bool(nouns & (own | layout)),
                 "definition": wanted.kind == "definition" and self._defines(text),
-                "speaker": self._fits_speaker(candidate, layout & asked),
-                "reply": replies and self._share(self._stems[before[-1]]),
+                "speaker": self._fits_speaker(candidate, bool(layout & asked)),
+                "reply": replies and self._share(self._held[before[-1]]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
                 "is_question": text.endswith(("?", "？")),
             }
-            rows.append([row.get(name, 0.0) for name in FEATURES])
-        values = np.array(rows, float)
+            rows.append(row)
+        values = np.zeros((len(rows), len(FEATURES)))
+        for name in rows[0]:
+            values[:, COLUMN[name]] = [row[name] for row in rows]
         self._add_bridges(values, known, subjects)
         return values
 
-    def _find_related_words(self) -> Mapping[str, set[str]]:
+    def _find_related_words(self) -> Mapping[str, int]:
         """Map words of the sentences to the words of the question that mean the same."""
         code = self.question.language.code
         terms = {w: find_terms(w, code) for w in WORD.findall(self.question.text.lower())}
@@ -245,17 +268,17 @@ class AnswerFeatures:
         wanted = frozenset[int]().union(*asked.values())
         found = {word: find_terms(word, code) & wanted for word in set().union(*self._tokens)}
         return {
-            word: {stem for stem, own in asked.items() if own & numbers}
+            word: self._join_bits(stem for stem, own in asked.items() if own & numbers)
             for word, numbers in found.items()
             if numbers
         }
 
-    def _fits_speaker(self, candidate: Candidate, named: set[str]) -> int:
+    def _fits_speaker(self, candidate: Candidate, is_named: bool) -> int:
         if not candidate.label:
             return 0
         if self.question.wanted.is_subject:
-            return -1 if named else 1
-        return int(bool(named))
+            return -1 if is_named else 1
+        return int(is_named)
 
     def _defines(self, text: str) -> bool:
         """Return whether a sentence begins with a name or term of the question and "is"."""
@@ -270,7 +293,7 @@ class AnswerFeatures:
     def _add_bridges(
         self,
         values: "Features",
-        known: Sequence[set[str]],
+        known: Sequence[int],
         subjects: Sequence[frozenset[str]],
     ) -> None:
         """Add how many words of the question a sentence and one that leads to it have together.
@@ -311,7 +334,7 @@ class AnswerFeatures:
         near = max(
             span.fit
             * self._share(
-                self._find_stems(text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS])
+                self._find_in_text(text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS])
             )
             for span in spans
         )

@@ -1,6 +1,7 @@
 """Subjects of sentences: the first name, or the name that a pronoun stands for."""
 
 from collections.abc import Container, Sequence
+from functools import cache
 from pathlib import Path
 
 from graphrag_index.text.languages import Language, read_lists, word_set
@@ -32,6 +33,7 @@ def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[f
     """
     stop_words = stop_words_of(language)
     everything = "\n".join(c.text for c in candidates if not c.label)
+    is_inside = cache(lambda word: f" {word}" in everything)
     subjects: list[frozenset[str]] = []
     unit = -1
     names: list[frozenset[str]] = []
@@ -50,7 +52,7 @@ def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[f
         kind = _PRONOUNS.get(first)
         name = frozenset[str]() if kind else _first_name(words, stop_words)
         start = WORD.search(words[0]) if words else None
-        if start and name == {start[0].lower()} and f" {start[0]}" not in everything:
+        if start and name == {start[0].lower()} and not is_inside(start[0]):
             # A word that has a capital only at the start of sentences: "Murió en 1910."
             name = frozenset()
         if name:
