@@ -101,11 +101,12 @@ class WordPieces:
         pieces: list[int] = []
         start, prefix = 0, ""
         while start < len(word):
-            ends = range(len(word), start, -1)
-            found = ((self._numbers.get(prefix + word[start:end]), end) for end in ends)
-            number, start = next(((n, end) for n, end in found if n is not None), (None, 0))
-            if number is None:
+            for end in range(len(word), start, -1):
+                number = self._numbers.get(prefix + word[start:end])
+                if number is not None:
+                    break
+            else:
                 return [self.unknown]
             pieces.append(number)
-            prefix = "##"
+            start, prefix = end, "##"
         return pieces
