@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer
 from graphrag_query.answering.short_answer import answer_from_sentences
@@ -12,10 +14,11 @@ from graphrag_query.retrieval.text_unit_ranking import full_text_shares
 # Weight of the full-text score in the merged ranking; the similarity has the rest. Means of the
 # recall of the static model and all-MiniLM-L6-v2 are best between 0.4 and 0.6.
 FULL_TEXT_WEIGHT = 0.5
-# Number of rows that each ranking contributes to the fusion, per text unit of the result.
-FUSION_FACTOR = 4
-# Minimum number of rows that each ranking contributes to the fusion.
-MIN_FUSION_ROWS = 50
+# Number of rows that each ranking contributes, per text unit of the result. The similarities of a
+# vector index are rounded, so the exact ones are compared also without a fusion.
+REACH_FACTOR = 4
+# Minimum number of rows that each ranking contributes.
+MIN_REACH = 50
 
 
 def basic_search(question: Question, settings: BasicSearch) -> Answer:
@@ -54,24 +57,25 @@ def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, floa
     """
     index = question.index
     table, top_k = index.vectors("text_unit_text"), settings.top_k_text_units
-    reach = top_k if settings.mode != "hybrid" else max(FUSION_FACTOR * top_k, MIN_FUSION_ROWS)
-    near: dict[int, float] = {}
+    reach = top_k if settings.mode == "text" else max(REACH_FACTOR * top_k, MIN_REACH)
+    near: list[int] = []
     matching: dict[int, float] = {}
     if settings.mode != "text":
-        near = dict(table.nearest(question.vector, reach, ["human_readable_id"]).iter_rows())
+        rows = table.nearest(question.vector, reach, ["human_readable_id"])
+        near = rows["human_readable_id"].to_list()
     if settings.mode != "vector":
         words = " ".join(question.content_words) or question.text
         matching = full_text_shares(table, words, reach)
-    if settings.mode != "hybrid" or not (near or matching):
-        return near or matching
+    if settings.mode == "text" or not (near or matching):
+        return matching
     numbers = sorted({*near, *matching})
     vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
-    cosines = vectors @ question.vector
-    lowest = cosines.min()
-    scaled = (cosines - lowest) / max(cosines.max() - lowest, 1e-6)
-    weighted = {
-        number: (1 - FULL_TEXT_WEIGHT) * share + FULL_TEXT_WEIGHT * matching.get(number, 0.0)
-        for number, share in zip(numbers, scaled.tolist(), strict=True)
-    }
-    best = sorted(numbers, key=lambda number: (-weighted[number], number))[:top_k]
-    return {number: weighted[number] for number in best}
+    scores = vectors @ question.vector
+    if settings.mode == "hybrid":
+        lowest = scores.min()
+        scaled = (scores - lowest) / max(scores.max() - lowest, 1e-6)
+        shares = np.array([matching.get(number, 0.0) for number in numbers])
+        scores = (1 - FULL_TEXT_WEIGHT) * scaled.astype(float) + FULL_TEXT_WEIGHT * shares
+    score_of = dict(zip(numbers, scores.tolist(), strict=True))
+    best = sorted(numbers, key=lambda number: (-score_of[number], number))[:top_k]
+    return {number: score_of[number] for number in best}
