@@ -258,9 +258,9 @@ class FilteredIndex(IndexStore):
         is_kept = pl.col("community").is_in(list(self.masks.communities))
         return self.whole.report_list.filter(is_kept)
 
-    def reports(self, communities: Iterable[int]) -> pl.DataFrame:
+    def reports(self, communities: Iterable[int], *columns: str) -> pl.DataFrame:
         """Fetch the reports on communities that the filters keep."""
-        return super().reports(n for n in communities if n in self.masks.communities)
+        return super().reports((n for n in communities if n in self.masks.communities), *columns)
 
     def text_units_behind(self, name: str, number: int) -> list[int]:
         """Return the text units that support a row and that the filters keep."""

@@ -245,9 +245,12 @@ class IndexStore:
         """Fetch documents without their texts."""
         return self._fetch_rows("document_rows", numbers)
 
-    def entities(self, numbers: Iterable[int]) -> pl.DataFrame:
-        """Fetch entities. The column `evidence` has numbers of documents instead of ids."""
-        return self._fetch_rows("entity_rows", numbers)
+    def entities(self, numbers: Iterable[int], *columns: str) -> pl.DataFrame:
+        """Fetch entities, all columns by default.
+
+        The column `evidence` has numbers of documents instead of ids.
+        """
+        return self._fetch_rows("entity_rows", numbers, *columns)
 
     def claims(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch claims."""
@@ -268,23 +271,24 @@ class IndexStore:
             titles[: found.height].alias("source"), titles[found.height :].alias("target")
         )
 
-    def _fetch_rows(self, table: str, numbers: Iterable[int]) -> pl.DataFrame:
+    def _fetch_rows(self, table: str, numbers: Iterable[int], *columns: str) -> pl.DataFrame:
         wanted = pl.Series("human_readable_id", list(numbers), dtype=pl.Int64)
-        found = self.open_mapped(table).rows(wanted)
+        found = self.open_mapped(table).rows(wanted, *columns)
         return found.insert_column(0, wanted)
 
     def communities(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch communities by number. Unknown numbers are left out."""
         return self.open_mapped("community_rows").rows(self._rows_of_communities(numbers, "row"))
 
-    def reports(self, communities: Iterable[int]) -> pl.DataFrame:
-        """Fetch the reports on communities. Communities without a report are left out.
+    def reports(self, communities: Iterable[int], *columns: str) -> pl.DataFrame:
+        """Fetch the reports on communities, all columns by default.
 
-        The column `row` is the row number in `community_reports`.
+        Communities without a report are left out. The column `row`, which is always there, is the
+        row number in `community_reports`.
         """
         rows = self._rows_of_communities(communities, "report")
         rows = rows.filter(rows >= 0)
-        return self.open_mapped("report_rows").rows(rows).with_columns(rows.alias("row"))
+        return self.open_mapped("report_rows").rows(rows, *columns).with_columns(rows.alias("row"))
 
     def _rows_of_communities(self, numbers: Iterable[int], column: str) -> pl.Series:
         table = self.open_mapped("community_places")

@@ -1,6 +1,8 @@
 """Vectors of questions, from the same embedding model as the vectors of the index."""
 
 from functools import cached_property
+from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,7 @@ class QuestionEmbedder:
         self._index = index
         # (text, whether it is a question) → its vector.
         self._cache: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
+        self._lock = Lock()
         self._models: Models | None = None
 
     def close(self) -> None:
@@ -110,7 +113,9 @@ class QuestionEmbedder:
             return np.zeros((0, self.dimension), np.float32)
         cache = self._cache
         keys = [(text, are_queries) for text in texts]
-        known = {key: cache[key] for key in keys if key in cache}
+        # Other threads may remove texts from the cache.
+        found = ((key, cache.get(key)) for key in keys)
+        known = {key: vector for key, vector in found if vector is not None}
         new = [key for key in dict.fromkeys(keys) if key not in known]
         if new:
             vectors = self.model.embed([text for text, _ in new], are_queries=are_queries)
@@ -125,8 +130,10 @@ class QuestionEmbedder:
                 )
             made = dict(zip(new, vectors, strict=True))
             known |= made
-            # Assign a new dict, because other threads may still read the old one.
-            self._cache = dict([*cache.items(), *made.items()][-MAX_CACHED_TEXTS:])
+            with self._lock:
+                cache.update(made)
+                for key in [*islice(cache, max(0, len(cache) - MAX_CACHED_TEXTS))]:
+                    del cache[key]
         return np.array([known[key] for key in keys])
 
     def _other_model_error(self, current: "ModelIdentity") -> SettingsError:

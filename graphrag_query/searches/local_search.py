@@ -1,5 +1,6 @@
 """Local search: answer from the neighbourhood of the entities that a question is about."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,19 +39,20 @@ TOP_K_REPORTS = 5
 
 @dataclass(frozen=True)
 class Evidence:
-    """The rows that local search reads for one question.
+    """The rows that local search finds for one question.
 
     `entities` are the entities near the question, with the named entities first.
-    `relationships` are the strongest relationships of the entities. `text_units` maps the
+    `relationships` are the strongest relationships of the entities. Relationships, claims and
+    reports are numbers, because only the context needs their texts. `text_units` maps the
     number of a text unit to its row, the best first. `ranked` has the reason why each text unit
     was chosen.
     """
 
     entities: pl.DataFrame
     named: list[str]
-    relationships: pl.DataFrame
-    claims: pl.DataFrame
-    reports: pl.DataFrame
+    relationships: list[int]
+    claims: list[int]
+    reports: list[int]
     text_units: dict[int, Mapping[str, Any]]
     ranked: list[RankedTextUnit]
 
@@ -71,9 +73,9 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     found = find_evidence(question, settings)
     question.counts.update(
         entities=found.entities.height,
-        relationships=found.relationships.height,
-        claims=found.claims.height,
-        community_reports=found.reports.height,
+        relationships=len(found.relationships),
+        claims=len(found.claims),
+        community_reports=len(found.reports),
         text_units=len(found.text_units),
     )
     texts = [unit["text"] for unit in found.text_units.values()]
@@ -95,24 +97,28 @@ def local_context(
     The column `why` of the table of text units gives the reason why each was chosen. The model
     does not see this column.
     """
-    rest = max(0.0, 1 - settings.text_unit_share - settings.report_share)
+    index, rest = question.index, max(0.0, 1 - settings.text_unit_share - settings.report_share)
     number = pl.col("human_readable_id").alias("id")
     entities = found.entities.select(number, "title", "type", "description")
-    links = found.relationships.select(number, "source", "target", "description")
-    reports = found.reports.select(pl.col("community").alias("id"), "title", "summary")
+    links = index.relationships(found.relationships)
+    links = links.select(number, "source", "target", "description")
+    columns = ("subject", "object", "type", "status", "start_date", "end_date", "description")
+    claims = index.claims(found.claims).select(number, *columns)
+    reports = index.reports(found.reports, "community", "title", "summary")
+    reports = reports.select(pl.col("community").alias("id"), "title", "summary")
     context = pack_sections(
         [
             Section("Sources", source_rows(found.text_units), settings.text_unit_share),
             Section("Entities", entities, rest / 2),
             Section("Relationships", links, rest / 2),
-            Section("Claims", found.claims, rest / 4),
+            Section("Claims", claims, rest / 4),
             Section("Reports", reports, settings.report_share),
         ],
         question.max_context_tokens(max_tokens),
     )
     if "Sources" not in context.tables:
         return context
-    sources, reasons = context.tables["Sources"], _explain_choices(question.index, found.ranked)
+    sources, reasons = context.tables["Sources"], _explain_choices(index, found.ranked)
     why = pl.Series("why", [reasons[number] for number in sources["id"]])
     return replace(context, tables={**context.tables, "Sources": sources.with_columns(why)})
 
@@ -120,7 +126,7 @@ def local_context(
 def _explain_choices(index: IndexStore, ranked: Sequence[RankedTextUnit]) -> dict[int, str]:
     """Map the number of each text unit to the reason why it was chosen."""
     entities = [unit.entity for unit in ranked if unit.entity is not None]
-    titles = dict(zip(entities, index.entities(entities)["title"], strict=True))
+    titles = dict(zip(entities, index.entities(entities, "title")["title"], strict=True))
     reasons = {}
     for unit in ranked:
         title = "" if unit.entity is None else titles[unit.entity]
@@ -179,14 +185,15 @@ def start_text_unit_search(
 
 
 def _linked_text_units(
-    index: IndexStore, entities: pl.DataFrame, relationships: pl.DataFrame
+    index: IndexStore, entities: pl.DataFrame, relationships: Sequence[int]
 ) -> set[int]:
     """Return the numbers of the text units that name the entities or support the relationships.
 
     For each entity there are two limits: for text units that describe it, and for text units
     that only name it.
     """
-    touched = {number for row in relationships["text_units"] for number in row}
+    rows = index.open_mapped("relationship_rows")
+    touched = set(rows.lists("text_units", np.array(relationships, np.int64))[0].tolist())
     for entity in entities["human_readable_id"]:
         numbers, is_subject = index.links.text_units_of(entity)
         touched.update(numbers[is_subject][:MAX_TEXT_UNITS_OF_ENTITY].tolist())
@@ -207,13 +214,14 @@ def _find_near_entities(question: Question, top_k: int) -> tuple[pl.DataFrame, i
     by_degree = dict(zip(weights, degrees, strict=True))
     named = sorted(weights, key=lambda n: (-weights[n], -by_degree[n], n))
     numbers = list(dict.fromkeys([*named, *near.result()["human_readable_id"]]))
-    return index.entities(numbers[: max(top_k, len(named))]), len(named)
+    columns = ("title", "type", "description", "aliases")
+    return index.entities(numbers[: max(top_k, len(named))], *columns), len(named)
 
 
-def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
+def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> list[int]:
     """Return the strongest relationships of the entities.
 
-    Relationships between two of the entities come first; their column `inside` is true.
+    Relationships between two of the entities come first.
     """
     numbers = entities["human_readable_id"].to_numpy()
     found: dict[int, tuple[bool, float]] = {}
@@ -224,33 +232,23 @@ def _find_relationships(index: IndexStore, entities: pl.DataFrame) -> pl.DataFra
         for row in {*np.flatnonzero(inside).tolist(), *strongest}:
             found[int(near.relationships[row])] = (bool(inside[row]), float(near.weights[row]))
     best = sorted(found, key=lambda n: (not found[n][0], -found[n][1], n))
-    best = best[:TOP_K_RELATIONSHIPS]
-    are_inside = [found[number][0] for number in best]
-    return index.relationships(best).with_columns(pl.Series("inside", are_inside, dtype=pl.Boolean))
+    return best[:TOP_K_RELATIONSHIPS]
 
 
-def _find_claims(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
+def _find_claims(index: IndexStore, entities: pl.DataFrame) -> list[int]:
     """Return claims about the entities; claims about the nearest entity come first."""
     numbers: dict[int, None] = {}
     for entity in entities["human_readable_id"]:
         numbers |= dict.fromkeys(index.links.claims_of(entity).tolist())
-    return index.claims(list(numbers)[:TOP_K_CLAIMS]).select(
-        pl.col("human_readable_id").alias("id"),
-        *("subject", "object", "type", "status", "start_date", "end_date", "description"),
-    )
+    return list(numbers)[:TOP_K_CLAIMS]
 
 
-def _find_reports(index: IndexStore, entities: pl.DataFrame) -> pl.DataFrame:
-    """Return reports on the communities with the most of these entities for their size."""
+def _find_reports(index: IndexStore, entities: pl.DataFrame) -> list[int]:
+    """Return the communities that have a report and the most of these entities for their size."""
     shared: Counter[int] = Counter()
     for entity in entities["human_readable_id"]:
         shared.update(index.links.communities_of(entity)[1].tolist())
-    reports = index.reports(sorted(shared))
-    n_shared = reports["community"].replace_strict(shared, return_dtype=pl.Int64)
+    sizes = index.reports(sorted(shared), "community", "size").select("community", "size")
     # A theme has most of these entities, but its report hardly speaks of them.
-    scored = reports.with_columns(score=n_shared / (reports["size"] + 2).log(2))
-    return (
-        scored.sort("score", "community", descending=[True, False])
-        .head(TOP_K_REPORTS)
-        .drop("score")
-    )
+    scores = {n: shared[n] / math.log(size + 2, 2) for n, size in sizes.iter_rows()}
+    return sorted(scores, key=lambda n: (-scores[n], n))[:TOP_K_REPORTS]
