@@ -31,8 +31,9 @@ MAX_LINES_WITH_TYPES = 16
 MAX_LABEL_CHARS = 28
 # Sizes in pixels. LETTER is the mean width of a letter; letters of wide scripts count twice.
 FONT, LETTER_WIDTH, MARGIN, RADIUS = 13, 7.2, 24, 7
-_INVALID_XML_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WIDE_LETTER = re.compile(r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+# Patterns, compiled when something is drawn: no other search needs them.
+_INVALID_XML_CHARACTER = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_WIDE_LETTER = r"[\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ def _place_labels(
     for number, row in rows.items():
         x, y = places[number]
         label = _shorten_title(row["title"])
-        long = LETTER_WIDTH * (len(label) + len(_WIDE_LETTER.findall(label)))
+        long = LETTER_WIDTH * (len(label) + len(re.findall(_WIDE_LETTER, label)))
         boxes: list[Label] = []
         for shift in (0.0, 1.0, -1.0, 2.0, -2.0):
             down = y - FONT / 2 + shift * FONT
@@ -265,4 +266,4 @@ def _shorten_title(title: str) -> str:
 
 def _escape_xml(text: str) -> str:
     """Escape a text for XML, and remove characters that XML does not allow."""
-    return escape(_INVALID_XML_CHARACTER.sub("", text))
+    return escape(re.sub(_INVALID_XML_CHARACTER, "", text))

@@ -7,6 +7,7 @@ words or pairs of adjacent characters (bigrams) replace the cosine similarity.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,13 +46,6 @@ PLACE_OF_WORD = {
 }
 # Stems of words in questions about the whole corpus, which say nothing about the subject.
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
-# The same for words beside such words, which say something in other questions.
-STEMS_BESIDE_CORPUS = {
-    stem_word(word)
-    for word in word_set(WORD_LISTS["beside_whole_corpus"]).union(
-        *(language.function_words for language in languages().values())
-    )
-}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
@@ -73,6 +67,17 @@ _INVERTED_MARK = re.compile(r"(?:^|[.!?…]\s)\s*[¿¡]")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Titles such as "Dr" or "Captain". A text may name the person without the title.
 _PERSONAL_TITLES = HONORIFICS | RANKS
+
+
+@cache
+def stems_beside_corpus() -> frozenset[str]:
+    """Return the stems of words beside `STEMS_ABOUT_CORPUS` that say something elsewhere.
+
+    The function words of all languages are among them: to stem them takes too long for a start.
+    """
+    words = word_set(WORD_LISTS["beside_whole_corpus"])
+    words = words.union(*(language.function_words for language in languages().values()))
+    return frozenset(map(stem_word, words))
 
 
 def check_question(question: str) -> str:

@@ -20,8 +20,8 @@ from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
-    STEMS_BESIDE_CORPUS,
     content_words,
+    stems_beside_corpus,
 )
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -81,7 +81,7 @@ def subject_words(question: Question) -> list[str]:
     words = [
         word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
     ]
-    is_empty = cues.keys() & {"whole", "summary"} and STEMS_BESIDE_CORPUS.issuperset(words)
+    is_empty = cues.keys() & {"whole", "summary"} and stems_beside_corpus().issuperset(words)
     # A name may look like such a word: the stem of the Italian "questi" is that of the ship Quest.
     return [] if is_empty and not question.mentions.exact_entities else words
 
