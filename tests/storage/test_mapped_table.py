@@ -5,6 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,6 +93,25 @@ def test_a_row_that_is_not_there_is_refused(tmp_path: Path) -> None:
     for numbers in ([2], [-1], [0, 5]):
         with pytest.raises(IndexError, match="there are 2 rows"):
             table.rows(numbers)
+
+
+def test_a_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.arrow"
+    pl.DataFrame({"number": range(100_000)}).write_ipc(path)
+    before = pa.total_allocated_bytes()
+    table = MappedTable.open(path)
+    assert pa.total_allocated_bytes() - before < path.stat().st_size / 10
+    assert table.slice("number", 70_000, 70_002).tolist() == [70_000, 70_001]
+
+
+def test_a_file_that_was_cut_off_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "links.arrow"
+    links([1, 2, 3, 4, 5]).write_ipc(path)
+    content = path.read_bytes()
+    for size in range(0, len(content), 40):
+        path.write_bytes(content[:size])
+        with pytest.raises(TableError, match="cannot be read"):
+            MappedTable.open(path)
 
 
 def test_an_empty_table_has_no_rows_and_is_searched(tmp_path: Path) -> None:
