@@ -237,7 +237,7 @@ def _replace_document_ids(evidence: pl.Series, document_ids: pl.Series) -> pl.Se
     """Replace the document ids in evidence by row numbers of documents."""
     owners, places = spread_lists(evidence)
     if not len(places):
-        return pl.Series("evidence", [[]] * len(evidence), dtype=PLACES)
+        return pl.Series("evidence", [[]], dtype=PLACES).new_from_index(0, len(evidence))
     fields = places.struct.unnest()
     numbered = fields.select(
         _find_row_numbers(fields["document_id"], document_ids).alias("document"),
