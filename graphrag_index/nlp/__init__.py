@@ -10,6 +10,8 @@ nameless.py           parts of a text without names
 name_words.py         known words of names, base forms, and patterns of spans
 word_table.py         the words of the corpus as numbers, and recurring noun phrases
 corpus_statistics.py  counts of the spans and their words in the whole corpus
+used_names.py         spans and acronyms that the corpus uses as names
+german_names.py       German common nouns and names
 compounds.py          German common nouns, loan words, and names of models
 name_classifier.py    collects the names in all spans
 entity_types.py       types of names, from known names, head words and usage

@@ -20,6 +20,7 @@ from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import NameCandidates
 from graphrag_index.nlp.name_words import GIVEN_NAMES
 from graphrag_index.nlp.span_cuts import CapitalizedSpan
+from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.nlp.word_table import CUE_TYPES
 from graphrag_index.text.languages import Language
 
@@ -28,6 +29,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     """Find the names in all distinct spans. Call it after all documents were read."""
     found.restore_cut_words()
     usage = CorpusStatistics(found, lower)
+    used = UsedNames(usage)
     # The second of two words is a surname if the first is a given name.
     pairs = (name.split(" ") for name in found.names if name.count(" ") == 1)
     surnames = {surname for first, surname in pairs if first in GIVEN_NAMES}
@@ -37,7 +39,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     for number in range(len(found.names)):
         parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
         if not found.is_defined(number):
-            parts_of_span = CapitalizedSpan(usage, surnames, number).find_names()
+            parts_of_span = CapitalizedSpan(used, surnames, number).find_names()
         for offset, text, cue in parts_of_span:
             name = names.setdefault(text, len(names))
             if name == len(languages_of):

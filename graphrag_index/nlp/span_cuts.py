@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_german_noun
-from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.name_spans import CALENDAR_WORDS
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
@@ -17,6 +16,7 @@ from graphrag_index.nlp.name_words import (
     is_organization_word,
     is_role,
 )
+from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
@@ -45,13 +45,14 @@ Cut = tuple[int, int]
 class CapitalizedSpan:
     """A distinct capitalized span that may contain several names."""
 
-    def __init__(self, usage: CorpusStatistics, surnames: set[str], number: int) -> None:
-        self.usage, self.surnames, self.number = usage, surnames, number
-        self.words = usage.split_words(number)
-        self.language = usage.found.languages[number]
-        self.times = usage.total[number]
+    def __init__(self, used: UsedNames, surnames: set[str], number: int) -> None:
+        self.used, self.usage = used, used.usage
+        self.surnames, self.number = surnames, number
+        self.words = self.usage.split_words(number)
+        self.language = self.usage.found.languages[number]
+        self.times = self.usage.total[number]
         # True if the span occurs only at the start of sentences.
-        self.initial = usage.inside[number] == 0
+        self.initial = self.usage.inside[number] == 0
 
     def find_names(self) -> Iterator[tuple[int, str, str]]:
         """Yield the names in the span as (offset, name, type that the word before it shows)."""
@@ -59,7 +60,7 @@ class CapitalizedSpan:
         for first, last in self._cut_into_parts(0, len(words)):
             part = words[first:last]
             if part == words:
-                if self.usage.is_name(self.number):
+                if self.used.is_name(self.number):
                     yield 0, self.usage.found.names[self.number], ""
             elif self._is_name(part) or self._is_named(first, last):
                 kind = find_cue(words[first - 1]) if first else ""
@@ -72,7 +73,7 @@ class CapitalizedSpan:
         return is_word and (before.lower() in _APPOSITIVES or is_role(before))
 
     def _count_known_mentions(self, words: list[str]) -> int:
-        return self.usage.count_mentions(words, self.language)
+        return self.used.count_mentions(words, self.language)
 
     def _is_given_name(self, word: str) -> bool:
         return is_given_name(word, self.language)
@@ -87,7 +88,7 @@ class CapitalizedSpan:
             return not all(word.islower() or usage.is_common(word) for word in words)
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
         if word.isupper() and len(word) > 1:
-            return usage.is_acronym(word, self.language)
+            return self.used.is_acronym(word, self.language)
         is_known = self._is_given_name(word) or usage.is_known_place(word, self.language.code)
         if is_known or self._count_known_mentions(words):
             return True

@@ -1,0 +1,91 @@
+"""German common nouns and names, which both have a capital, told apart by words and usage."""
+
+import re
+
+from graphrag_index.nlp.compounds import (
+    COMMON_NOUN_END,
+    GERMAN_ADJECTIVE,
+    PLACE_END,
+    is_certain_noun,
+    is_german_noun,
+    is_loan_word,
+)
+from graphrag_index.nlp.corpus_statistics import CorpusStatistics
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    KNOWN_NAMES,
+    PARTIES,
+    common_words,
+    is_head_word,
+    is_institution_word,
+)
+from graphrag_index.text.languages import read_lists, word_set
+
+_WORDS = read_lists("nlp/data/words")
+_GERMAN_BODY = re.compile(_WORDS["german_bodies"])
+_PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
+
+
+def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> bool:
+    """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
+    if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
+        return False
+    is_adjective = span[0].endswith(("e", "er", "es", "en"))
+    if not usage.inside[number] and is_adjective and all(map(is_certain_noun, span[1:])):
+        return True  # Serielle Mäuse
+    is_title_case = usage.inside[number] and GERMAN_ADJECTIVE.fullmatch(span[0])
+    return (
+        not is_title_case
+        and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
+        and not any(word in GIVEN_NAMES or word.lower() in KNOWN_NAMES for word in span)
+    )
+
+
+def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
+    """Return whether a single German noun is a name. German capitalizes all nouns."""
+    if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
+        return True
+    if word in GIVEN_NAMES or word in usage.after_given or word.lower() in PARTIES:
+        return True
+    if "-" in word:
+        return _is_german_double_word(usage, word, usage.determiner[number] > 0)
+    if _GERMAN_BODY.fullmatch(word) or any(letter.isupper() for letter in word[1:]):
+        return True  # RheinEnergie, AfD
+    if is_loan_word(word) and word.lower() not in KNOWN_NAMES:
+        return False
+    is_certain = is_certain_noun(word)
+    if usage.person[number] and not is_certain:
+        return True
+    if usage.place[number] and word in usage.towns:
+        return True
+    # Few common nouns that end like places follow a preposition without an article.
+    if usage.preposition[number] and not usage.determiner[number]:
+        is_listed = word.lower() in common_words("de")
+        if (PLACE_END.search(word) and not is_listed) or not (
+            is_certain or COMMON_NOUN_END.search(word)
+        ):
+            return True
+    if is_german_noun(word):
+        return False
+    # A genitive without an article shows that the word is a name.
+    genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
+    return bool(
+        usage.inside[number]
+        or PLACE_END.search(word)
+        or word.lower() in KNOWN_NAMES
+        or usage.is_part_of_name(word, usage.found.languages[number])
+        or (usage.total[number] > 1 and usage.determiner[number] == 0)
+        or genitive
+    )
+
+
+def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool) -> bool:
+    """Return whether a German word with hyphens is a name: Goethe-Universität, Baden-Baden."""
+    *first, last = word.split("-")
+    is_word = is_german_noun(last) or is_loan_word(last)
+    is_plain = has_article or last.lower() in common_words("de") or is_loan_word(last)
+    if not is_word or not (is_plain or any(map(is_german_noun, first))):
+        return True
+    named = any(part in GIVEN_NAMES or part in usage.known_places for part in first)
+    named = named or any(part in usage.after_given for part in first)
+    return named or (is_institution_word(last) and not all(map(is_german_noun, first)))

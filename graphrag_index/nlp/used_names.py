@@ -1,0 +1,182 @@
+"""Capitalized spans that a corpus uses as names, and acronyms."""
+
+import re
+
+from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
+from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    KNOWN_NAMES,
+    NAME_SUFFIXES,
+    PARTIES,
+    PLACE_WORDS,
+    TYPE_WORDS,
+    common_words,
+    is_role_only,
+)
+from graphrag_index.text.languages import Language, is_title, read_lists, word_set
+
+_WORDS = read_lists("nlp/data/words")
+_COMPANY_FORMS = frozenset("gmbh ag kg ltd inc llc plc sa sas sl bv oy ab srl spa corp".split())
+# A numeral with I, V or X: "CDC" and "DC" are acronyms.
+_ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+# Words that refer to a part of a text, and what may follow them: Article 5, Annex B, Step 2.1.
+_REFERENCES = word_set(_WORDS["references"])
+_REFERRED = re.compile(r"[A-Z]?\d[\w./-]*|[IVXLCDM]+|[A-Z]\.?")
+# Maximum number of letters of an acronym that is also a frequent word: "WHO".
+_MAX_ACRONYM_LETTERS = 5
+# Languages whose lists of frequent words have no names.
+_WITH_DICTIONARY = frozenset("en de fr it pt nl sv da pl".split())
+_MAX_WORD_ACRONYM_LETTERS = 9
+# Codes of errors, parts and standards: E15, A4, EQ-3.
+_CODE = re.compile(r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e")
+_DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
+# German words of address have a capital: "Fragen Sie Ihren Arzt".
+_GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
+_SHOWN_WORDS = TYPE_WORDS | KNOWN_NAMES | PARTIES
+_ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
+_NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
+
+
+class UsedNames:
+    """Tests whether the corpus uses a span as a name."""
+
+    def __init__(self, usage: CorpusStatistics) -> None:
+        self.usage = usage
+        # `is_name(number)` returns whether the corpus uses the span with this number as a name.
+        self.is_name = bytes(map(self._is_used_as_name, range(len(usage.total)))).__getitem__
+
+    def count_mentions(self, words: list[str], language: Language) -> int:
+        """Count the mentions of the name with these words, in any inflected form."""
+        usage = self.usage
+        if language.code in usage.bases:
+            numbers = usage.same_base.get(usage.base_form(words, language), [])
+        else:
+            number = usage.found.surfaces.get(" ".join(words))
+            numbers = [] if number is None else [number]
+        return sum(usage.total[number] for number in numbers if self.is_name(number))
+
+    def _is_used_as_name(self, number: int) -> bool:
+        usage = self.usage
+        span = usage.split_words(number)
+        if usage.in_prose[number] == 0 and not self._is_known(number, span):
+            # Reject spans that occur only in headings and tables: their capitals prove nothing.
+            return False
+        if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
+            return False
+        is_law = "/" in span[-1]  # Ley 2/2007
+        if (
+            span[0].lower() in _REFERENCES
+            and not is_law
+            and all(map(_REFERRED.fullmatch, span[1:]))
+        ):
+            return False
+        if any("_" in word for word in span) or _CODE.fullmatch(span[0]):
+            return False  # a name in code, or a code
+        return (
+            self._is_used_word(number, span[0])
+            if len(span) == 1
+            else self._is_used_phrase(number, span)
+        )
+
+    def _is_used_phrase(self, number: int, span: list[str]) -> bool:
+        """Return whether the corpus uses a span of several words as a name."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        if is_title(span[-1]) and all(is_title(word) or "." in word for word in span):
+            return False  # H.E. Mr
+        if all(map(str.isupper, span)) and not self._occurs_in_title_case(span):
+            acronyms = all(self.is_acronym(word, language) for word in span)
+            if not acronyms or max(map(len, span)) > _MAX_ACRONYM_LETTERS:
+                return False
+        if DEMONYM_END.search(span[-1]) and usage.before_noun[number] * 2 > usage.total[number]:
+            return False
+        if language.capitalizes_nouns and is_german_phrase(usage, number, span):
+            return False
+        return not all(word.islower() or usage.is_common(word) for word in span)
+
+    def _is_used_word(self, number: int, word: str) -> bool:
+        """Return whether the corpus uses a single word as a name."""
+        usage = self.usage
+        inside, total = usage.inside[number], usage.total[number]
+        language = usage.found.languages[number]
+        if len(word.rstrip(".")) < 2 or word.lower() in NAME_SUFFIXES:
+            return False
+        if is_title(word) and not usage.is_surname(word):
+            return False
+        if _DOTTED_LETTERS.fullmatch(word):
+            # Reject initials, which belong to another name; accept acronyms as in "the U.S.".
+            used = usage.determiner[number] or usage.place[number]
+            return bool(used or word.replace(".", "") in usage.found.surfaces)
+        if word.isupper():
+            if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
+                return False  # a heading before a colon
+            is_frequent = word.lower() in common_words(language.code)
+            return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
+        if inside == 0:
+            return usage.lower[word.lower()] == 0 and self._is_name_at_start(number, word, language)
+        if usage.lower[word.lower()] > inside:
+            return False
+        is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
+        is_common = word.lower() in common_words(language.code)
+        is_shown = is_shown or word.lower() in _SHOWN_WORDS or word in usage.after_place_word
+        is_shown = is_shown or (inside > 1 and usage.is_surname(word))
+        if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
+            return False
+        if is_common and usage.before_noun[number] * 2 > inside and _ADJECTIVE_END.search(word):
+            return False  # the Federal budget
+        if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
+            return False
+        if usage.is_demonym(word) and word not in GIVEN_NAMES:
+            named = usage.person[number] or usage.place[number]
+            if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
+                return False
+        return not language.capitalizes_nouns or is_german_name(usage, number, word)
+
+    def _is_known(self, number: int, span: list[str]) -> bool:
+        """Return whether a span is a known name, a full name of a person, or a company."""
+        usage = self.usage
+        name, language = " ".join(span), usage.found.languages[number]
+        if len(span) == 1:
+            is_inside = usage.total[number] > usage.at_start[number]
+            return is_inside and usage.is_known_place(name, language.code) and len(name) > 3
+        last = span[-1].lower().rstrip(".")
+        is_person = span[0] in GIVEN_NAMES and not common_words(language.code) & {last}
+        return name in usage.known_places or is_person or last in _COMPANY_FORMS
+
+    def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
+        """Return whether a word that occurs only at the start of sentences is a name."""
+        usage = self.usage
+        if language.capitalizes_nouns:
+            return is_german_name(usage, number, word)
+        if usage.is_part_of_name(word, language) or usage.occurs_inside_sentence([word], language):
+            return True
+        if usage.is_known_place(word, language.code):
+            return True
+        if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
+            return False
+        if usage.person[number] or word in GIVEN_NAMES or any(map(str.isupper, word[1:])):
+            return True
+        is_common = word.lower() in common_words(language.code)
+        return usage.total[number] > 1 and bool(language.function_words) and not is_common
+
+    def is_acronym(self, word: str, language: Language) -> bool:
+        """Return whether a word in capitals is an acronym, and not an emphasized word."""
+        usage = self.usage
+        if _ROMAN_NUMERAL.fullmatch(word):
+            return False
+        lower = word.lower()
+        is_common = lower in common_words("en") or lower in common_words(language.code)
+        if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
+            return word.lower() in KNOWN_NAMES or word in ("US", "WHO", "IT")
+        if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
+            return not usage.lower[word.lower()] or usage.inside_words[word] > 1
+        if word.lower() in KNOWN_NAMES or self._occurs_in_title_case([word]):
+            return True
+        is_word = usage.lower[word.lower()] or word.lower() in common_words(language.code)
+        return not is_word and len(word.replace(".", "")) <= _MAX_WORD_ACRONYM_LETTERS
+
+    def _occurs_in_title_case(self, words: list[str]) -> bool:
+        """Return whether the corpus writes words that are in capitals also as a name in prose."""
+        usage = self.usage
+        number = usage.found.surfaces.get(" ".join(word.capitalize() for word in words))
+        return number is not None and usage.in_prose[number] > 0
