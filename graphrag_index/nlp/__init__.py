@@ -5,6 +5,7 @@ name_spans.py         capitalized spans that may be names, without words before 
 span_boundaries.py    start and end of capitalized spans: sentences, lines, joints such as "&"
 span_extensions.py    words in lower case and numbers that belong to a name
 span_usage.py         the words around spans that show their usage
+span_words.py         tests of the words of a span: persons, genitives, words before a name
 span_cuts.py          cuts spans of several names
 nameless.py           parts of a text without names
 name_words.py         known words of names, base forms, and patterns of spans

@@ -19,7 +19,8 @@ from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import NameCandidates
 from graphrag_index.nlp.name_words import GIVEN_NAMES
-from graphrag_index.nlp.span_cuts import CapitalizedSpan
+from graphrag_index.nlp.span_cuts import find_names
+from graphrag_index.nlp.span_words import SpanWords
 from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.nlp.word_table import CUE_TYPES
 from graphrag_index.text.languages import Language
@@ -39,7 +40,7 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     for number in range(len(found.names)):
         parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
         if not found.is_defined(number):
-            parts_of_span = CapitalizedSpan(used, surnames, number).find_names()
+            parts_of_span = find_names(SpanWords(used, surnames, number))
         for offset, text, cue in parts_of_span:
             name = names.setdefault(text, len(names))
             if name == len(languages_of):

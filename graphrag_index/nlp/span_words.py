@@ -1,0 +1,174 @@
+"""Tests of the words of one capitalized span: persons, genitives, and words before a name."""
+
+import re
+
+from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_german_noun
+from graphrag_index.nlp.name_spans import CALENDAR_WORDS
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    HEAD_WORDS,
+    TYPE_WORDS,
+    is_given_name,
+    is_oblique,
+    is_organization_word,
+)
+from graphrag_index.nlp.used_names import UsedNames
+from graphrag_index.text import languages
+from graphrag_index.text.languages import is_title, word_set
+
+_WORDS = languages.read_lists("nlp/data/words")
+APPOSITIVES = word_set(_WORDS["appositives"])
+_HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
+_ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
+# German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
+_GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
+# Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
+_NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
+# Words that begin names of German places: Bad Homburg.
+_NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
+
+
+class SpanWords:
+    """The words of a distinct capitalized span that may contain several names."""
+
+    def __init__(self, used: UsedNames, surnames: set[str], number: int) -> None:
+        self.used, self.usage = used, used.usage
+        self.surnames, self.number = surnames, number
+        self.words = self.usage.split_words(number)
+        self.language = self.usage.found.languages[number]
+        self.times = self.usage.total[number]
+        # True if the span occurs only at the start of sentences.
+        self.initial = self.usage.inside[number] == 0
+
+    def count_known_mentions(self, words: list[str]) -> int:
+        return self.used.count_mentions(words, self.language)
+
+    def is_given_name(self, word: str) -> bool:
+        return is_given_name(word, self.language)
+
+    def base_form(self, word: str) -> str:
+        return self.usage.base_form([word], self.language)[0]
+
+    def is_name(self, words: list[str]) -> bool:
+        """Return whether a part of the span is a name."""
+        usage, word = self.usage, words[0]
+        if len(words) > 1:
+            return not all(word.islower() or usage.is_common(word) for word in words)
+        # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
+        if word.isupper() and len(word) > 1:
+            return self.used.is_acronym(word, self.language)
+        is_known = self.is_given_name(word) or usage.is_known_place(word, self.language.code)
+        if is_known or self.count_known_mentions(words):
+            return True
+        if self.language.capitalizes_nouns and not is_german_noun(word):
+            return len(word) > 2
+        if self.language.genitive_s:
+            base = self.base_form(word)
+            return base != word and self._may_own(base)
+        return bool(self.language.endings) and usage.is_part_of_name(word, self.language)
+
+    def precedes_name(self, word: str, rest: list[str], initial: bool) -> bool:
+        """Return whether the first word is not part of the name after it."""
+        usage, language = self.usage, self.language
+        if word.lower() in languages.PARTICLES or (word.isupper() and len(word) > 1):
+            return False
+        if word.lower() in CALENDAR_WORDS and word not in GIVEN_NAMES:
+            # Cut "Tuesday" from "Tuesday Whitmore", but not "Christmas" from "Christmas Island".
+            surname = len(rest) == 1 and rest[0] in self.surnames
+            is_acronym = rest[0].isupper() and len(rest[0]) > 1
+            return surname or is_acronym or self.is_given_name(rest[0]) or is_title(rest[0])
+        if language.capitalizes_nouns:
+            base = self.base_form(rest[0])
+            if len(rest) == 1 and base != rest[0] and self.count_known_mentions([base]):
+                # Cut "Namen" from "Namen Schillers", but not "Johann" from "Johann Schillers".
+                return not self.is_given_name(word)
+            return self._is_noun_before_name(word, rest, initial)
+        if usage.is_demonym(word) and len(rest) > 1 and self.may_be_person(rest):
+            return True
+        if not initial or usage.inside_words[word]:
+            return False
+        inflects = language.endings or language.genitive_s
+        if inflects and usage.occurs_inside_sentence([word, *rest], language):
+            # "Pałac Kultury" is one name if the corpus also writes "w Pałacu Kultury".
+            return False
+        if self.is_given_name(word):
+            # "Miny Adama Wilka": "Miny" is not a form of the name Mina if nobody is called Mina.
+            return self.base_form(word) not in GIVEN_NAMES and self.is_given_name(rest[0])
+        if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
+            return True
+        return bool(language.endings) and self._may_govern_name(word, rest)
+
+    def _is_noun_before_name(self, word: str, rest: list[str], initial: bool) -> bool:
+        """Return whether a capitalized German word is a noun or a pronoun before a name."""
+        usage = self.usage
+        if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
+            return False
+        if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
+            return False
+        # Keep a capitalized adjective: inside a sentence, it shows that the words are a name.
+        if GERMAN_ADJECTIVE.fullmatch(word) and (not initial or not usage.is_common_noun(rest[0])):
+            return False
+        if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):
+            return True
+        if usage.lower[word.lower()]:
+            return False
+        if word.endswith("er") and (
+            word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
+        ):
+            return False
+        is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
+        return not is_head and usage.is_common_noun(word)
+
+    def _begins_with_adjective(self, words: list[str]) -> bool:
+        """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
+        if self.is_given_name(words[0]) or not _ADJECTIVE_END.search(words[0]):
+            return False
+        return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
+
+    def _may_govern_name(self, word: str, rest: list[str]) -> bool:
+        """Return whether a word governs the name after it, as verbs and some nouns do.
+
+        Examples: "Dzieło Mikołaja Kopernika", "Учился Пушкин".
+        """
+        if word.lower() in APPOSITIVES:
+            return True
+        if word.lower() in _GOVERNED_TYPE_WORDS or rest[0].islower():
+            return False
+        if not is_title(word):
+            endings = self.language.verb_endings
+            if (endings and word.endswith(endings)) or self.is_given_name(rest[0]):
+                return True
+        base = self.usage.base_form(rest, self.language)
+        if base == tuple(rest) and not is_oblique(rest[-1], self.language):
+            return False
+        if len(rest) == 1 and self.usage.is_part_of_name(rest[0], self.language):
+            return True
+        return self.count_known_mentions(rest) > 0
+
+    def may_be_person(self, words: list[str]) -> bool:
+        return not any(word.lower() in TYPE_WORDS or self.usage.is_common(word) for word in words)
+
+    def is_full_name(self, words: list[str]) -> bool:
+        """Return whether words are a person's full name: they begin with a given name."""
+        words = [word for word in words if not is_title(word)]
+        given = len(words) > 1 and self.is_given_name(words[0])
+        return given and self.may_be_person(words[1:])
+
+    def is_genitive(self, words: list[str], rest: list[str]) -> bool:
+        """Return whether words are a genitive with s: Goethes (Haus), Lena Harts (Bruder)."""
+        base = self.base_form(words[-1])
+        if len(words) == 1:
+            return base != words[0] and self._may_own(base)
+        if not self.language.capitalizes_nouns:
+            return False
+        if base != words[-1] and self.count_known_mentions(words):
+            return True
+        if words[-1] in GIVEN_NAMES or _NO_GENITIVE_END.search(words[-1]):
+            return False
+        if rest[0].islower() or self.is_given_name(rest[0]) or rest[-1].lower() in TYPE_WORDS:
+            return False
+        return self.is_full_name(words) and rest[0] not in self.surnames
+
+    def _may_own(self, word: str) -> bool:
+        is_place = self.usage.is_known_place(word, self.language.code)
+        return is_place or not self.usage.is_common_noun(word)
