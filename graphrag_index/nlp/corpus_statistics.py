@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 
 import numpy as np
@@ -46,10 +46,10 @@ def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[
 class CorpusStatistics:
     """Counts of capitalized spans and of their words in a corpus, and tests with these counts."""
 
-    def __init__(self, found: name_spans.NameCandidates, lower: Counter[str]) -> None:
+    def __init__(self, found: name_spans.NameCandidates, lower: Mapping[str, Counter[str]]) -> None:
         self.found = found
-        # Number of times that the corpus writes each word in lower case.
-        self.lower = lower
+        # Number of times that the corpus writes each word in lower case, by language code.
+        self._lower = lower
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
@@ -156,9 +156,14 @@ class CorpusStatistics:
         """Return whether a word is the name of a place and no frequent word of the language."""
         return word in self.known_places and word.lower() not in common_words(code)
 
-    def is_common(self, word: str) -> bool:
+    def count_lower(self, word: str, code: str) -> int:
+        """Count the times that the texts of a language write a word in lower case."""
+        counts = self._lower.get(code)
+        return counts[word.lower()] if counts else 0
+
+    def is_common(self, word: str, code: str) -> bool:
         """Return whether the corpus mostly writes a word in lower case."""
-        return self.lower[word.lower()] > self.inside_words[word]
+        return self.count_lower(word, code) > self.inside_words[word]
 
     def is_common_noun(self, word: str) -> bool:
         """Return whether a German noun is a common noun, judged by its articles or its ending."""

@@ -5,7 +5,7 @@ are a table with one row per mention, in the order of the text. They are more th
 so they are computed for some documents at a time.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,11 +21,16 @@ from graphrag_index.nlp.name_words import count_title_chars
 from graphrag_index.nlp.span_usage import PROSE
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
-from graphrag_index.nlp.word_table import TermCandidates, Vocabulary
+from graphrag_index.nlp.word_table import (
+    DocumentWords,
+    TermCandidates,
+    Vocabulary,
+    mixes_languages,
+)
 from graphrag_index.schema.list_columns import distinct_pairs, expand_ranges
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress, ShardFrames, Shards
-from graphrag_index.text.languages import language_of
+from graphrag_index.text.languages import Language, find_language_ranges, language_of
 from graphrag_index.text.places import find_places
 from graphrag_index.text.sentences import Sentence
 
@@ -70,14 +75,16 @@ def find_mentions(
     begin at the same offset. Some entities have no mention.
     """
     names, terms = NameCandidates(), TermCandidates()
-    lower: Counter[str] = Counter()
+    # Counts of the words in lower case by language code.
+    lower: dict[str, Counter[str]] = defaultdict(Counter)
     codes: set[str] = set()
     work = _prepare_shards(texts, sentences)
     collected = shards.map(_collect_candidates, work, settings.noun_phrases, keep_parts=True)
     for (first, languages), found in collected:
         names.add_frames(found, first)
         terms.add_frames(found, first)
-        lower.update(dict(found["words"].iter_rows()))
+        for code, word, count in found["words"].iter_rows():
+            lower[code][word] += count
         codes.update(languages)
         progress.advance(len(languages))
     entities = Entities([], [], {})
@@ -170,14 +177,44 @@ def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFra
         if (number,) not in columns:
             continue
         sentences = [Sentence(*row) for row in columns[(number,)].iter_rows()]
-        language = language_of(code)
-        words = vocabularies.setdefault(code, Vocabulary(language)).read_words(text)
-        names.add_document(number, text, words, sentences, language)
-        if with_noun_phrases:
-            terms.add_document(number, text, words, language)
-    lower = sum((part.count_lower_words() for part in vocabularies.values()), Counter())
-    counts = pl.DataFrame(list(lower.items()), {"word": pl.String, "count": pl.Int64}, orient="row")
+        for start, end, language, words in _split_by_language(text, code, vocabularies):
+            own, part = sentences, text[start:end]
+            if len(part) < len(text):
+                own = [
+                    Sentence(s.start - start, min(s.end, end) - start, s.prose)
+                    for s in sentences
+                    if start <= s.start < end
+                ]
+            names.add_document(number, part, words, own, language, start)
+            if with_noun_phrases:
+                terms.add_document(number, part, words, language, start)
+    counts = pl.DataFrame(
+        [
+            (code, word, count)
+            for code, vocabulary in vocabularies.items()
+            for word, count in vocabulary.count_lower_words().items()
+        ],
+        {"language": pl.String, "word": pl.String, "count": pl.Int64},
+        orient="row",
+    )
     return {**names.to_frames(), **terms.to_frames(), "words": counts}
+
+
+def _split_by_language(
+    text: str, code: str, vocabularies: dict[str, Vocabulary]
+) -> Iterator[tuple[int, int, Language, DocumentWords]]:
+    """Yield the parts of a document in one language: (start, end, language, words)."""
+
+    def vocabulary_of(code: str) -> Vocabulary:
+        return vocabularies.setdefault(code, Vocabulary(language_of(code)))
+
+    words = vocabulary_of(code).read_words(text)
+    ranges = find_language_ranges(text, code) if mixes_languages(words) else []
+    for start, end, own in ranges if len(ranges) > 1 else ((0, len(text), code),):
+        if len(ranges) > 1:
+            words = vocabulary_of(own).read_words(text[start:end])
+        vocabulary_of(own).count_words(words)
+        yield start, end, language_of(own), words
 
 
 def _find_variants(

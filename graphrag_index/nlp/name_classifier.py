@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,7 @@ from graphrag_index.nlp.word_table import CUE_TYPES
 from graphrag_index.text.languages import Language
 
 
-def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedNames:
+def classify_names(found: NameCandidates, lower: Mapping[str, Counter[str]]) -> ClassifiedNames:
     """Find the names in all distinct spans. Call it after all documents were read."""
     found.restore_cut_words()
     usage = CorpusStatistics(found, lower)
@@ -66,8 +66,8 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
     def share_of_mentions(count: Sequence[int] | np.ndarray, rows: np.ndarray) -> np.ndarray:
         return np.bincount(named[rows], np.asarray(count)[surface[rows]], len(names)) / times
 
-    named_in = zip(names, languages_of, strict=True)
-    words = {word for name in names for word in name.split(" ")}
+    named_in = [*zip(names, languages_of, strict=True)]
+    words = {(word, language.code) for name, language in named_in for word in name.split(" ")}
     return ClassifiedNames(
         names=list(names),
         languages=languages_of,
@@ -82,8 +82,8 @@ def classify_names(found: NameCandidates, lower: Counter[str]) -> ClassifiedName
         determiner_share=share_of_mentions(usage.determiner, first),
         article_share=share_of_mentions(usage.article, first),
         person_share=share_of_mentions(usage.person, whole),
-        common=frozenset(filter(usage.is_common, words)),
+        common=frozenset(word for word, code in words if usage.is_common(word, code)),
         cue_shares={kind: share_of_cue(number, kind) for number, kind in enumerate(CUE_TYPES)},
         hint_shares={kind: share_of_mentions(count, whole) for kind, count in usage.hints.items()},
-        written_lower=frozenset(word for word in words if lower[word.lower()]),
+        written_lower=frozenset(word for word, code in words if usage.count_lower(word, code)),
     )

@@ -117,8 +117,9 @@ class NameCandidates:
         words: DocumentWords,
         sentences: Sequence[Sentence],
         language: Language,
+        offset: int,
     ) -> None:
-        """Collect the candidate spans of one document."""
+        """Collect the candidate spans of a part of a document that begins at `offset`."""
         rows = self._find_spans(text, sentences, language) if sentences else []
         if not rows:
             return
@@ -126,7 +127,7 @@ class NameCandidates:
         start, end, surface, marks = (np.array(column, np.int64) for column in columns)
         flags = find_usage_flags(text, words, start, end, marks, language)
         self.document.extend([document] * len(rows))
-        self.start.frombytes(start.astype(np.int32).tobytes())
+        self.start.frombytes((offset + start).astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
         self.cue.frombytes(find_cues(words, start, end, marks).astype(np.uint8).tobytes())

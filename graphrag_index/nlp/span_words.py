@@ -53,7 +53,9 @@ class SpanWords:
         """Return whether a part of the span is a name."""
         usage, word = self.usage, words[0]
         if len(words) > 1:
-            return not all(word.islower() or usage.is_common(word) for word in words)
+            return not all(
+                word.islower() or usage.is_common(word, self.language.code) for word in words
+            )
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
         if word.isupper() and len(word) > 1:
             return self.used.is_acronym(word, self.language)
@@ -94,7 +96,9 @@ class SpanWords:
         if self.is_given_name(word):
             # "Miny Adama Wilka": "Miny" is not a form of the name Mina if nobody is called Mina.
             return self.base_form(word) not in GIVEN_NAMES and self.is_given_name(rest[0])
-        if usage.lower[word.lower()] > 0 or (word.endswith(("ing", "ed")) and len(word) > 5):
+        if usage.count_lower(word, self.language.code) > 0 or (
+            word.endswith(("ing", "ed")) and len(word) > 5
+        ):
             return True
         return bool(language.endings) and self._may_govern_name(word, rest)
 
@@ -110,7 +114,7 @@ class SpanWords:
             return False
         if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):
             return True
-        if usage.lower[word.lower()]:
+        if usage.count_lower(word, self.language.code):
             return False
         if word.endswith("er") and (
             word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
@@ -123,7 +127,7 @@ class SpanWords:
         """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
         if self.is_given_name(words[0]) or not _ADJECTIVE_END.search(words[0]):
             return False
-        return len(words) > 1 or self.usage.lower[words[0].lower()] > 0
+        return len(words) > 1 or self.usage.count_lower(words[0], self.language.code) > 0
 
     def _may_govern_name(self, word: str, rest: list[str]) -> bool:
         """Return whether a word governs the name after it, as verbs and some nouns do.
@@ -146,7 +150,10 @@ class SpanWords:
         return self.count_known_mentions(rest) > 0
 
     def may_be_person(self, words: list[str]) -> bool:
-        return not any(word.lower() in TYPE_WORDS or self.usage.is_common(word) for word in words)
+        return not any(
+            word.lower() in TYPE_WORDS or self.usage.is_common(word, self.language.code)
+            for word in words
+        )
 
     def is_full_name(self, words: list[str]) -> bool:
         """Return whether words are a person's full name: they begin with a given name."""

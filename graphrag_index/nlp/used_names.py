@@ -92,7 +92,7 @@ class UsedNames:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
-        return not all(word.islower() or usage.is_common(word) for word in span)
+        return not all(word.islower() or usage.is_common(word, language.code) for word in span)
 
     def _is_used_word(self, number: int, word: str) -> bool:
         """Return whether the corpus uses a single word as a name."""
@@ -113,8 +113,10 @@ class UsedNames:
             is_frequent = word.lower() in common_words(language.code)
             return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
         if inside == 0:
-            return usage.lower[word.lower()] == 0 and self._is_name_at_start(number, word, language)
-        if usage.lower[word.lower()] > inside:
+            return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
+                number, word, language
+            )
+        if usage.count_lower(word, language.code) > inside:
             return False
         is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
         is_common = word.lower() in common_words(language.code)
@@ -169,10 +171,12 @@ class UsedNames:
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
             return word.lower() in KNOWN_NAMES or word in ("US", "WHO", "IT")
         if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
-            return not usage.lower[word.lower()] or usage.inside_words[word] > 1
+            return not usage.count_lower(word, language.code) or usage.inside_words[word] > 1
         if word.lower() in KNOWN_NAMES or self._occurs_in_title_case([word]):
             return True
-        is_word = usage.lower[word.lower()] or word.lower() in common_words(language.code)
+        is_word = usage.count_lower(word, language.code) or word.lower() in common_words(
+            language.code
+        )
         return not is_word and len(word.replace(".", "")) <= _MAX_WORD_ACRONYM_LETTERS
 
     def _occurs_in_title_case(self, words: list[str]) -> bool:

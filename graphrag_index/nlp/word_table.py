@@ -18,7 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.text.languages import (
+    Language,
+    map_words_to_languages,
+    read_lists,
+    word_set,
+)
 
 _WORDS = read_lists("nlp/data/words")
 # Kinds of words, one bit each. For a word before a name, ignoring case:
@@ -39,6 +44,11 @@ IN_THING = 1 << 20
 # order of `HINT_TYPES`, and for a pronoun of persons.
 HINT_WORDS, HINT_POSSESSIONS = (tuple(1 << n + m for m in range(3)) for n in (21, 24))
 HUMAN_PRONOUN = 1 << 27
+# Bit for a function word of other languages alone.
+FOREIGN = 1 << 28
+# Number of words of a block in which function words of other languages are counted, and the
+# minimum number of them, and their share of those of the text's language, in a mixed block.
+MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
 CUE_TYPES = ("person", "organization", "geo", "name")
 # Types that other words beside a name suggest, less surely than nouns that name its kind. Their
 # numbers as cues follow those of `CUE_TYPES`.
@@ -89,9 +99,11 @@ Integers = npt.NDArray[np.int64]
 class DocumentWords(NamedTuple):
     """The words of one document, split at spaces and line ends. Double spaces give empty words.
 
-    `kinds` has the kinds of each word; `starts` and `ends` are offsets in characters.
+    `numbers` are the numbers of the words in the vocabulary of their language, and `kinds` their
+    kinds; `starts` and `ends` are offsets in characters.
     """
 
+    numbers: Integers
     kinds: WordKinds
     starts: Integers
     ends: Integers
@@ -112,15 +124,18 @@ class Vocabulary(dict[str, int]):
         ) - _WORDS_BEFORE_VERBS
 
     def read_words(self, text: str) -> DocumentWords:
-        """Count the words of a document, and return their kinds and offsets."""
+        """Return the words of a document with their kinds and offsets."""
         words = text.replace("\n", " ").split(" ")
         numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
-        self._counts.extend([0] * (len(self) - len(self._counts)))
-        np.add.at(np.frombuffer(self._counts, np.int64), numbers, 1)
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         ends = np.cumsum(lengths + 1) - 1
         kinds = np.frombuffer(self._kinds, np.uint32)[numbers]
-        return DocumentWords(kinds, ends - lengths, ends)
+        return DocumentWords(numbers, kinds, ends - lengths, ends)
+
+    def count_words(self, words: DocumentWords) -> None:
+        """Add the words of a document to the counts."""
+        self._counts.extend([0] * (len(self) - len(self._counts)))
+        np.add.at(np.frombuffer(self._counts, np.int64), words.numbers, 1)
 
     def count_lower_words(self) -> Counter[str]:
         """Count the occurrences of words in lower case, without punctuation."""
@@ -159,7 +174,17 @@ class Vocabulary(dict[str, int]):
             | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
             | IN_THING * (word.lower() in _IN_THINGS)
             | INDEFINITE * (word in _INDEFINITE_ARTICLES)
+            | FOREIGN * (language.code not in map_words_to_languages().get(word, [language.code]))
         )
+
+
+def mixes_languages(words: DocumentWords) -> bool:
+    """Return whether a part of a document has many function words of other languages."""
+    starts = np.arange(0, len(words.kinds), MIXED_BLOCK_WORDS)
+    foreign = np.add.reduceat((words.kinds & FOREIGN) > 0, starts, dtype=np.int64)
+    own = np.add.reduceat((words.kinds & FUNCTION) > 0, starts, dtype=np.int64)
+    is_mixed = (foreign >= MIN_FOREIGN_WORDS) & (foreign >= MIN_FOREIGN_SHARE * own)
+    return bool(is_mixed.any())
 
 
 def kind_before_name(word: str, language: Language) -> int:
@@ -194,9 +219,9 @@ class TermCandidates:
     n_blocks: int = 0
 
     def add_document(
-        self, document: int, text: str, words: DocumentWords, language: Language
+        self, document: int, text: str, words: DocumentWords, language: Language, offset: int
     ) -> None:
-        """Collect the candidate noun phrases of one document."""
+        """Collect the candidate noun phrases of a part of a document that begins at `offset`."""
         first_block = self.n_blocks
         self.n_blocks += (len(text) + 1) // BLOCK_CHARS + 1
         if language.capitalizes_nouns or not language.function_words:
@@ -206,9 +231,9 @@ class TermCandidates:
         for start, end in zip(starts.tolist(), words.ends[last].tolist(), strict=True):
             phrase = text[start:end].rstrip(FINAL_PUNCTUATION).replace("\n", " ")
             self.phrase.append(self.phrases.setdefault(phrase, len(self.phrases)))
-            self.end.append(start + len(phrase))
+            self.end.append(offset + start + len(phrase))
         self.document.extend([document] * len(starts))
-        self.start.frombytes(starts.astype(np.int32).tobytes())
+        self.start.frombytes((offset + starts).astype(np.int32).tobytes())
         self.block.frombytes((first_block + starts // BLOCK_CHARS).astype(np.int32).tobytes())
 
     def to_frames(self) -> dict[str, pl.DataFrame]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ _PACKAGE_FOLDER = Path(__file__).parents[1]
 _LETTERS_OF_WORD = re.compile(r"[^\W\d_]+")
 # Characters at the start, and at the end, of a text that detection of its language reads.
 _SAMPLE_CHARACTERS = 2_000
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
+# Minimum number of function words of a language in a paragraph that is in another language than
+# its document, and how many times more they are than those of the document's language.
+_MIN_PARAGRAPH_WORDS, _MIN_PARAGRAPH_RATIO = 3, 2
 # In a text of at most this length, one function word is enough to detect the language.
 _MAX_SHORT_TEXT_CHARACTERS = 200
 
@@ -114,15 +119,7 @@ def detect_language(text: str) -> str:
             # Use a low threshold for Japanese, which mixes kana with Chinese characters.
             if len(re.findall(script, sample)) * (8 if code == "ja" else 2) > n_letters:
                 return str(code)
-    languages_of_word = _map_words_to_languages()
-    votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
-    times: Counter[str] = Counter()
-    for word, count in Counter(_LETTERS_OF_WORD.findall(sample.lower())).items():
-        codes = languages_of_word.get(word, ())
-        for code in codes:
-            # Divide the vote of a word that belongs to several languages.
-            votes[code] = votes.get(code, 0.0) + count / len(codes)
-            times[code] += count
+    votes, times = _count_votes(sample)
     # Of languages with equally many votes, take the first in the YAML file.
     code = max(votes, key=lambda code: votes[code])
     # In a short text, accept one word if no other language has equally many votes.
@@ -135,8 +132,43 @@ def detect_language(text: str) -> str:
     return codes[0] if len(codes) == 1 else "und"
 
 
+def _count_votes(text: str) -> tuple[dict[str, float], Counter[str]]:
+    """Count the function words of each language in a text: as votes, and as occurrences."""
+    languages_of_word = map_words_to_languages()
+    votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
+    times: Counter[str] = Counter()
+    for word, count in Counter(_LETTERS_OF_WORD.findall(text.lower())).items():
+        codes = languages_of_word.get(word, ())
+        for code in codes:
+            # Divide the vote of a word that belongs to several languages.
+            votes[code] = votes.get(code, 0.0) + count / len(codes)
+            times[code] += count
+    return votes, times
+
+
+def find_language_ranges(text: str, code: str) -> list[tuple[int, int, str]]:
+    """Split a text into ranges of paragraphs in one language: (start, end, language code).
+
+    `code` is the language of the text, which paragraphs have unless their words show another.
+    """
+    ends = [found.end() for found in _PARAGRAPH_END.finditer(text)]
+    if not ends:
+        ends = [found.end() for found in re.finditer("\n", text)]
+    ranges: list[tuple[int, int, str]] = []
+    for start, end in pairwise((0, *(e for e in ends if 0 < e < len(text)), len(text))):
+        votes, _ = _count_votes(text[start:end])
+        best = max(votes, key=lambda code: votes[code])
+        needed = max(_MIN_PARAGRAPH_WORDS, _MIN_PARAGRAPH_RATIO * votes.get(code, 0.0))
+        own = best if best in languages() and votes[best] >= needed else code
+        if ranges and ranges[-1][2] == own:
+            start = ranges.pop()[0]
+        ranges.append((start, end, own))
+    return ranges
+
+
 @cache
-def _map_words_to_languages() -> dict[str, list[str]]:
+def map_words_to_languages() -> dict[str, list[str]]:
+    """Map each word that shows a language to the codes of its languages."""
     lists = read_lists("text/data/languages")
     words_of = {code: language.function_words for code, language in languages().items()}
     words_of |= {code: word_set(text) for code, text in lists["other_languages"].items()}

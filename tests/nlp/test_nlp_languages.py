@@ -286,3 +286,29 @@ def test_a_chinese_title_or_kind_ends_the_name_before_it(
     text: str, mentioned: dict[str, int]
 ) -> None:
     assert extract(text).mentioned == mentioned
+
+
+ENGLISH_PARAGRAPH = (
+    "The pump is cleaned with water from the tap, and it has to be dry before it is used."
+)
+GERMAN_PARAGRAPH = (
+    "Die Pumpe wird mit dem Wasser aus der Leitung gereinigt. Halten Sie die Pumpe unter das "
+    "Wasser und schließen Sie den Deckel. Der Deckel wird von der Firma Weber geliefert."
+)
+
+
+def test_the_language_of_a_document_is_told_by_paragraph() -> None:
+    found = extract(f"{ENGLISH_PARAGRAPH}\n\n{GERMAN_PARAGRAPH}\n\n{ENGLISH_PARAGRAPH}")
+    assert found.titles == ["Weber"]
+
+
+def test_a_word_in_lower_case_shows_nothing_of_a_name_in_another_language() -> None:
+    english = (
+        "She ate an orange. The orange was sweet, and an orange costs little. No orange was left."
+    )
+    french = (
+        "Les clients ont choisi Orange pour leur ligne. Dans ce pays, Orange est la première "
+        "entreprise, et le siège de Orange est à Paris."
+    )
+    assert "Orange" not in extract(f"{english} We saw Orange there.").titles
+    assert "Orange" in extract(english, french).titles
