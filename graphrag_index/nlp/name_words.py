@@ -104,6 +104,8 @@ _GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
+# Number of characters before and after a line whose other lines show how long lines are.
+WRAPPED_CONTEXT_CHARS = 300
 
 
 @cache
@@ -372,8 +374,19 @@ def find_end_after_possessive(
 
 
 def is_wrapped_line(text: str, line_end: int) -> bool:
-    """Return whether a paragraph goes on after a line end, judged by the length of two lines."""
-    length = line_end - text.rfind("\n", 0, line_end) - 1
-    longest = line_end + 1 + 2 * length
-    is_last = longest >= len(text) or text.find("\n", line_end + 1, longest) >= 0
-    return length >= MIN_WRAPPED_LINE_LENGTH and is_last
+    """Return whether a paragraph goes on after a line end, judged by the lines around it.
+
+    A line is wrapped if the first word of the next line would make it longer than all lines near it.
+    """
+    start = text.rfind("\n", 0, line_end) + 1
+    length = line_end - start
+    if length < MIN_WRAPPED_LINE_LENGTH:
+        return False
+    following = text.find("\n", line_end + 1)
+    next_line = text[line_end + 1 : following if following >= 0 else len(text)]
+    needed = length + 1 + len(next_line.lstrip().partition(" ")[0])
+    if len(next_line) >= needed:
+        return False
+    before = text[max(0, start - WRAPPED_CONTEXT_CHARS) : start].rpartition("\n\n")[2]
+    after = text[line_end + 1 : line_end + 1 + WRAPPED_CONTEXT_CHARS].partition("\n\n")[0]
+    return all(len(line) < needed for line in (*before.split("\n")[1:], *after.split("\n")[:-1]))

@@ -110,3 +110,24 @@ def test_a_name_of_two_countries_abbreviates_none() -> None:
     )
     assert found.aliases["United States"] == {"US"}
     assert "Kongo" in found.titles
+
+
+def test_lines_of_unequal_length_are_not_one_wrapped_paragraph() -> None:
+    lines = (
+        "Simon and Garfunkel gave a concert for everybody in Central Park",
+        "Couples on this show were asked about the habits of their partners and about each other",
+        "The old ferry to the other side of the harbour was closed for good in the year 1987",
+        "This is a line",
+    )
+    found = extract("\n".join(lines)).titles
+    assert "Central Park" in found
+    assert not [title for title in found if "Couples" in title]
+
+
+def test_a_name_goes_on_in_the_next_line_of_a_wrapped_paragraph() -> None:
+    text = (
+        "The letters were found in the archive of the Royal\n"
+        "Geographical Society, where nobody had looked for\n"
+        "them since the day on which the librarian died.\n"
+    )
+    assert "Royal Geographical Society" in extract(text).titles
