@@ -18,11 +18,13 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_head_word,
     is_institution_word,
+    more_given_names,
 )
 from graphrag_index.text.languages import read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
+_SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -31,7 +33,7 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
     is_adjective = span[0].endswith(("e", "er", "es", "en"))
-    if not usage.inside[number] and is_adjective and all(map(is_certain_noun, span[1:])):
+    if not usage.inside[number] and is_adjective and all(map(is_german_noun, span[1:])):
         return True  # Serielle Mäuse
     is_title_case = usage.inside[number] and GERMAN_ADJECTIVE.fullmatch(span[0])
     return (
@@ -67,6 +69,9 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
             return True
     if is_german_noun(word):
         return False
+    is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()
+    if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
+        return word.lower() in KNOWN_NAMES
     # A genitive without an article shows that the word is a name.
     genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
     return bool(
@@ -82,8 +87,11 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
 def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool) -> bool:
     """Return whether a German word with hyphens is a name: Goethe-Universität, Baden-Baden."""
     *first, last = word.split("-")
+    if last.isupper() and all(map(is_certain_noun, first)):
+        return False  # Benutzer-ID
     is_word = is_german_noun(last) or is_loan_word(last)
     is_plain = has_article or last.lower() in common_words("de") or is_loan_word(last)
+    is_plain = is_plain or (is_certain_noun(last) and not _SURNAME_END.search(last))
     if not is_word or not (is_plain or any(map(is_german_noun, first))):
         return True
     named = any(part in GIVEN_NAMES or part in usage.known_places for part in first)

@@ -376,7 +376,7 @@ def find_end_after_possessive(
 def is_wrapped_line(text: str, line_end: int) -> bool:
     """Return whether a paragraph goes on after a line end, judged by the lines around it.
 
-    A line is wrapped if the first word of the next line would make it longer than all lines near it.
+    A line is wrapped if the first word of the next line would make it longer than all others near.
     """
     start = text.rfind("\n", 0, line_end) + 1
     length = line_end - start

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from graphrag_index.nlp.compounds import is_german_noun
+from graphrag_index.nlp.compounds import is_german_noun, is_loan_word
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -34,10 +34,14 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     words = span.words
     for first, last in _cut_into_parts(span, 0, len(words)):
         part = words[first:last]
+        if part != words and part[0].islower():
+            # Behind a cut, a particle begins no name: Websites | zur Lösung.
+            first = next((i for i in range(first, last) if not words[i].islower()), last)
+            part = words[first:last]
         if part == words:
             if span.used.is_name(span.number):
                 yield 0, span.usage.found.names[span.number], ""
-        elif span.is_name(part) or _is_named(span, first, last):
+        elif part and (span.is_name(part) or _is_named(span, first, last)):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
 
@@ -171,7 +175,11 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             if right[0].isupper() or is_organization_word(right[0]):
                 return at, start
-        elif single and span.language.capitalizes_nouns and is_german_noun(left[0]):
+        elif (
+            single
+            and span.language.capitalizes_nouns
+            and (is_german_noun(left[0]) or is_loan_word(left[0]))
+        ):
             return None if is_organization_word(left[0]) else (0, start)
         elif (
             single

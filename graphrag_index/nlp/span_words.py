@@ -2,13 +2,14 @@
 
 import re
 
-from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_german_noun
+from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun, is_german_noun
 from graphrag_index.nlp.name_spans import CALENDAR_WORDS
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
     TYPE_WORDS,
     is_given_name,
+    is_head_word,
     is_oblique,
     is_organization_word,
 )
@@ -114,8 +115,9 @@ class SpanWords:
             return False
         if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):
             return True
-        if usage.count_lower(word, self.language.code):
-            return False
+        if usage.count_lower(word, self.language.code) and not is_certain_noun(word):
+            # At the start of a sentence: Wichtige Git-Befehle.
+            return initial and not any(map(is_head_word, rest)) and not self.is_given_name(word)
         if word.endswith("er") and (
             word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
         ):

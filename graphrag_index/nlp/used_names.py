@@ -13,6 +13,7 @@ from graphrag_index.nlp.name_words import (
     TYPE_WORDS,
     common_words,
     is_role_only,
+    more_given_names,
 )
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 
@@ -29,7 +30,10 @@ _MAX_ACRONYM_LETTERS = 5
 _WITH_DICTIONARY = frozenset("en de fr it pt nl sv da pl".split())
 _MAX_WORD_ACRONYM_LETTERS = 9
 # Codes of errors, parts and standards: E15, A4, EQ-3.
-_CODE = re.compile(r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e")
+_CODE = re.compile(
+    rf"(?:{_WORDS['keys']})(?:-.+)?|"
+    r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
+)
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
@@ -154,11 +158,13 @@ class UsedNames:
             return True
         if usage.is_known_place(word, language.code):
             return True
+        is_common = word.lower() in common_words(language.code)
+        if usage.total[number] > 1 and word in more_given_names() and not is_common:
+            return True
         if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
         if usage.person[number] or word in GIVEN_NAMES or any(map(str.isupper, word[1:])):
             return True
-        is_common = word.lower() in common_words(language.code)
         return usage.total[number] > 1 and bool(language.function_words) and not is_common
 
     def is_acronym(self, word: str, language: Language) -> bool:

@@ -100,3 +100,18 @@ def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
         "Auch Otto Hahn war da."
     )
     assert {"Anna Berg Krause", "Otto Hahn Preis"} <= {*found.titles}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Zuerst startet der Bootloader das System. Dann meldet sich Kubora.", ["Kubora"]),
+        ("Auf alten Unix-Systemen gab es nur Kubora. Die Benutzer-ID steht vorn.", ["Kubora"]),
+        ("Mit Strg-C wird Kubora beendet, mit $HOME und LANG=de_DE nicht.", ["Kubora"]),
+        ("Wir kennen die Goethe-Universität und den Glauberg.", ["Goethe-Universität", "Glauberg"]),
+    ],
+)
+def test_german_nouns_with_an_article_and_compounds_are_no_names(
+    text: str, names: list[str]
+) -> None:
+    assert extract(text).titles == names
