@@ -4,6 +4,7 @@ find_names.py         entry point: mentions of entities, and pairs mentioned tog
 name_spans.py         capitalized spans that may be names, without words before and after them
 span_boundaries.py    start and end of capitalized spans: sentences, lines, joints such as "&"
 span_extensions.py    words in lower case and numbers that belong to a name
+law_names.py          laws in lower case, and bodies in capital letters
 span_usage.py         the words around spans that show their usage
 span_words.py         tests of the words of a span: persons, genitives, words before a name
 span_cuts.py          cuts spans of several names

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from graphrag_index.nlp.name_words import (
     KNOWN_NAMES,
+    KNOWN_ORGANIZATIONS,
     common_words,
     is_head_word,
     more_given_names,
@@ -100,14 +101,16 @@ def is_model(name: str, language: Language) -> bool:
     """Return whether a name with a number is a model, and no place, score or version: Silva 600."""
     base, _, number = name.rpartition(" ")
     words = base.lower().split(" ")
+    if base.lower() in KNOWN_NAMES and " " not in base:
+        return len(number) > 2 and base.lower() in KNOWN_ORGANIZATIONS  # Peugeot 208
     if base.isupper() or base.lower() in KNOWN_NAMES or base.lower() in large_place_names():
         return False
     is_word = language.capitalizes_nouns and is_german_noun(base.rpartition(" ")[2])
     if is_word or words[-1] in common_words(language.code):
         return False
     is_plain = not any(map(is_head_word, words)) and base.split(" ")[0] not in more_given_names()
-    # A short number after one word is often a page or a score.
-    return is_plain and (len(number) > 2 or len(words) > 1) and words[0] not in _REFERENCES
+    # A digit after one word is often a page or a score.
+    return is_plain and (len(number) > 1 or len(words) > 1) and words[0] not in _REFERENCES
 
 
 def _last_part(word: str) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import polars as pl
 
 from graphrag_index.nlp.compounds import is_model
 from graphrag_index.nlp.definitions import find_defined_names
+from graphrag_index.nlp.law_names import count_reference_words, find_law_names
 from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_usage import (
@@ -39,7 +41,7 @@ from graphrag_index.text.languages import Language, is_title, language_of, read_
 from graphrag_index.text.sentences import Sentence
 
 _WORDS = read_lists("nlp/data/words")
-MAX_SPAN_WORDS = 8
+MAX_SPAN_WORDS = 8  # without words in lower case
 MAX_SPAN_CHARS = 80
 
 _LINE_STARTS = frozenset("\n]>*-")
@@ -201,7 +203,10 @@ class NameCandidates:
                 self.flags[row] |= INITIAL
             elif not ahead and (
                 times[name] > max(1, totals[self.surface[row]] // 4)
-                or is_model(name, self.languages[self.surface[row]])
+                or (
+                    is_inside[self.surface[row]]
+                    and is_model(name, self.languages[self.surface[row]])
+                )
             ):
                 self.surface[row] = self._get_span_number(name, self.languages[self.surface[row]])
 
@@ -211,7 +216,9 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
-        defined = [*find_defined_names(text, language)][::-1]
+        defined = _merge_ranges(find_defined_names(text, language), find_law_names(text, language))[
+            ::-1
+        ]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             while defined and defined[-1][1] <= start:
                 ended = defined[-1][1]
@@ -274,7 +281,7 @@ class NameCandidates:
         self, words: list[str], language: Language, initial: bool, dated: bool
     ) -> TrimmedSpan | None:
         """Trim a span as `_trim_span` does, without its cache."""
-        first, last = 0, len(words)
+        first, last = count_reference_words(words), len(words)
         number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
         # A number of four digits is the year of a law.
         is_year = len(number_at_end) == 4
@@ -313,7 +320,8 @@ class NameCandidates:
             offset += party.end()
             surface = surface[party.end() :]
         is_capital = not elision or surface[0].isupper()
-        if not is_capital or len(surface) > MAX_SPAN_CHARS or last - first > MAX_SPAN_WORDS:
+        n_words = sum(not word.islower() for word in words[first:last])
+        if not is_capital or len(surface) > MAX_SPAN_CHARS or n_words > MAX_SPAN_WORDS:
             return None
         longer, ahead = "", 0
         if number_at_end and last == len(words) - 1:
@@ -338,6 +346,15 @@ class NameCandidates:
             if "".join(initials) == self.names[short].replace(".", ""):
                 self.abbreviations.add((short, long))
                 return
+
+
+def _merge_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans in the order of the text, without those that begin inside another."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted(chain(*found)):
+        if not ranges or start >= ranges[-1][1]:
+            ranges.append((start, end))
+    return ranges
 
 
 def _is_function_word_or_date(word: str, language: Language) -> bool:

@@ -129,7 +129,7 @@ def is_role_only(words: list[str]) -> bool:
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
-        return True
+        return not is_organization_word(words[0])  # Ministerio Fiscal
     return all(
         word.islower() or is_role(word) or is_title(word) or word.lower() in _ROLE_PARTS
         for word in words

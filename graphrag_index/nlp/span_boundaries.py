@@ -7,6 +7,7 @@ from functools import cache
 
 from graphrag_index.nlp import name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
+from graphrag_index.nlp.law_names import find_shouted_bodies
 from graphrag_index.nlp.name_words import is_wrapped_line
 from graphrag_index.nlp.nameless import find_nameless_ranges, is_inside
 from graphrag_index.text.languages import Language, read_lists
@@ -22,6 +23,7 @@ MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{read_lists('nlp/data/words')['company_forms']})\b")
+_GERMAN_FORM = re.compile(r" e(?:G|\. ?V\.)(?!\w)")
 # An abbreviation without its last full stop: U.S
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The second word of a Latin name in brackets: (Aedes albopictus).
@@ -127,9 +129,14 @@ def _shouted_line(span: str) -> str:
 def _find_shouted_places(
     text: str, start: int, end: int, language: Language
 ) -> Iterator[CapitalizedSpan]:
-    """Yield the words in capital letters that are known places."""
+    """Yield the bodies, and the known places, in a heading in capital letters."""
+    bodies = list(find_shouted_bodies(text, start, end, language))
+    for first, last in bodies:
+        yield first, last, False, True, False
     for word in _WORD.finditer(text, start, end):
         name = word.group().lower()
+        if any(first <= word.start() < last for first, last in bodies):
+            continue
         if name in large_place_names() and name not in name_words.common_words(language.code):
             yield word.start(), word.end(), False, False, False
 
@@ -149,6 +156,8 @@ def _find_whole_span(
     if "–" in text[start:end] and _DASHED.search(text, start, end):
         return start, start + text[start:end].rindex("–")
     end = _find_span_end(text, match, sentence_end, language)
+    if language.capitalizes_nouns and (form := _GERMAN_FORM.match(text, end)):
+        return start, form.end()
     if language.capitalizes_nouns and "-" in text[start:end]:
         end = _cut_compound(text, start, end)
     if language.code == "fr" and text[end : end + 1] == " ":

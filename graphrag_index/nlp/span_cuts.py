@@ -104,7 +104,8 @@ def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
 
 def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut a role before a name: (the) CDC Director | Rochelle Walensky."""
-    last = max((i for i, word in enumerate(words[:-1]) if is_role(word)), default=-1)
+    roles = (i for i, word in enumerate(words[:-1]) if is_role(word) and not word.islower())
+    last = max(roles, default=-1)
     is_cue = span.initial and cue_type(words[0]) == "person"
     if last < 0 and is_cue and not span.language.endings and len(words) > 2:
         last = 0  # Investor Sumner Redstone
@@ -153,6 +154,12 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             # "Recetas de Karlos Arteaga", "AC3321 de Tenerife"
             is_word = words[0].lower() in common_words(span.language.code) or initial
             has_code = any(map(str.isdigit, words[0]))
+            is_plain = is_role(words[0]) or (initial and words[0].lower() not in HEAD_WORDS)
+            body = next(
+                (i for i in (2, 3) if is_organization_word(words[min(i, len(words) - 1)])), 0
+            )
+            if is_plain and body and len(words) > body + 1:
+                return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
             is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
             if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
                 return (0 if is_word or has_code else 1), 2

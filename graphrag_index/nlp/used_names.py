@@ -4,6 +4,7 @@ import re
 
 from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
+from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     KNOWN_NAMES,
@@ -12,6 +13,8 @@ from graphrag_index.nlp.name_words import (
     PLACE_WORDS,
     TYPE_WORDS,
     common_words,
+    is_institution_word,
+    is_organization_word,
     is_role_only,
     more_given_names,
 )
@@ -34,6 +37,7 @@ _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
     r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
+_INITIAL = re.compile(r"[^\W\d_]\.")
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
@@ -88,7 +92,12 @@ class UsedNames:
         usage, language = self.usage, self.usage.found.languages[number]
         if is_title(span[-1]) and all(is_title(word) or "." in word for word in span):
             return False  # H.E. Mr
-        if all(map(str.isupper, span)) and not self._occurs_in_title_case(span):
+        is_shouted = all(map(str.isupper, span)) and not self._occurs_in_title_case(span)
+        if (
+            is_shouted
+            and not any(map(is_organization_word, span))
+            and span[0].lower() not in STATES
+        ):
             acronyms = all(self.is_acronym(word, language) for word in span)
             if not acronyms or max(map(len, span)) > _MAX_ACRONYM_LETTERS:
                 return False
@@ -114,6 +123,11 @@ class UsedNames:
         if word.isupper():
             if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
                 return False  # a heading before a colon
+            is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
+            is_unsure = is_alone and language.code != "en" and word.lower() not in KNOWN_NAMES
+            if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
+                # The lists of other languages lack many forms of verbs: RESUELVE.
+                return language.capitalizes_nouns and is_institution_word(word)
             is_frequent = word.lower() in common_words(language.code)
             return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
         if inside == 0:
@@ -146,7 +160,10 @@ class UsedNames:
             is_inside = usage.total[number] > usage.at_start[number]
             return is_inside and usage.is_known_place(name, language.code) and len(name) > 3
         last = span[-1].lower().rstrip(".")
-        is_person = span[0] in GIVEN_NAMES and not common_words(language.code) & {last}
+        has_initials = len(span) > 2 and all(map(_INITIAL.fullmatch, span[:-1]))
+        is_person = (has_initials or span[0] in GIVEN_NAMES) and not common_words(language.code) & {
+            last
+        }
         return name in usage.known_places or is_person or last in _COMPANY_FORMS
 
     def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
