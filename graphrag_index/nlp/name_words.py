@@ -137,11 +137,11 @@ def is_role_only(words: list[str]) -> bool:
 
 
 @cache
-def common_words(code: str) -> frozenset[str]:
-    """Read the frequent words of a language, in lower case; names are left out."""
+def common_words(code: str, limit: int | None = None) -> frozenset[str]:
+    """Read the `limit` most frequent words of a language, in lower case; names are left out."""
     with COMMON_WORDS_FILE.open(encoding="utf-8") as lines:
         words = next((line.split() for line in lines if line.startswith(f"{code} ")), [code])
-    return frozenset(words[1:])
+    return frozenset(words[1 : limit and limit + 1])
 
 
 def find_base_forms(

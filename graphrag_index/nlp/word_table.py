@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.nlp.name_words import common_words
 from graphrag_index.text.languages import (
     Language,
     map_words_to_languages,
@@ -203,6 +204,9 @@ MAX_TERM_WORDS = 3  # in a noun phrase
 BLOCK_CHARS = 4_000
 MIN_BLOCKS_TO_JUDGE = 8  # In a corpus with fewer blocks, no phrase is too common.
 MAX_SHARE_OF_BLOCKS = 0.25  # A phrase in a larger share of the blocks is too common.
+# A phrase of the most frequent words of its language, such as "hard work", says little. It is only
+# kept if a block that has it repeats it: minimum number of occurrences for each block.
+MAX_FREQUENT_RANK, MIN_VAGUE_PER_BLOCK = 2_000, 1.5
 
 
 @dataclass
@@ -214,6 +218,8 @@ class TermCandidates:
     end: array[int] = field(default_factory=lambda: array("i"))
     phrase: array[int] = field(default_factory=lambda: array("i"))
     phrases: dict[str, int] = field(default_factory=dict)
+    # By phrase: 1 if all its words are among the most frequent of the language.
+    vague: array[int] = field(default_factory=lambda: array("b"))
     # The number of the block of each occurrence. Blocks of all documents are numbered in order.
     block: array[int] = field(default_factory=lambda: array("i"))
     n_blocks: int = 0
@@ -227,14 +233,20 @@ class TermCandidates:
         if language.capitalizes_nouns or not language.function_words:
             return
         first, last = _find_noun_phrases(words.kinds)
-        starts = words.starts[first]
+        starts, frequent = words.starts[first], common_words(language.code, MAX_FREQUENT_RANK)
         for start, end in zip(starts.tolist(), words.ends[last].tolist(), strict=True):
             phrase = text[start:end].rstrip(FINAL_PUNCTUATION).replace("\n", " ")
-            self.phrase.append(self.phrases.setdefault(phrase, len(self.phrases)))
+            self.phrase.append(self._number_phrase(phrase, frequent.issuperset(phrase.split(" "))))
             self.end.append(offset + start + len(phrase))
         self.document.extend([document] * len(starts))
         self.start.frombytes((offset + starts).astype(np.int32).tobytes())
         self.block.frombytes((first_block + starts // BLOCK_CHARS).astype(np.int32).tobytes())
+
+    def _number_phrase(self, phrase: str, is_vague: bool) -> int:
+        number = self.phrases.setdefault(phrase, len(self.phrases))
+        if number == len(self.vague):
+            self.vague.append(is_vague)
+        return number
 
     def to_frames(self) -> dict[str, pl.DataFrame]:
         """Return the candidates as frames, which `add_frames` adds to other candidates."""
@@ -242,14 +254,16 @@ class TermCandidates:
         arrays = {name: np.frombuffer(getattr(self, name), np.int32) for name in columns}
         return {
             "terms": pl.DataFrame(arrays),
-            "phrases": pl.DataFrame({"phrase": self.phrases.keys()}, {"phrase": pl.String}),
+            "phrases": pl.DataFrame(
+                {"phrase": self.phrases.keys(), "vague": np.frombuffer(self.vague, np.bool_)},
+                {"phrase": pl.String, "vague": pl.Boolean},
+            ),
             "blocks": pl.DataFrame({"n_blocks": [self.n_blocks]}),
         }
 
     def add_frames(self, frames: Mapping[str, pl.DataFrame], first_document: int) -> None:
         """Add the candidates of later documents; their first has the number `first_document`."""
-        texts = frames["phrases"]["phrase"]
-        numbers = [self.phrases.setdefault(text, len(self.phrases)) for text in texts]
+        numbers = [self._number_phrase(*row) for row in frames["phrases"].iter_rows()]
         terms = frames["terms"].with_columns(
             pl.col("document") + first_document,
             phrase=np.array(numbers, np.int32)[frames["terms"]["phrase"].to_numpy()],
@@ -272,7 +286,9 @@ class TermCandidates:
         block = np.frombuffer(self.block, np.int32)
         pairs = np.unique(term.astype(np.int64) * self.n_blocks + block)
         spread = np.bincount(pairs // self.n_blocks, minlength=n)
-        accepted = np.bincount(term, minlength=n) >= min_frequency
+        times = np.bincount(term, minlength=n)
+        is_vague = np.frombuffer(self.vague, np.bool_)
+        accepted = (times >= min_frequency) & (~is_vague | (times >= MIN_VAGUE_PER_BLOCK * spread))
         if self.n_blocks >= MIN_BLOCKS_TO_JUDGE:
             accepted &= spread <= MAX_SHARE_OF_BLOCKS * self.n_blocks
         return np.where(accepted[singular], singular, np.int32(-1))

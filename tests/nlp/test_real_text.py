@@ -131,3 +131,15 @@ def test_a_name_goes_on_in_the_next_line_of_a_wrapped_paragraph() -> None:
         "them since the day on which the librarian died.\n"
     )
     assert "Royal Geographical Society" in extract(text).titles
+
+
+def test_terms_of_frequent_words_count_only_where_they_are_repeated() -> None:
+    texts = [
+        f"In {place}, the hard work of the crew began with the sea ice near the shore."
+        for place in ("Oslo", "Bergen", "Hammerfest", "Bodø")
+    ]
+    found = extract(*texts).titles
+    assert "sea ice" in found
+    assert "hard work" not in found
+    repeated = extract(" ".join(texts)).titles
+    assert {"sea ice", "hard work"} <= {*repeated}
