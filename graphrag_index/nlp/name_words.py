@@ -101,6 +101,8 @@ _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 _FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
+# Acronyms that are common nouns or exclamations: TV.
+EVERYDAY_ACRONYMS = word_set(_WORDS["everyday_acronyms"])
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30

@@ -50,7 +50,8 @@ def _is_named(span: SpanWords, first: int, last: int) -> bool:
     """Return whether a word before one other word shows that it is a name: Firma Weber."""
     before = span.words[first - 1] if first else ""
     is_word = last - first == 1 and span.words[first][1:].islower()
-    return is_word and (before.lower() in APPOSITIVES or is_role(before))
+    has_role = first > 0 and (is_role(before) or is_role(span.words[0]))
+    return is_word and (before.lower() in APPOSITIVES or has_role)
 
 
 def _cut_into_parts(span: SpanWords, first: int, last: int) -> list[tuple[int, int]]:
@@ -112,7 +113,10 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     if last < 0 or span.is_given_name(words[0]):
         return None
     if last == 0 and words[1] == "of" and len(words) > 2:
-        return 0, 3 if words[2] == "the" and len(words) > 3 else 2  # President of Peru
+        right = 3 if words[2] == "the" and len(words) > 3 else 2  # President of Peru
+        while right < len(words) - 1 and words[right].lower() in common_words("en"):
+            right += 1  # Secretary of State Rice
+        return 0, right
     # The name begins at the first given name after the role, or right after the role.
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))
     right = next(given, last + 1)
@@ -174,6 +178,9 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             right_is_name = known > span.times and span.is_full_name(right)
             right_is_name |= known >= max(3, 5 * span.times)
             left_is_name = at > 1 or span.count_known_mentions(left) > span.times
+            is_place = single and span.usage.is_known_place(left[0], span.language.code)
+            if is_place and span.is_full_name(right):
+                return at, start  # news from Italy of Antonio Gramsci
             if (left_is_name and right_is_name) or span.is_full_name(left):
                 return at, start
             if initial and single and known:

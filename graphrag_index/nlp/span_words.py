@@ -86,7 +86,8 @@ class SpanWords:
                 # Cut "Namen" from "Namen Schillers", but not "Johann" from "Johann Schillers".
                 return not self.is_given_name(word)
             return self._is_noun_before_name(word, rest, initial)
-        if usage.is_demonym(word) and len(rest) > 1 and self.may_be_person(rest):
+        is_body = is_head_word(rest[-1])
+        if usage.is_demonym(word) and len(rest) > 1 and not is_body and self.may_be_person(rest):
             return True
         if not initial or usage.inside_words[word]:
             return False

@@ -6,6 +6,7 @@ from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
 from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
+    EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     KNOWN_NAMES,
     NAME_SUFFIXES,
@@ -187,9 +188,9 @@ class UsedNames:
     def is_acronym(self, word: str, language: Language) -> bool:
         """Return whether a word in capitals is an acronym, and not an emphasized word."""
         usage = self.usage
-        if _ROMAN_NUMERAL.fullmatch(word):
-            return False
         lower = word.lower()
+        if _ROMAN_NUMERAL.fullmatch(word) or lower in EVERYDAY_ACRONYMS:
+            return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
             return word.lower() in KNOWN_NAMES or word in ("US", "WHO", "IT")

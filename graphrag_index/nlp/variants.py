@@ -14,6 +14,7 @@ import numpy as np
 
 from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, ClassifiedNames, MergedNames, Words
 from graphrag_index.nlp.name_words import (
+    EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
@@ -292,8 +293,11 @@ class _ShortForms:
 
 def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
     """Return whether a name can be a person's full name, by its words."""
-    if not 1 < len(words) <= 5 or (words[-1].isupper() and len(words[-1]) > 3):
+    last = words[-1]
+    if not 1 < len(words) <= 5 or (last.isupper() and len(last) > 3):
         return False
+    if last.isupper() and last.lower() in EVERYDAY_ACRONYMS:
+        return False  # Richard Boone TV
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
         return False  # "USS Missouri" is a ship
     for index, word in enumerate(words):

@@ -206,7 +206,7 @@ MIN_BLOCKS_TO_JUDGE = 8  # In a corpus with fewer blocks, no phrase is too commo
 MAX_SHARE_OF_BLOCKS = 0.25  # A phrase in a larger share of the blocks is too common.
 # A phrase of the most frequent words of its language, such as "hard work", says little. It is only
 # kept if a block that has it repeats it: minimum number of occurrences for each block.
-MAX_FREQUENT_RANK, MIN_VAGUE_PER_BLOCK = 2_000, 1.5
+MAX_FREQUENT_RANK, MIN_VAGUE_PER_BLOCK = 1_000, 1.5
 
 
 @dataclass
