@@ -82,7 +82,7 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
     r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
-    r"|(?<=Treaty) on the |(?<=Convention) on the "
+    r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
@@ -95,6 +95,7 @@ _AGENCY_WORDS = word_set(
 _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
+_CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
@@ -342,8 +343,12 @@ def find_end_after_possessive(
         head = _INNER_JOINT.split(text[start:end])[0].split()
         # Romance languages begin with the office, and repeat the article.
         last = head[0] if joint.group().count(" ") > 2 else head[-1]
-        is_office = is_organization_word(last) or last == "Conference"
+        is_office = is_organization_word(last) or last in _CONGRESSES
         is_office = is_office and len(head) < len(words)
+        # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
+        other = _INNER_JOINT.split(match.group())
+        is_other = joint.group().count(" ") > 2 and is_organization_word(other[0].split()[-1])
+        is_office = is_office and not (is_other and len(other) > 1)
         # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
         last = match.group().rsplit(None, 1)[-1]
         opens = words[0].lower()

@@ -2,7 +2,12 @@
 
 import re
 
-from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun, is_german_noun
+from graphrag_index.nlp.compounds import (
+    GERMAN_ADJECTIVE,
+    is_certain_noun,
+    is_german_noun,
+    is_loan_word,
+)
 from graphrag_index.nlp.name_spans import CALENDAR_WORDS
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
@@ -21,6 +26,7 @@ _WORDS = languages.read_lists("nlp/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
+_ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 # German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
 _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
@@ -118,11 +124,14 @@ class SpanWords:
             return True
         if usage.count_lower(word, self.language.code) and not is_certain_noun(word):
             # At the start of a sentence: Wichtige Git-Befehle.
-            return initial and not any(map(is_head_word, rest)) and not self.is_given_name(word)
+            is_adjective = initial and word.endswith(_ADJECTIVE_ENDINGS)
+            return is_adjective and not any(map(is_head_word, rest))
         if word.endswith("er") and (
             word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
         ):
             return False
+        if is_loan_word(word) and any(map(is_loan_word, rest)):
+            return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
         return not is_head and usage.is_common_noun(word)
 

@@ -149,7 +149,8 @@ def _count_votes(text: str) -> tuple[dict[str, float], Counter[str]]:
 def find_language_ranges(text: str, code: str) -> list[tuple[int, int, str]]:
     """Split a text into ranges of paragraphs in one language: (start, end, language code).
 
-    `code` is the language of the text, which paragraphs have unless their words show another.
+    `code` is the language of the text, which paragraphs have unless their words show another, or
+    they have no word that shows one and the paragraph before has another.
     """
     ends = [found.end() for found in _PARAGRAPH_END.finditer(text)]
     if not ends:
@@ -158,8 +159,17 @@ def find_language_ranges(text: str, code: str) -> list[tuple[int, int, str]]:
     for start, end in pairwise((0, *(e for e in ends if 0 < e < len(text)), len(text))):
         votes, _ = _count_votes(text[start:end])
         best = max(votes, key=lambda code: votes[code])
-        needed = max(_MIN_PARAGRAPH_WORDS, _MIN_PARAGRAPH_RATIO * votes.get(code, 0.0))
-        own = best if best in languages() and votes[best] >= needed else code
+        best_votes, own_votes = votes[best], votes.get(code, 0.0)
+        is_clear = best_votes >= _MIN_PARAGRAPH_WORDS or not own_votes
+        own = code
+        if best_votes < 1 and ranges:
+            own = ranges[-1][2]  # a heading or a list of names
+        elif (
+            best in languages()
+            and is_clear
+            and best_votes >= _MIN_PARAGRAPH_RATIO * max(own_votes, 1)
+        ):
+            own = best
         if ranges and ranges[-1][2] == own:
             start = ranges.pop()[0]
         ranges.append((start, end, own))
