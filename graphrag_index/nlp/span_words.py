@@ -12,6 +12,7 @@ from graphrag_index.nlp.name_spans import CALENDAR_WORDS
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
+    KNOWN_NAMES,
     TYPE_WORDS,
     is_given_name,
     is_head_word,
@@ -115,6 +116,8 @@ class SpanWords:
         usage = self.usage
         if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
             return False
+        if word.lower() in KNOWN_NAMES:
+            return False  # Linux Documentation Project
         if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
             return False
         # Keep a capitalized adjective: inside a sentence, it shows that the words are a name.
