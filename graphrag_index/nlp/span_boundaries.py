@@ -66,7 +66,7 @@ def find_capitalized_spans(
     pattern, titles = name_words.name_pattern(language.code), _title_pattern(language.code)
     starts = [sentence.start for sentence in sentences]
     reached, current = starts[0], 0
-    is_plain = not (language.capitalizes_nouns or language.code == "fr" or "–" in text)
+    is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
     nameless, has_menus = find_nameless_ranges(text), " > " in text
     for capital in name_words.capital_pattern().finditer(text):
         start = capital.start()
@@ -163,9 +163,7 @@ def _find_whole_span(
     if language.code == "fr" and text[end : end + 1] == " ":
         longer = span_extensions.find_institution_end(text, start, end, language, match.re)
         end = longer if longer <= sentence_end else end
-    if language.code == "fr" and text[start - 1 : start] in (" ", "'", "’"):
-        start = span_extensions.find_lower_head(text, start)
-    return start, end
+    return span_extensions.find_lower_head(text, start, language), end
 
 
 def _extend_span(

@@ -32,8 +32,10 @@ _FRENCH_REST = re.compile(
     rf"(?: (?:et )?{_FRENCH_JOINT}[^\W\dA-Z_]{{3,}}\b{_FRENCH_ADJECTIVE}?)*"
 )
 _FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
-# French institutions that begin in lower case: cour d'appel de Bourges.
-_LOWER_HEAD = re.compile(rf"\b(?:{_WORDS['french_lower_heads']}) (?:de |du |de la |des |d['’])$")
+# Names that begin in lower case: cour d'appel de Bourges, salar de Atacama.
+_LOWER_HEADS = {
+    code: re.compile(rf"\b(?:{heads})$") for code, heads in _WORDS["lower_heads"].items()
+}
 MAX_LOWER_HEAD_CHARS = 50
 
 
@@ -92,8 +94,11 @@ def is_institution(word: str) -> bool:
 _INSTITUTIONS = frozenset(read_lists("nlp/data/entity_types")["organizations"].split())
 
 
-def find_lower_head(text: str, start: int) -> int:
-    """Return the start of a French institution whose first words have no capital."""
+def find_lower_head(text: str, start: int, language: Language) -> int:
+    """Return the start of a name whose first words have no capital."""
+    pattern = _LOWER_HEADS.get(language.code)
+    if not pattern or text[start - 1 : start] not in (" ", "'", "’"):
+        return start
     before = text[max(0, start - MAX_LOWER_HEAD_CHARS) : start]
-    head = _LOWER_HEAD.search(before)
+    head = pattern.search(before)
     return start - len(before) + head.start() if head else start

@@ -312,3 +312,14 @@ def test_a_word_in_lower_case_shows_nothing_of_a_name_in_another_language() -> N
     )
     assert "Orange" not in extract(f"{english} We saw Orange there.").titles
     assert "Orange" in extract(english, french).titles
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Les navires attendent dans la rade de Brest depuis hier.", "rade de Brest"),
+        ("La empresa extrae litio en el salar de Atacama desde ayer.", "salar de Atacama"),
+    ],
+)
+def test_names_of_natural_places_may_begin_in_lower_case(text: str, name: str) -> None:
+    assert extract(text).titles == [name]
