@@ -92,9 +92,12 @@ def is_german_noun(word: str) -> bool:
 
 
 def is_loan_word(word: str) -> bool:
-    """Return whether a word in a German text is a common English word: Upload, Channels."""
+    """Return whether a word in a German text is a common English word: Upload, Creating."""
     lower, english = word.lower(), common_words("en")
-    return lower in english or (lower.endswith("s") and lower[:-1] in english)
+    forms = {lower, lower.removesuffix("s")}
+    if lower.endswith("ing"):
+        forms.add(f"{lower[:-3]}e")
+    return not english.isdisjoint(forms)
 
 
 def is_model(name: str, language: Language) -> bool:

@@ -37,6 +37,7 @@ _BUTTON = re.compile(
     rf"\b(?:{read_lists('nlp/data/words')['button_words']})"
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
+_VERSION = re.compile(r"(?:\.\d+)+\b")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
@@ -114,6 +115,9 @@ def find_capitalized_spans(
                 is_genus = text[reached - 1] in "asmx" and following.islower()
                 if is_genus or following in _LAW_NUMBER_STARTS:
                     start, reached = _extend_span(text, start, reached, sentence.end, language)
+            if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
+                version = _VERSION.match(text, reached)  # Apache-2.0
+                reached = version.end() if version else reached
             if has_menus and _is_menu(text, start, reached):
                 continue
             initial = _may_begin_sentence(text, start, sentence.start, all_prose)

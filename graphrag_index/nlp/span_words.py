@@ -129,8 +129,10 @@ class SpanWords:
             # At the start of a sentence: Wichtige Git-Befehle.
             is_adjective = initial and word.endswith(_ADJECTIVE_ENDINGS)
             return is_adjective and not any(map(is_head_word, rest))
-        if word.endswith("er") and (
-            word.removesuffix("er") in usage.inside_words or self._begins_with_adjective(rest)
+        place = word.removesuffix("er")
+        is_of_place = place in usage.known_places or not is_certain_noun(word)  # but not Felder
+        if place != word and (
+            (is_of_place and place in usage.inside_words) or self._begins_with_adjective(rest)
         ):
             return False
         if is_loan_word(word) and any(map(is_loan_word, rest)):

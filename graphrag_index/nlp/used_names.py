@@ -39,6 +39,7 @@ _CODE = re.compile(
     r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
 _INITIAL = re.compile(r"[^\W\d_]\.")
+_VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
@@ -100,7 +101,8 @@ class UsedNames:
             and span[0].lower() not in STATES
         ):
             acronyms = all(self.is_acronym(word, language) for word in span)
-            if not acronyms or max(map(len, span)) > _MAX_ACRONYM_LETTERS:
+            longest = max(len(_VERSION_END.sub("", word)) for word in span)
+            if not acronyms or longest > _MAX_ACRONYM_LETTERS:
                 return False
         if DEMONYM_END.search(span[-1]) and usage.before_noun[number] * 2 > usage.total[number]:
             return False
@@ -117,6 +119,9 @@ class UsedNames:
             return False
         if is_title(word) and not usage.is_surname(word):
             return False
+        if "-" in word and usage.cues["person"][number] * 2 >= total:
+            # Before colons, hyphens are in the names of fields: Upstream-Contact:
+            return not more_given_names().isdisjoint(word.split("-"))
         if _DOTTED_LETTERS.fullmatch(word):
             # Reject initials, which belong to another name; accept acronyms as in "the U.S.".
             used = usage.determiner[number] or usage.place[number]
@@ -125,7 +130,8 @@ class UsedNames:
             if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
                 return False  # a heading before a colon
             is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
-            is_unsure = is_alone and language.code != "en" and word.lower() not in KNOWN_NAMES
+            is_unsure = is_alone and word.isalpha() and word.lower() not in KNOWN_NAMES
+            is_unsure = is_unsure and language.code != "en"
             if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
                 # The lists of other languages lack many forms of verbs: RESUELVE.
                 return language.capitalizes_nouns and is_institution_word(word)
