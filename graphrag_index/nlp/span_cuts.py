@@ -114,8 +114,9 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
         return None
     if last == 0 and words[1] == "of" and len(words) > 2:
         right = 3 if words[2] == "the" and len(words) > 3 else 2  # President of Peru
-        while right < len(words) - 1 and words[right].lower() in common_words("en"):
-            right += 1  # Secretary of State Rice
+        if not is_organization_word(words[-1]):  # but not President of the Security Council
+            while right < len(words) - 1 and words[right].lower() in common_words("en"):
+                right += 1  # Secretary of State Rice
         return 0, right
     # The name begins at the first given name after the role, or right after the role.
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))

@@ -163,6 +163,11 @@ def test_terms_of_frequent_words_count_only_where_they_are_repeated() -> None:
             "European Baseball Confederation",
             "Baseball Confederation",
         ),
+        (
+            "A letter reached the President of the Security Council, and he read it in Oslo.",
+            "Security Council",
+            "Council",
+        ),
         ("The film was shown on TV. He sold his TV, and a TV in Oslo broke.", "Oslo", "TV"),
     ],
 )
