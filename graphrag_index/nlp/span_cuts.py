@@ -112,12 +112,13 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
         last = 0  # Investor Sumner Redstone
     if last < 0 or span.is_given_name(words[0]):
         return None
-    if last == 0 and words[1] == "of" and len(words) > 2:
-        right = 3 if words[2] == "the" and len(words) > 3 else 2  # President of Peru
-        if not is_organization_word(words[-1]):  # but not President of the Security Council
+    if words[last + 1] == "of" and len(words) > last + 2:
+        right = last + (3 if words[last + 2] == "the" and len(words) > last + 3 else 2)
+        known = is_organization_word(words[-1]) or span.count_known_mentions(words[right:])
+        if not known:
             while right < len(words) - 1 and words[right].lower() in common_words("en"):
                 right += 1  # Secretary of State Rice
-        return 0, right
+        return 0, right  # President of Peru
     # The name begins at the first given name after the role, or right after the role.
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))
     right = next(given, last + 1)

@@ -130,7 +130,8 @@ class UsedNames:
             if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
                 return False  # a heading before a colon
             is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
-            is_unsure = is_alone and word.isalpha() and word.lower() not in KNOWN_NAMES
+            has_digit = any(map(str.isdigit, word))
+            is_unsure = is_alone and not has_digit and word.lower() not in KNOWN_NAMES
             is_unsure = is_unsure and language.code != "en"
             if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
                 # The lists of other languages lack many forms of verbs: RESUELVE.
@@ -195,7 +196,7 @@ class UsedNames:
         """Return whether a word in capitals is an acronym, and not an emphasized word."""
         usage = self.usage
         lower = word.lower()
-        if _ROMAN_NUMERAL.fullmatch(word) or lower in EVERYDAY_ACRONYMS:
+        if _ROMAN_NUMERAL.fullmatch(word) or lower.replace(".", "") in EVERYDAY_ACRONYMS:
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
