@@ -1,8 +1,7 @@
 """Types of named entities, from known places and given names, head words, and usage.
 
-A word that shows a type is the head of a name: the last word in Germanic languages, the first word
-in other languages, or the word before a particle. A name that can mean a place is a place unless
-the corpus uses the name for a person.
+A name that can mean a place is a place unless the corpus uses the name for a person. Where no rule
+is sure, a learned classifier decides.
 """
 
 import re
@@ -14,22 +13,22 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.compounds import is_german_noun
+from graphrag_index.nlp.head_types import HEAD_LAST, HEADS, find_head_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
-    EVENT_WORDS,
     GIVEN_NAMES,
     KNOWN_NAMES,
     KNOWN_ORGANIZATIONS,
     KNOWN_OTHERS,
     KNOWN_PERSONS,
     KNOWN_PLACES,
-    ORGANIZATION_WORDS,
-    PLACE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
     more_given_names,
 )
+from graphrag_index.nlp.type_classifier import TYPES, classify_types, rate_words
 from graphrag_index.nlp.variants import Variants
+from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
 from graphrag_index.text.languages import (
     PARTICLES,
     UNKNOWN_LANGUAGE,
@@ -40,30 +39,11 @@ from graphrag_index.text.languages import (
 from graphrag_index.text.places import find_places
 
 _LISTS = read_lists("nlp/data/entity_types")
-_NAMES = word_set(_LISTS["names"])
-# Types by the head of a name. A law or a prize keeps the type "name". Later rows override.
-_HEADS: dict[str, str] = {
-    **dict.fromkeys(EVENT_WORDS | word_set(_LISTS["events"]), "event"),
-    **dict.fromkeys(_NAMES, "name"),
-    **dict.fromkeys(PLACE_WORDS | word_set(_LISTS["places"]), "geo"),
-    **dict.fromkeys(ORGANIZATION_WORDS | word_set(_LISTS["organizations"]), "organization"),
-}
-# Types by the end of a word, in languages with compounds.
-_ENDS = (
-    ("organization", tuple(_LISTS["organization_ends"].split())),
-    ("geo", tuple(_LISTS["place_ends"].split())),
-    ("event", tuple(_LISTS["event_ends"].split())),
-    ("name", tuple(_LISTS["name_ends"].split())),
-)
-_COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
-# Languages in which the head of a name is its last word.
-_HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
 _COMPANY_FORMS = word_set(_LISTS["company_forms"])
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _PERSON_WORD = re.compile(r"(?:Ma?c)?[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
-_VERSUS = frozenset(("v", "vs"))
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
 _DEMONYM_END = re.compile(f"(?:{read_lists('nlp/data/words')['demonym_endings']})s?$")
@@ -89,22 +69,30 @@ MIN_HINT_SHARE = 0.2
 
 
 def find_entity_types(
-    variants: Variants, classified: ClassifiedNames, counts: np.ndarray
+    variants: Variants, classified: ClassifiedNames, counts: np.ndarray, lists: np.ndarray
 ) -> list[str]:
     """Return the type of each entity in `variants`; "" for what is no entity.
 
     Names of other entities are none, nor are bodies by one common word (the Council) that no longer
     name explains.
 
-    `counts` are the numbers of mentions of the classified names.
+    `counts` are the numbers of mentions of the classified names. `lists` has rows of two entities
+    that are neighbours in enumerations, and how often.
     """
-    return _TypeFinder(variants, classified, counts).find_types()
+    return _TypeFinder(variants, classified, counts, lists).find_types()
 
 
 class _TypeFinder:
     """The usage of each entity, and what is known of its name."""
 
-    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+    def __init__(
+        self,
+        variants: Variants,
+        classified: ClassifiedNames,
+        counts: np.ndarray,
+        lists: np.ndarray,
+    ) -> None:
+        self.lists = lists
         self.names, self.persons = variants.names, variants.persons
         self.entity_of = variants.entity_of
         n = len(self.names)
@@ -134,6 +122,8 @@ class _TypeFinder:
         words = sorted({word for name in self.names if " " in name for word in name.split(" ")})
         ratings = zip(words, rate_known_places(words), strict=True)
         self.place_words = {word for word, rating in ratings if rating}
+        # Numbers of the entities of which no rule is sure, and the types that the rules give.
+        self.unsure: dict[int, str] = {}
 
     def find_types(self) -> list[str]:
         """Return the type of each name; bare kinds and names of other entities have none."""
@@ -141,6 +131,12 @@ class _TypeFinder:
             self._find_type(number) if entity == number and not self._is_bare_kind(number) else ""
             for number, entity in enumerate(self.entity_of.tolist())
         ]
+        names = [self.names[number] for number in self.unsure]
+        self.listed = self._count_listed(types)
+        usages = [self.describe_usage(number) for number in self.unsure]
+        found = classify_types(names, usages, list(self.unsure.values()))
+        for number, kind in zip(self.unsure, found, strict=True):
+            types[number] = kind
         # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
         companies: Counter[str] = Counter()
         for name, kind in zip(self.names, types, strict=True):
@@ -163,7 +159,7 @@ class _TypeFinder:
         lower = self.names[number].lower()
         return (
             self.determiner[number] >= MIN_THING_SHARE
-            and _HEADS.get(lower, "geo") != "geo"
+            and HEADS.get(lower, "geo") != "geo"
             and lower in common_words(self.codes[number])
             and lower not in KNOWN_NAMES
             and not self.names[number].isupper()
@@ -197,6 +193,8 @@ class _TypeFinder:
         if cue_share > max(needed, self.place[number]) and not head and not is_group:
             return cue
         if self._is_place(number, words):
+            if self._may_be_surname(number):
+                self.unsure[number] = "geo"
             return "geo"
         if lower[-1] in _PARTIES and (len(words) == 1 or head == ""):
             return "organization"
@@ -204,7 +202,65 @@ class _TypeFinder:
             return head
         if is_person:
             return "person"
-        return "name" if is_group else self._find_type_by_usage(number, name, lower)
+        if is_group:
+            return "name"
+        kind = self._find_type_by_usage(number, name, lower)
+        is_code = len(words) == 1 and any(map(str.isdigit, name))
+        if kind not in ("acronym", "organization") and not is_code:
+            self.unsure[number] = kind
+        return kind
+
+    def _count_listed(self, types: Sequence[str]) -> np.ndarray:
+        """Count the neighbours in enumerations of each entity, by their type, if it is sure."""
+        kinds = [
+            -1 if number in self.unsure or kind not in TYPES else TYPES.index(kind)
+            for number, kind in enumerate(types)
+        ]
+        counts = np.zeros((len(types), len(TYPES)))
+        kind = np.array(kinds, np.int64)
+        for own, other in ((0, 1), (1, 0)):
+            rows = self.lists[kind[self.lists[:, other]] >= 0]
+            np.add.at(counts, (rows[:, own], kind[rows[:, other]]), rows[:, 2])
+        return counts
+
+    def describe_usage(self, number: int) -> dict[str, float]:
+        """Return the features of the usage of a name for the classifier."""
+        name = self.names[number]
+        words, rule = name.split(" "), self.unsure[number]
+        share, hint = self.hints[number]
+        cue_share, cue = self.cues[number]
+        common = common_words(self.codes[number])
+        listed = self.listed[number] / (self.listed[number].sum() + 0.5)
+        return {
+            "place": self.place[number],
+            "preposition": self.preposition[number],
+            "determiner": self.determiner[number],
+            "article": self.article[number],
+            "person_verb": self.person_verb[number],
+            **{f"hint_{kind}": share * (hint == kind) for kind in HINT_TYPES},
+            **{f"cue_{kind}": cue_share * (cue == kind) for kind in CUE_TYPES},
+            **{f"listed_{kind}": share for kind, share in zip(TYPES, listed, strict=True)},
+            "one_word": len(words) == 1,
+            "many_words": len(words) > 2,
+            "capitals": name.isupper(),
+            "digit": any(map(str.isdigit, name)),
+            "common": name in self.common,
+            "written_lower": sum(word in self.written_lower for word in words) / len(words),
+            "frequent": sum(word.lower() in common for word in words) / len(words),
+            "demonym": _DEMONYM_END.search(words[-1]) is not None,
+            "may_be_person": number in self.persons,
+            "known_place": self.known_places[number] > 0,
+            "rule_person": rule == "person",
+            "rule_geo": rule == "geo",
+        }
+
+    def _may_be_surname(self, number: int) -> bool:
+        """Return whether a known place is rather a surname: never after a preposition of place."""
+        name = self.names[number]
+        is_free = max(self.place[number], self.preposition[number] / 2) < MIN_KNOWN_PLACE_SHARE
+        if not is_free or " " in name or self.known_places[number] == COUNTRY:
+            return False
+        return rate_words([name])[name].surname > 1
 
     def _is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
         """Return whether a name that may be a person's is no place or thing by its usage."""
@@ -225,7 +281,7 @@ class _TypeFinder:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
         # Romance languages put articles before regions: le Gers.
-        with_article = self.article[number] > 0.5 and self.codes[number] in _HEAD_LAST
+        with_article = self.article[number] > 0.5 and self.codes[number] in HEAD_LAST
         if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
@@ -321,44 +377,6 @@ class _TypeFinder:
         prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
         used = max(self.place[number], self.article[number], prepositions)
         return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words[given:])
-
-
-def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str:
-    """Return the type that a word in a name shows; "" if none does.
-
-    `lower` are the words in lower case, and `code` is the language of the text.
-    """
-    if code in _COMPOUND_LANGUAGES:
-        for word in reversed(lower):
-            for kind, ends in _ENDS:
-                # Also in the genitive: Bundesgerichtshofs, Roten Kreuzes.
-                bare = word.removesuffix("s")
-                if (bare.removesuffix("e").endswith(ends) or word.endswith(ends)) and len(word) > 7:
-                    return kind
-                if bare.endswith(ends) and len(word) > 7:
-                    return kind
-    if len(words) == 1:
-        return ""
-    if not _VERSUS.isdisjoint(lower[1:-1]):
-        return "name"
-    # The head stands before a particle: University of Cape Town.
-    particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
-    if code in _HEAD_LAST and _HEADS.get(lower[-1]) == "organization":
-        return "organization"
-    if particle == len(words):
-        places = (-1, 0) if code in _HEAD_LAST else (0, 1, -1)
-    else:
-        places = (particle - 1, 0) if code in _HEAD_LAST else (0, particle - 1)
-    # "Bill Hatcher" is no bill, but "Port Talbot" is a place.
-    is_name = words[0] in GIVEN_NAMES and places[0] != 0
-    return next(
-        (
-            _HEADS[lower[place]]
-            for place in places
-            if lower[place] in _HEADS and not (is_name and place == 0)
-        ),
-        "",
-    )
 
 
 def rate_known_places(names: list[str]) -> bytearray:

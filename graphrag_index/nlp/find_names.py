@@ -244,7 +244,8 @@ def _find_name_mentions(
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
     entities.titles += _omit_titles(variants.names, defined)
-    entities.types += find_entity_types(variants, classified, places.counts)
+    lists = _count_list_neighbours(places, variants.entity_of, bounds)
+    entities.types += find_entity_types(variants, classified, places.counts, lists)
     is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
     entity_of = variants.entity_of.astype(np.int32)
     # Entities of names that mean another entity in one document, sorted by document and name.
@@ -280,6 +281,24 @@ def _find_name_mentions(
     return lambda first, last: read(first, last).drop("name")
 
 
+def _count_list_neighbours(
+    places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[int]
+) -> np.ndarray:
+    """Return the pairs of neighbours in enumerations: two entities and how often, in rows."""
+    keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for first, last in pairwise(bounds):
+        rows = places.read(first, last)
+        entity = entity_of[rows["name"]].astype(np.int64)
+        is_next = np.diff(rows["span"]) == 1
+        at = np.flatnonzero(is_next & (rows["listed"][1:] > 0))
+        found, times = np.unique((entity[at] << 32) + entity[at + 1], return_counts=True)
+        keys.append(found)
+        counts.append(times)
+    pairs, position = np.unique(np.concatenate(keys), return_inverse=True)
+    times = np.bincount(position, np.concatenate(counts), len(pairs)).astype(np.int64)
+    return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, times], axis=1)
+
+
 def _omit_titles(names: list[str], defined: Collection[str]) -> list[str]:
     """Return names without the titles of persons, unless two names would be equal without them."""
     n_chars = _count_title_chars(names, defined)
@@ -313,14 +332,14 @@ class _NamePlaces:
         self.counts = np.bincount(self.parts["name"], weights).astype(np.int64)
 
     def read(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """Return the places in some documents: their document, start, end, name and flags."""
+        """Return the places in some documents: their document, start, end, name, flags and span."""
         start, end = np.searchsorted(self.columns["document"], (first, last))
         surface = self.surface[start:end]
         position, part = expand_ranges(self.starts[surface], self.lengths[surface])
         rows = {name: column[start:end][position] for name, column in self.columns.items()}
         rows["start"] = rows["start"] + self.parts["offset"][part]
         rows["end"] = rows["start"] + self.parts["length"][part]
-        return {**rows, "name": self.parts["name"][part]}
+        return {**rows, "name": self.parts["name"][part], "span": position}
 
 
 def _find_abbreviations(

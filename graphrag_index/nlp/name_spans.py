@@ -26,6 +26,7 @@ from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_usage import (
     COMMA,
     INITIAL,
+    LISTED,
     PERSON,
     PLACE,
     POSSESSIVE,
@@ -69,6 +70,9 @@ _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\
 # Behind the author of a paper: Okonkwo et al., Thissen (2020).
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
+# Text between two names of an enumeration.
+_CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
+_LIST_JOINTS = frozenset((", ", "; ", *(f"{c} {w} " for w in _CONJUNCTIONS for c in ("", ","))))
 
 
 class TrimmedSpan(NamedTuple):
@@ -98,6 +102,8 @@ class NameCandidates:
     flags: array[int] = field(default_factory=lambda: array("B"))
     # The type that words beside the span show: 0 if none, else 1 + its row in `CUE_TYPES`.
     cue: array[int] = field(default_factory=lambda: array("B"))
+    # 1 if the span before it and this one are in an enumeration: "Exco, Zipvan and Orvelda".
+    listed: array[int] = field(default_factory=lambda: array("B"))
     # Numbers of the distinct spans by text, and texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
@@ -133,10 +139,11 @@ class NameCandidates:
         self.surface.frombytes(surface.astype(np.int32).tobytes())
         self.flags.frombytes(flags.astype(np.uint8).tobytes())
         self.cue.frombytes(find_cues(words, start, end, marks).astype(np.uint8).tobytes())
+        self.listed.frombytes((marks & LISTED > 0).astype(np.uint8).tobytes())
 
     def get_columns(self) -> dict[str, np.ndarray]:
         """Return the document, the start, the surface number and the flags of each span."""
-        names = ("document", "start", "surface", "flags", "cue")
+        names = ("document", "start", "surface", "flags", "cue", "listed")
         columns = {name: getattr(self, name) for name in names}
         return {name: np.frombuffer(column, column.typecode) for name, column in columns.items()}
 
@@ -233,6 +240,8 @@ class NameCandidates:
             marks = INITIAL if initial and not span.offset else WORD_BEFORE
             marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
+            if rows and text[ended:start] in _LIST_JOINTS:
+                marks |= LISTED
             after = text[end : end + 1]
             if after == " ":
                 marks |= 0 if span.is_end_cut else WORD_AFTER

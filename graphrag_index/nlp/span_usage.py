@@ -14,8 +14,9 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 
 # Temporary flags for `find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
-# SPEAKER: the span begins a line, and a colon follows.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER = 256, 512, 1024, 2048, 4096
+# SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
+# between the span before it and this one.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED = (1 << n for n in range(8, 14))
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
 MAX_EXPLANATION_WORDS = 5
 # Maximum number of words from a subject to a pronoun that refers to it: "Weir handed over his".
@@ -44,10 +45,11 @@ def find_usage_flags(
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
     flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
     flags |= np.where(before & word_table.PERSON_VERB, PERSON, 0)  # "said Ellen Marrow"
-    flags |= np.where(placed | other, PREPOSITION, 0)
     # "in Taylor's house" does not show that Taylor is a place.
+    is_owner = marks & POSSESSIVE > 0
+    flags |= np.where(((placed | other) > 0) & ~is_owner, PREPOSITION, 0)
     is_thing = words.kinds[earlier[np.maximum(earlier[at], 0)]] & word_table.IN_THING > 0
-    flags |= np.where((placed > 0) & (marks & POSSESSIVE == 0) & ~is_thing, PLACE, 0)
+    flags |= np.where((placed > 0) & ~is_owner & ~is_thing, PLACE, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)
     after[(marks & WORD_AFTER) == 0] = 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_index.nlp.entity_types import find_head_type
+from graphrag_index.nlp.head_types import find_head_type
 from tests.fixtures.extraction import extract
 
 

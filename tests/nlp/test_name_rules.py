@@ -105,7 +105,7 @@ def test_a_reader_counts_the_same_words_as_names(
             "Exmar",
             "organization",
         ),
-        ("They have a stake in Wendorf since May.", "Wendorf", "name"),
+        ("They have a stake in Zipvan since May.", "Zipvan", "name"),
     ],
 )
 def test_the_words_around_a_name_show_its_type(text: str, title: str, kind: str) -> None:

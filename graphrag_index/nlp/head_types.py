@@ -1,0 +1,74 @@
+"""Types of names by their heads: the words in names that show a type.
+
+The head is the last word in Germanic languages, the first word in other languages, or the word
+before a particle.
+"""
+
+from collections.abc import Sequence
+
+from graphrag_index.nlp.name_words import (
+    EVENT_WORDS,
+    GIVEN_NAMES,
+    ORGANIZATION_WORDS,
+    PLACE_WORDS,
+)
+from graphrag_index.text.languages import read_lists, word_set
+
+_LISTS = read_lists("nlp/data/entity_types")
+_NAMES = word_set(_LISTS["names"])
+# Types by the head of a name. A law or a prize keeps the type "name". Later rows override.
+HEADS: dict[str, str] = {
+    **dict.fromkeys(EVENT_WORDS | word_set(_LISTS["events"]), "event"),
+    **dict.fromkeys(_NAMES, "name"),
+    **dict.fromkeys(PLACE_WORDS | word_set(_LISTS["places"]), "geo"),
+    **dict.fromkeys(ORGANIZATION_WORDS | word_set(_LISTS["organizations"]), "organization"),
+}
+# Types by the end of a word, in languages with compounds.
+_ENDS = (
+    ("organization", tuple(_LISTS["organization_ends"].split())),
+    ("geo", tuple(_LISTS["place_ends"].split())),
+    ("event", tuple(_LISTS["event_ends"].split())),
+    ("name", tuple(_LISTS["name_ends"].split())),
+)
+_COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
+_VERSUS = frozenset(("v", "vs"))
+# Languages in which the head of a name is its last word.
+HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
+
+
+def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str:
+    """Return the type that a word in a name shows; "" if none does.
+
+    `lower` are the words in lower case, and `code` is the language of the text.
+    """
+    if code in _COMPOUND_LANGUAGES:
+        for word in reversed(lower):
+            for kind, ends in _ENDS:
+                # Also in the genitive: Bundesgerichtshofs, Roten Kreuzes.
+                bare = word.removesuffix("s")
+                if (bare.removesuffix("e").endswith(ends) or word.endswith(ends)) and len(word) > 7:
+                    return kind
+                if bare.endswith(ends) and len(word) > 7:
+                    return kind
+    if len(words) == 1:
+        return ""
+    if not _VERSUS.isdisjoint(lower[1:-1]):
+        return "name"
+    # The head stands before a particle: University of Cape Town.
+    particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if code in HEAD_LAST and HEADS.get(lower[-1]) == "organization":
+        return "organization"
+    if particle == len(words):
+        places = (-1, 0) if code in HEAD_LAST else (0, 1, -1)
+    else:
+        places = (particle - 1, 0) if code in HEAD_LAST else (0, particle - 1)
+    # "Bill Hatcher" is no bill, but "Port Talbot" is a place.
+    is_name = words[0] in GIVEN_NAMES and places[0] != 0
+    return next(
+        (
+            HEADS[lower[place]]
+            for place in places
+            if lower[place] in HEADS and not (is_name and place == 0)
+        ),
+        "",
+    )
