@@ -76,8 +76,8 @@ def find_entity_types(
     Names of other entities are none, nor are bodies by one common word (the Council) that no longer
     name explains.
 
-    `counts` are the numbers of mentions of the classified names. `lists` has rows of two entities
-    that are neighbours in enumerations, and how often.
+    `counts` are the numbers of mentions of the classified names. `lists` has the numbers of
+    enumerations, and the entities in them.
     """
     return _TypeFinder(variants, classified, counts, lists).find_types()
 
@@ -211,16 +211,18 @@ class _TypeFinder:
         return kind
 
     def _count_listed(self, types: Sequence[str]) -> np.ndarray:
-        """Count the neighbours in enumerations of each entity, by their type, if it is sure."""
+        """Count the other entities in the enumerations of each entity, by type if it is sure."""
         kinds = [
             -1 if number in self.unsure or kind not in TYPES else TYPES.index(kind)
             for number, kind in enumerate(types)
         ]
+        numbers, entity = self.lists.T
+        _, numbers = np.unique(numbers, return_inverse=True)
+        kind = np.array(kinds, np.int64)[entity]
+        of_lists = np.zeros((len(numbers), len(TYPES)))
+        np.add.at(of_lists, (numbers[kind >= 0], kind[kind >= 0]), 1)
         counts = np.zeros((len(types), len(TYPES)))
-        kind = np.array(kinds, np.int64)
-        for own, other in ((0, 1), (1, 0)):
-            rows = self.lists[kind[self.lists[:, other]] >= 0]
-            np.add.at(counts, (rows[:, own], kind[rows[:, other]]), rows[:, 2])
+        np.add.at(counts, entity, of_lists[numbers])
         return counts
 
     def describe_usage(self, number: int) -> dict[str, float]:

@@ -244,7 +244,7 @@ def _find_name_mentions(
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
     entities.titles += _omit_titles(variants.names, defined)
-    lists = _count_list_neighbours(places, variants.entity_of, bounds)
+    lists = _find_lists(places, variants.entity_of, bounds)
     entities.types += find_entity_types(variants, classified, places.counts, lists)
     is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
     entity_of = variants.entity_of.astype(np.int32)
@@ -281,22 +281,22 @@ def _find_name_mentions(
     return lambda first, last: read(first, last).drop("name")
 
 
-def _count_list_neighbours(
-    places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[int]
-) -> np.ndarray:
-    """Return the pairs of neighbours in enumerations: two entities and how often, in rows."""
-    keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+def _find_lists(places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[int]) -> np.ndarray:
+    """Return the entities of all enumerations, in rows: number of the enumeration, entity."""
+    found = [np.zeros((0, 2), np.int64)]
+    n_lists = 0
     for first, last in pairwise(bounds):
         rows = places.read(first, last)
+        # A part of a span that begins an enumeration, or continues that of the span before it.
+        is_next = np.diff(rows["span"], prepend=-1) == 1
+        continues = is_next & (rows["listed"] > 0)
+        continues[:1] = False
+        number = np.cumsum(~continues) + n_lists
+        is_listed = continues | np.append(continues[1:], False)
         entity = entity_of[rows["name"]].astype(np.int64)
-        is_next = np.diff(rows["span"]) == 1
-        at = np.flatnonzero(is_next & (rows["listed"][1:] > 0))
-        found, times = np.unique((entity[at] << 32) + entity[at + 1], return_counts=True)
-        keys.append(found)
-        counts.append(times)
-    pairs, position = np.unique(np.concatenate(keys), return_inverse=True)
-    times = np.bincount(position, np.concatenate(counts), len(pairs)).astype(np.int64)
-    return np.stack([pairs >> 32, pairs & 0xFFFFFFFF, times], axis=1)
+        found.append(np.stack([number[is_listed], entity[is_listed]], axis=1))
+        n_lists += len(number)
+    return np.concatenate(found)
 
 
 def _omit_titles(names: list[str], defined: Collection[str]) -> list[str]:

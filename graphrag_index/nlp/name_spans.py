@@ -72,7 +72,9 @@ _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
 # Text between two names of an enumeration.
 _CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
-_LIST_JOINTS = frozenset((", ", "; ", *(f"{c} {w} " for w in _CONJUNCTIONS for c in ("", ","))))
+_LIST_JOINTS = frozenset(
+    (", ", "; ", "), ", *(f"{c} {w} " for w in _CONJUNCTIONS for c in ("", ",")))
+)
 
 
 class TrimmedSpan(NamedTuple):
@@ -256,7 +258,7 @@ class NameCandidates:
                 before = (text[max(start - 2, 0) : start].rstrip(" ") or "\n")[-1]
                 marks |= SPEAKER if before in _LINE_STARTS else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
-                self._add_abbreviation(rows[-1][2], span.number)
+                marks |= LISTED if self._add_abbreviation(rows[-1][2], span.number) else 0
             elif after == "-" and text.startswith("-based", end):
                 marks |= PLACE
             if span.longer:
@@ -348,13 +350,14 @@ class NameCandidates:
             self.languages.append(language)
         return number
 
-    def _add_abbreviation(self, before: int, number: int) -> None:
+    def _add_abbreviation(self, before: int, number: int) -> bool:
         """Store two spans if one is the abbreviation of the other: "Long Name (LN)"."""
         for short, long in ((number, before), (before, number)):
             initials = (word[0] for word in self.names[long].split(" ") if word[0].isupper())
             if "".join(initials) == self.names[short].replace(".", ""):
                 self.abbreviations.add((short, long))
-                return
+                return True
+        return False
 
 
 def _merge_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
