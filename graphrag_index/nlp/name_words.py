@@ -66,6 +66,8 @@ GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names"
 # File of many more given names, one per line. Some are also other words, so they count as evidence
 # only in a longer name. tools/gazetteer.py makes the file and names the source.
 MORE_GIVEN_NAMES_FILE = Path(__file__).with_name("data") / "more_given_names.txt"
+# File of firms, one per line. tools/type_weights.py makes the file and names the source.
+FIRMS_FILE = Path(__file__).with_name("data") / "firms.txt"
 # File of frequent words without names: one line per language, which begins with the code of the
 # language. tools/gazetteer.py makes the file and names the source.
 COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
@@ -115,6 +117,12 @@ WRAPPED_CONTEXT_CHARS = 300
 def more_given_names() -> frozenset[str]:
     """Read the given names of many languages that are evidence for a person in a longer name."""
     return frozenset(MORE_GIVEN_NAMES_FILE.read_text(encoding="utf-8").splitlines()) | GIVEN_NAMES
+
+
+@cache
+def known_firms() -> frozenset[str]:
+    """Read the names of firms that mean nothing else."""
+    return frozenset(FIRMS_FILE.read_text(encoding="utf-8").splitlines())
 
 
 @lru_cache(65_536)  # the search takes microseconds, and words recur
