@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 import numpy as np
-import polars as pl
 
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.head_types import HEAD_LAST, HEADS, find_head_type
@@ -21,12 +20,12 @@ from graphrag_index.nlp.name_words import (
     KNOWN_ORGANIZATIONS,
     KNOWN_OTHERS,
     KNOWN_PERSONS,
-    KNOWN_PLACES,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
     known_firms,
     more_given_names,
 )
+from graphrag_index.nlp.place_ratings import COUNTRY, TOWN, rate_known_places
 from graphrag_index.nlp.type_classifier import TYPES, classify_types, rate_words
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
@@ -37,7 +36,6 @@ from graphrag_index.text.languages import (
     read_lists,
     word_set,
 )
-from graphrag_index.text.places import find_places
 
 _LISTS = read_lists("nlp/data/entity_types")
 _COMPANY_FORMS = word_set(_LISTS["company_forms"])
@@ -47,15 +45,12 @@ _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _PERSON_WORD = re.compile(r"(?:Ma?c)?[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
-_DEMONYM_END = re.compile(f"(?:{read_lists('nlp/data/words')['demonym_endings']})s?$")
+_WORDS = read_lists("nlp/data/words")
+_DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
+_DEMONYMS = word_set(_WORDS["demonyms"])
 _SURNAME_END = re.compile(_LISTS["surname_endings"])
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
-# Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
-# region, and a country, a continent or a natural place.
-TOWN, CITY, COUNTRY = 1, 2, 3
-# A city with fewer people is a place only if the corpus uses its name like a place.
-MIN_POPULATION = 100_000
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
 # after an article, for a name that is a thing.
 MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
@@ -208,8 +203,8 @@ class _TypeFinder:
         if name in known_firms():
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
-        is_code = len(words) == 1 and any(map(str.isdigit, name))
-        if kind not in ("acronym", "organization") and not is_code:
+        is_word = len(words) == 1 and (any(map(str.isdigit, name)) or lower[0] in _DEMONYMS)
+        if kind not in ("acronym", "organization") and not is_word:
             self.unsure[number] = kind
         return kind
 
@@ -285,6 +280,8 @@ class _TypeFinder:
     def _is_place(self, number: int, words: list[str]) -> bool:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
+        if self.names[number].lower() in KNOWN_PERSONS:
+            return self.place[number] >= MIN_KNOWN_PLACE_SHARE
         # Romance languages put articles before regions: le Gers.
         with_article = self.article[number] > 0.5 and self.codes[number] in HEAD_LAST
         if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
@@ -382,18 +379,3 @@ class _TypeFinder:
         prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
         used = max(self.place[number], self.article[number], prepositions)
         return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words[given:])
-
-
-def rate_known_places(names: list[str]) -> bytearray:
-    """Return what each name is if it is a known place: 0, `TOWN`, `CITY` or `COUNTRY`."""
-    ratings = bytearray(len(names))
-    found = find_places(pl.Series(names, dtype=pl.String))
-    for row, kind, population in found.select("row", "kind", "population").iter_rows():
-        rating = COUNTRY if kind in ("country", "continent") else CITY
-        if kind == "city" and population < MIN_POPULATION:
-            rating = TOWN
-        ratings[row] = max(ratings[row], rating)
-    for row, name in enumerate(names):
-        if name.lower() in KNOWN_PLACES:
-            ratings[row] = COUNTRY
-    return ratings

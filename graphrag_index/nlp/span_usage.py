@@ -45,11 +45,12 @@ def find_usage_flags(
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
     flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
     flags |= np.where(before & word_table.PERSON_VERB, PERSON, 0)  # "said Ellen Marrow"
-    # "in Taylor's house" does not show that Taylor is a place.
+    # "in Taylor's house" and "a stake in Taylor" do not show that Taylor is a place.
     is_owner = marks & POSSESSIVE > 0
-    flags |= np.where(((placed | other) > 0) & ~is_owner, PREPOSITION, 0)
     is_thing = words.kinds[earlier[np.maximum(earlier[at], 0)]] & word_table.IN_THING > 0
-    flags |= np.where((placed > 0) & ~is_owner & ~is_thing, PLACE, 0)
+    is_placed = (placed > 0) & ~is_owner & ~is_thing
+    flags |= np.where(is_placed, PLACE, 0)
+    flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)
     after[(marks & WORD_AFTER) == 0] = 0

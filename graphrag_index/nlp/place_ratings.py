@@ -1,0 +1,27 @@
+"""Ratings of names that can mean a known place, by the kind and the size of the place."""
+
+import polars as pl
+
+from graphrag_index.nlp.name_words import KNOWN_PLACES
+from graphrag_index.text.places import find_places
+
+# Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
+# region, and a country, a continent or a natural place.
+TOWN, CITY, COUNTRY = 1, 2, 3
+# A city with fewer people is a place only if the corpus uses its name like a place.
+MIN_POPULATION = 100_000
+
+
+def rate_known_places(names: list[str]) -> bytearray:
+    """Return what each name is if it is a known place: 0, `TOWN`, `CITY` or `COUNTRY`."""
+    ratings = bytearray(len(names))
+    found = find_places(pl.Series(names, dtype=pl.String))
+    for row, kind, population in found.select("row", "kind", "population").iter_rows():
+        rating = COUNTRY if kind in ("country", "continent") else CITY
+        if kind == "city" and population < MIN_POPULATION:
+            rating = TOWN
+        ratings[row] = max(ratings[row], rating)
+    for row, name in enumerate(names):
+        if name.lower() in KNOWN_PLACES:
+            ratings[row] = COUNTRY
+    return ratings
