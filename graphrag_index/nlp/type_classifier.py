@@ -95,7 +95,7 @@ def list_letter_features(name: str, rate: Callable[[str], WordRating]) -> set[in
     town = rate(name).town
     is_common = [int(word.lower() in common) for word in (first, last)]
     found = [f"n{min(len(words), _MAX_WORDS)}", f"n{len(capitalized)}"]
-    ratings = (rate(last).surname, rate(first).given_name)
+    ratings: tuple[int, ...] = (rate(last).surname, rate(first).given_name)
     if len(words) == 1:
         ratings = (*ratings, town)
         is_common.pop()
