@@ -40,7 +40,7 @@ _LOW_BYTE = 0xFF
 
 
 class WordRating(NamedTuple):
-    """How many people have a word as surname or given name, and how large a town of the name is.
+    """Levels of a word: people with the surname, people with the given name, the size of a town.
 
     0 means few or none; the highest levels are 4, 3 and 4.
     """
@@ -154,7 +154,7 @@ def is_latin(name: str) -> bool:
 def classify_types(
     names: Sequence[str], usages: Sequence[dict[str, float]], rules: Sequence[str]
 ) -> list[str]:
-    """Return the type of each name: that of the rules, unless the classifier is surer of another.
+    """Return the type of each name: that of the rules, unless another is surer.
 
     `usages` have shares and truth values (0–1) by feature; `rules` are the types that rules give.
     """
