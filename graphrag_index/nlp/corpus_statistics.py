@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp import name_spans, span_usage
+from graphrag_index.nlp.base_forms import find_base_forms
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     KNOWN_PLACES,
     PLACE_WORDS,
     common_words,
-    find_base_forms,
 )
 from graphrag_index.nlp.span_usage import INITIAL, PROSE
 from graphrag_index.nlp.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES

@@ -9,11 +9,11 @@ from operator import eq
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.base_forms import is_oblique
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS,
     TYPE_WORDS_OF_THINGS,
-    is_oblique,
 )
 from graphrag_index.text.languages import NAMING_TITLES, Language, n_titles, read_lists, word_set
 from graphrag_index.text.normalize import fold

@@ -13,16 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.compounds import is_model
 from graphrag_index.nlp.definitions import find_defined_names
-from graphrag_index.nlp.law_names import count_reference_words, find_law_names
-from graphrag_index.nlp.name_words import GIVEN_NAMES, is_given_name, word_before
+from graphrag_index.nlp.law_names import find_law_names
+from graphrag_index.nlp.name_words import word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
+from graphrag_index.nlp.span_trimming import CALENDAR_WORDS, TrimmedSpan, precedes_date, trim_span
 from graphrag_index.nlp.span_usage import (
     COMMA,
     INITIAL,
@@ -38,35 +38,14 @@ from graphrag_index.nlp.span_usage import (
     find_usage_flags,
 )
 from graphrag_index.nlp.word_table import DocumentWords
-from graphrag_index.text.languages import Language, is_title, language_of, read_lists, word_set
+from graphrag_index.text.languages import Language, language_of, read_lists
 from graphrag_index.text.sentences import Sentence
 
 _WORDS = read_lists("nlp/data/words")
-MAX_SPAN_WORDS = 8  # without words in lower case
-MAX_SPAN_CHARS = 80
-
 _LINE_STARTS = frozenset("\n]>*-")
 
-CALENDAR_WORDS = word_set(_WORDS["calendar"])
-_WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
 # First three letters of months and days. They make the test for dates faster.
 _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
-# After these words, "June" is a date and no given name: "in June Carter sang".
-_WORDS_BEFORE_DATES = word_set(_WORDS["before_dates"])
-# Acronyms whose lower-case form is a function word.
-_ACRONYMS = frozenset(("US", "WHO"))
-# Function words, months and feasts that begin a name if they have a capital inside a sentence:
-# Last Supper, Jan Mayen, Easter Island.
-_NAME_START_WORDS = word_set(_WORDS["name_openings"])
-# Function words and months that are names after a given name: Theresa May.
-_NAME_END_WORDS = word_set(_WORDS["name_closings"])
-# Words that are no names: greetings and other words that begin sentences, and contractions.
-_OPENERS = word_set(_WORDS["openers"])
-_ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
-_CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
-# The party before a state: "(R-Maine)".
-_PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
-_ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 # Behind the author of a paper: Okonkwo et al., Thissen (2020).
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
@@ -75,23 +54,6 @@ _CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e",
 _LIST_JOINTS = frozenset(
     (", ", "; ", "), ", *(f"{c} {w} " for w in _CONJUNCTIONS for c in ("", ",")))
 )
-
-
-class TrimmedSpan(NamedTuple):
-    """A span without the function words and dates at its start and end.
-
-    `offset` and `length` are in characters; `number` is the row of its text in `names`.
-    """
-
-    offset: int
-    length: int
-    number: int
-    # Whether words were removed at the end: they stand between the name and the word after it.
-    is_end_cut: bool
-    # A longer name that may be meant, as "One Ton Depot" for "Ton Depot", and its number of
-    # additional characters before this span.
-    longer: str = ""
-    ahead: int = 0
 
 
 @dataclass
@@ -116,7 +78,9 @@ class NameCandidates:
     # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
     defined: dict[str, int] = field(default_factory=dict)
     # Cache of trimmed spans by the arguments of `_trim_span`.
-    _trimmed: dict[tuple[str, str, bool, bool], TrimmedSpan | None] = field(default_factory=dict)
+    _trimmed: dict[tuple[str, str, bool, bool], tuple[TrimmedSpan, int] | None] = field(
+        default_factory=dict
+    )
     # (row, number of additional characters, longer name) of spans that may be longer names.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
@@ -235,10 +199,11 @@ class NameCandidates:
             if defined and defined[-1][0] < end:
                 continue
             may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
-            dated = may_be_date and _precedes_date(word_before(text, start))
-            span = self._trim_span(text[start:end], language, initial or not prose, dated)
-            if span is None:
+            dated = may_be_date and precedes_date(word_before(text, start))
+            found = self._trim_span(text[start:end], language, initial or not prose, dated)
+            if found is None:
                 continue
+            span, number = found
             marks = INITIAL if initial and not span.offset else WORD_BEFORE
             marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
@@ -258,13 +223,13 @@ class NameCandidates:
                 before = (text[max(start - 2, 0) : start].rstrip(" ") or "\n")[-1]
                 marks |= SPEAKER if before in _LINE_STARTS else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
-                marks |= LISTED if self._add_abbreviation(rows[-1][2], span.number) else 0
+                marks |= LISTED if self._add_abbreviation(rows[-1][2], number) else 0
             elif after == "-" and text.startswith("-based", end):
                 marks |= PLACE
             if span.longer:
                 self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
-            rows.append((start, end, span.number, marks))
-            ended = start + span.length
+            rows.append((start, end, number, marks))
+            ended = start + len(span.text)
         rows += (self._add_defined_name(text, *span, language) for span in reversed(defined))
         return rows
 
@@ -277,70 +242,13 @@ class NameCandidates:
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
-    ) -> TrimmedSpan | None:
-        """Remove function words and dates at the start and end of a span; None if nothing is left.
-
-        `initial` is true if any first word would have a capital there. `dated` is true if
-        the word before the span shows that a month at the start of the span is a date.
-        """
+    ) -> tuple[TrimmedSpan, int] | None:
+        """Return a span as `trim_span` leaves it, and its number."""
         key = language.code, raw, initial, dated
         if key not in self._trimmed:
-            self._trimmed[key] = self._trim_words(raw.split(), language, initial, dated)
+            span = trim_span(raw.split(), language, initial, dated)
+            self._trimmed[key] = span and (span, self._get_span_number(span.text, language))
         return self._trimmed[key]
-
-    def _trim_words(
-        self, words: list[str], language: Language, initial: bool, dated: bool
-    ) -> TrimmedSpan | None:
-        """Trim a span as `_trim_span` does, without its cache."""
-        first, last = count_reference_words(words), len(words)
-        number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-        # A number of four digits is the year of a law.
-        is_year = len(number_at_end) == 4
-        if number_at_end and not is_year and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
-            last -= 1
-        opening = -1
-        while first < last and _is_function_word_or_date(words[first], language):
-            dated = _precedes_date(words[first - 1]) if first else dated
-            if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
-                lower = words[first].lower()
-                # "Monday Club" and "April Mills" are names; "May" in "May God help us" is not.
-                named = words[first] in GIVEN_NAMES and lower not in language.function_words
-                if not initial or (lower in CALENDAR_WORDS and (first or named)):
-                    break
-                opening = first
-            first += 1
-        while last > first and _is_function_word_or_date(words[last - 1], language):
-            closing = words[last - 1].lower() in _NAME_END_WORDS
-            if closing and last - 1 > first and is_given_name(words[last - 2], language):
-                break
-            # "I" is a numeral in "World War I" and "King Albert I".
-            numeral = words[last - 1] == "I" and last - 1 > first
-            if numeral and (words[last - 2] == "War" or is_title(words[first])):
-                break
-            last -= 1
-        if first == last:
-            return None
-        offset = sum(map(len, words[:first])) + first
-        surface = " ".join(words[first:last])
-        elision = _ELIDED_WORD.match(surface) if language.code in ("fr", "it") else None
-        if elision:
-            offset += elision.end()
-            surface = surface[elision.end() :]
-        party = _PARTY_PREFIX.match(surface)
-        if party:
-            offset += party.end()
-            surface = surface[party.end() :]
-        is_capital = not elision or surface[0].isupper()
-        n_words = sum(not word.islower() for word in words[first:last])
-        if not is_capital or len(surface) > MAX_SPAN_CHARS or n_words > MAX_SPAN_WORDS:
-            return None
-        longer, ahead = "", 0
-        if number_at_end and last == len(words) - 1:
-            longer = f"{surface} {number_at_end}"
-        elif 0 <= opening == first - 1:
-            longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
-        number = self._get_span_number(surface, language)
-        return TrimmedSpan(offset, len(surface), number, last < len(words), longer, ahead)
 
     def _get_span_number(self, surface: str, language: Language, is_defined: bool = False) -> int:
         numbers = self.defined if is_defined else self.surfaces
@@ -367,37 +275,3 @@ def _merge_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         if not ranges or start >= ranges[-1][1]:
             ranges.append((start, end))
     return ranges
-
-
-def _is_function_word_or_date(word: str, language: Language) -> bool:
-    lower = word.lower()
-    if word in _ACRONYMS:
-        return False
-    if word == "&":
-        return True  # left over where the word after it was removed
-    if lower in language.function_words or lower in CALENDAR_WORDS or lower in _OPENERS:
-        return True
-    head, apostrophe, end = lower.replace("’", "'").partition("'")
-    if not apostrophe:
-        return False
-    is_contraction = end in _CONTRACTION_ENDS and (
-        head in language.function_words or head in ("i", "let", "here")
-    )
-    # In French, a verb or a noun in lower case follows: "j'ai", but not "L'Équipe".
-    is_elided = head in _ELIDED_PRONOUNS and not word[len(head) + 1 :][:1].isupper()
-    return is_contraction or (is_elided and language.code in ("fr", "it"))
-
-
-def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
-    """Return whether a function word or a month before a name may belong to the name."""
-    word, lower = words[0], words[0].lower()
-    if lower in _NAME_START_WORDS:
-        return True
-    if lower not in CALENDAR_WORDS or dated or _is_function_word_or_date(words[1], language):
-        return False
-    # In German, a day before a noun is not a name: "Sonntag Abend".
-    return word in GIVEN_NAMES or not language.capitalizes_nouns
-
-
-def _precedes_date(word: str) -> bool:
-    return word.lower() in _WORDS_BEFORE_DATES or word[:1].isdigit()

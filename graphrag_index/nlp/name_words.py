@@ -1,12 +1,6 @@
-"""Known words of names, base forms of words, and regular expressions for capitalized spans.
-
-There is no dictionary of base forms. Two forms belong to one word if they have a common stem and
-known endings of the language. The form that looks most like a nominative is the base form.
-"""
+"""Known words of names, and regular expressions for capitalized spans."""
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
@@ -14,17 +8,13 @@ from pathlib import Path
 from graphrag_index.text import languages
 from graphrag_index.text.languages import (
     ABBREVIATED_TITLES,
-    MIN_STEM,
     NAMING_TITLES,
     TITLE_PARTS,
-    Language,
-    find_stems,
     is_title,
     n_titles,
     read_lists,
     word_set,
 )
-from graphrag_index.text.normalize import fold
 
 _WORDS = read_lists("nlp/data/words")
 # Words in a name that show the type of the entity: "University", "Island", "Treaty".
@@ -71,42 +61,11 @@ FIRMS_FILE = Path(__file__).with_name("data") / "firms.txt"
 # File of frequent words without names: one line per language, which begins with the code of the
 # language. tools/gazetteer.py makes the file and names the source.
 COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
-# Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
-_SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
-# Words with equal first letters are compared pairwise if there are at most this many.
-MAX_COMPARED_WORDS = 200
 # Words after a name that belong to it, but are no names by themselves: Inc, Jr.
 NAME_SUFFIXES = word_set(_WORDS["suffixes"])
-# Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
-_POSSESSORS = word_set(_WORDS["possessors"])
-_POSSESSED = word_set(_WORDS["possessed"])
-# Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
-# organization: Department of Health and Human Services.
-_NAME_JOINT = re.compile(
-    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
-    r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
-    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
-    r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
-    r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
-)
-# Last words of names of agencies with "and": Food and Drug Administration. The bodies count
-# only after a common word: Economic and Social Council.
-_AGENCY_WORDS = word_set(
-    "administration agency authority board bureau commission committee service"
-)
-_BODY_WORDS = word_set(
-    "council court department fund bank union organization organisation association institute"
-)
-_CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
-_CALENDAR_WORDS = word_set(_WORDS["calendar"])
-_CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
-# Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
-_FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
-_FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())
 # Acronyms that are common nouns or exclamations: TV.
 EVERYDAY_ACRONYMS = word_set(_WORDS["everyday_acronyms"])
-_INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 # Minimum length of a wrapped line in characters. Shorter lines are headings, list items or verses.
 MIN_WRAPPED_LINE_LENGTH = 30
 # Number of characters before and after a line whose other lines show how long lines are.
@@ -153,100 +112,6 @@ def common_words(code: str, limit: int | None = None) -> frozenset[str]:
     with COMMON_WORDS_FILE.open(encoding="utf-8") as lines:
         words = next((line.split() for line in lines if line.startswith(f"{code} ")), [code])
     return frozenset(words[1 : limit and limit + 1])
-
-
-def find_base_forms(
-    counts: Mapping[str, int],
-    language: Language,
-    openings: Collection[str] = (),
-    surnames: Collection[str] = (),
-) -> dict[str, str]:
-    """Map each word to its base form. The base form is one of the words or a given name.
-
-    `openings` are words that begin longer names. They may be given names whose base form does not
-    occur in the corpus. `surnames` are words that end longer names. "Peters" in `surnames` is not
-    a genitive of "Peter".
-    """
-    bases = {word: word for word in counts}
-    if language.genitive_s:
-        for word in counts:
-            # Map German genitives: Goethes to Goethe, Berlins to Berlin.
-            owner = word.removesuffix("s")
-            is_surname = owner in GIVEN_NAMES and word in surnames
-            if owner in counts and word not in GIVEN_NAMES and not is_surname:
-                bases[word] = owner
-        return bases
-    if not language.endings:
-        return bases
-    groups: dict[str, list[str]] = defaultdict(list)
-    for word in counts:
-        groups[fold(word)[:MIN_STEM]].append(word)
-    for group in groups.values():
-        if not 1 < len(group) <= MAX_COMPARED_WORDS:
-            continue
-        # Sort the words that look most like base forms first.
-        group.sort(
-            key=lambda word: (
-                *(word not in GIVEN_NAMES, is_oblique(word, language), len(word)),
-                *(-counts[word], word),
-            )
-        )
-        stems = {word: find_stems(word, language) for word in group}
-        for index, base in enumerate(group):
-            if bases[base] != base:
-                continue
-            for word in group[index + 1 :]:
-                if bases[word] == word and stems[word] & stems[base]:
-                    bases[word] = base
-    for word, base in bases.items():
-        if base not in GIVEN_NAMES and (word in openings or is_oblique(base, language)):
-            names = _find_given_names(base, language)
-            # "Dary" (gifts) is a form of "Daria" only if the corpus contains "Daria". A long case
-            # ending, as in "Adamem", is enough by itself: few other words have one.
-            if not base.casefold().endswith(tuple(e for e in language.oblique if len(e) > 1)):
-                names &= counts.keys()
-            if len(names) == 1:
-                bases[word] = names.pop()
-    return bases
-
-
-def is_oblique(word: str, language: Language) -> bool:
-    """Return whether a word has the ending of a case other than the nominative."""
-    return word.casefold().endswith(language.oblique)
-
-
-def is_given_name(word: str, language: Language) -> bool:
-    """Return whether a word is a known given name, in any inflected form."""
-    return word in GIVEN_NAMES or bool(language.endings and _find_given_names(word, language))
-
-
-def _find_given_names(word: str, language: Language) -> set[str]:
-    known = _given_names_by_stem(language.code)
-    names = {known[stem] for stem in find_stems(word, language) if stem in known}
-    folded = fold(word)
-    stem, ending = folded[: MIN_STEM - 1], folded[MIN_STEM - 1 :]
-    is_short = stem in known and ending in _SHORT_NAME_ENDINGS
-    if is_short and ending in languages.list_folded_endings(language.code):
-        names.add(known[stem])
-    return names
-
-
-@cache
-def _given_names_by_stem(code: str) -> dict[str, str]:
-    """Map stems of given names to the names. A stem is the name, also without its last vowel."""
-    stems: dict[str, str] = {}
-    vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
-    fleeting = languages.language_of(code).fleeting_vowel
-    for name in sorted(GIVEN_NAMES):
-        folded = fold(name)
-        stems[folded] = name
-        if fleeting and len(folded) > MIN_STEM and folded[-2] == fleeting:
-            stems.setdefault(folded[:-2] + folded[-1], name)
-        for vowel in vowels:
-            short = vowel == "a" and len(folded) == MIN_STEM
-            if folded.endswith(vowel) and (short or len(folded) - len(vowel) >= MIN_STEM):
-                stems.setdefault(folded.removesuffix(vowel), name)
-    return stems
 
 
 def _uppercase_letters() -> str:
@@ -320,72 +185,6 @@ def is_institution_word(word: str) -> bool:
 def word_before(text: str, start: int) -> str:
     before = text[max(0, start - 20) : max(0, start - 1)].rsplit(None, 1)
     return before[-1].lower() if before else ""
-
-
-def find_end_after_possessive(
-    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
-) -> int:
-    """Return the end of a name that may continue after a possessive or after "for".
-
-    "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
-    Party" is two names.
-    """
-    joint = _NAME_JOINT.match(text, end)
-    match = joint and pattern.match(text, joint.end())
-    words = text[start:end].split()
-    is_owner = text[end : end + 1] != " "
-    if joint and match and joint.group().startswith(" on "):
-        if match.group().split()[0].lower() in _CALENDAR_WORDS:
-            return end  # the Committee on Tuesday
-        return find_end_after_possessive(text, start, match.end(), language, pattern)
-    if joint and match and joint.group() in _FIRM_JOINTS:
-        first, *rest = match.group().split()
-        # "Barney & Betty Rubble" are two persons.
-        are_persons = joint.group() == " & " and bool(rest) and first in GIVEN_NAMES
-        return end if are_persons else match.end()
-    if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
-        adjective = _FRENCH_ADJECTIVE.match(text, end)
-        return adjective.end() if adjective and words[0][0].isupper() else end
-    if joint and match and not is_owner and _CONJUNCTION.fullmatch(joint.group()):
-        # The words of an office before "of" or "for" show that "and" is inside its name.
-        head = _INNER_JOINT.split(text[start:end])[0].split()
-        # Romance languages begin with the office, and repeat the article.
-        last = head[0] if joint.group().count(" ") > 2 else head[-1]
-        is_office = is_organization_word(last) or last in _CONGRESSES
-        is_office = is_office and len(head) < len(words)
-        # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
-        other = _INNER_JOINT.split(match.group())
-        is_other = joint.group().count(" ") > 2 and is_organization_word(other[0].split()[-1])
-        is_office = is_office and not (is_other and len(other) > 1)
-        # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
-        last = match.group().rsplit(None, 1)[-1]
-        opens = words[0].lower()
-        is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
-        is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
-        is_whole = last == "Act" or (is_body and not is_role(words[0]))
-        if is_whole and len(words) == 1 < len(match.group().split()):
-            return match.end() if word_before(text, start) == "the" else end
-        return match.end() if is_office and not is_given_name(match.group(), language) else end
-    if not match or not (is_owner or is_organization_word(words[-1])):
-        return end
-    if not is_owner:
-        # "Centers for Disease Control and Prevention"
-        longer = find_end_after_possessive(text, start, match.end(), language, pattern)
-        return max(longer, match.end())
-    if is_owner:
-        article = word_before(text, start) in language.determiners
-        if len(words) == 2 and words[0].lower() in language.determiners:
-            article, words = True, words[1:]
-        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
-        owned = match.group().split()[0].lower()
-        next_words = match.group().split()
-        is_person = len(next_words) > 1 and next_words[0] in more_given_names()
-        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
-        ends_with_owner = words[-1].lower() in _POSSESSORS and owned in _POSSESSED
-        single = len(words) == 1 and common and not is_person
-        if not (saint or single or ends_with_owner):
-            return end
-    return match.end()
 
 
 def is_wrapped_line(text: str, line_end: int) -> bool:

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from graphrag_index.nlp import name_words, span_extensions
+from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
 from graphrag_index.nlp.law_names import find_shouted_bodies
 from graphrag_index.nlp.name_words import is_wrapped_line
@@ -200,7 +200,7 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
         end = start + len(text[start:sentence_end].rstrip("."))
     elif text[start - 1 : start] == "(" and (species := _SPECIES.match(text, end)):
         return species.end()
-    longer = name_words.find_end_after_possessive(text, start, end, language, match.re)
+    longer = name_joints.find_end_after_possessive(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end
     # Cut the span at the end of a heading, but not where a wrapped line ends.
     if "\n" in text[start:end]:

@@ -2,23 +2,22 @@
 
 import re
 
+from graphrag_index.nlp.base_forms import is_given_name, is_oblique
 from graphrag_index.nlp.compounds import (
     GERMAN_ADJECTIVE,
     is_certain_noun,
     is_german_noun,
     is_loan_word,
 )
-from graphrag_index.nlp.name_spans import CALENDAR_WORDS
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
     KNOWN_NAMES,
     TYPE_WORDS,
-    is_given_name,
     is_head_word,
-    is_oblique,
     is_organization_word,
 )
+from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, word_set

@@ -12,13 +12,13 @@ from itertools import pairwise, permutations
 
 import numpy as np
 
+from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, ClassifiedNames, MergedNames, Words
 from graphrag_index.nlp.name_words import (
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
-    is_given_name,
     more_given_names,
 )
 from graphrag_index.text.languages import PARTICLES, Language, n_titles

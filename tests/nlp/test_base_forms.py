@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.nlp.name_words import find_base_forms, is_given_name
+from graphrag_index.nlp.base_forms import find_base_forms, is_given_name
 from graphrag_index.text.languages import language_of
 from tests.fixtures.extraction import extract
 

@@ -1,0 +1,111 @@
+"""Joints between two parts of one name: possessives, "for", "on" and "and"."""
+
+import re
+
+from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    HEAD_WORDS,
+    ORGANIZATION_WORDS,
+    common_words,
+    is_organization_word,
+    is_role,
+    more_given_names,
+    word_before,
+)
+from graphrag_index.text.languages import Language, read_lists, word_set
+
+_WORDS = read_lists("nlp/data/words")
+# Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
+_POSSESSORS = word_set(_WORDS["possessors"])
+_POSSESSED = word_set(_WORDS["possessed"])
+# Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
+# organization: Department of Health and Human Services.
+_NAME_JOINT = re.compile(
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
+    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
+    r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
+    r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
+)
+# Last words of names of agencies with "and": Food and Drug Administration. The bodies count
+# only after a common word: Economic and Social Council.
+_AGENCY_WORDS = word_set(
+    "administration agency authority board bureau commission committee service"
+)
+_BODY_WORDS = word_set(
+    "council court department fund bank union organization organisation association institute"
+)
+_CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
+_CALENDAR_WORDS = word_set(_WORDS["calendar"])
+_CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
+# Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
+_FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
+_FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
+_INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
+
+
+def find_end_after_possessive(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return the end of a name that may continue after a possessive or after "for".
+
+    "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
+    Party" is two names.
+    """
+    joint = _NAME_JOINT.match(text, end)
+    match = joint and pattern.match(text, joint.end())
+    words = text[start:end].split()
+    is_owner = text[end : end + 1] != " "
+    if joint and match and joint.group().startswith(" on "):
+        if match.group().split()[0].lower() in _CALENDAR_WORDS:
+            return end  # the Committee on Tuesday
+        return find_end_after_possessive(text, start, match.end(), language, pattern)
+    if joint and match and joint.group() in _FIRM_JOINTS:
+        first, *rest = match.group().split()
+        # "Barney & Betty Rubble" are two persons.
+        are_persons = joint.group() == " & " and bool(rest) and first in GIVEN_NAMES
+        return end if are_persons else match.end()
+    if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
+        adjective = _FRENCH_ADJECTIVE.match(text, end)
+        return adjective.end() if adjective and words[0][0].isupper() else end
+    if joint and match and not is_owner and _CONJUNCTION.fullmatch(joint.group()):
+        # The words of an office before "of" or "for" show that "and" is inside its name.
+        head = _INNER_JOINT.split(text[start:end])[0].split()
+        # Romance languages begin with the office, and repeat the article.
+        last = head[0] if joint.group().count(" ") > 2 else head[-1]
+        is_office = is_organization_word(last) or last in _CONGRESSES
+        is_office = is_office and len(head) < len(words)
+        # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
+        other = _INNER_JOINT.split(match.group())
+        is_other = joint.group().count(" ") > 2 and is_organization_word(other[0].split()[-1])
+        is_office = is_office and not (is_other and len(other) > 1)
+        # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+        last = match.group().rsplit(None, 1)[-1]
+        opens = words[0].lower()
+        is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
+        is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
+        is_whole = last == "Act" or (is_body and not is_role(words[0]))
+        if is_whole and len(words) == 1 < len(match.group().split()):
+            return match.end() if word_before(text, start) == "the" else end
+        return match.end() if is_office and not is_given_name(match.group(), language) else end
+    if not match or not (is_owner or is_organization_word(words[-1])):
+        return end
+    if not is_owner:
+        # "Centers for Disease Control and Prevention"
+        longer = find_end_after_possessive(text, start, match.end(), language, pattern)
+        return max(longer, match.end())
+    if is_owner:
+        article = word_before(text, start) in language.determiners
+        if len(words) == 2 and words[0].lower() in language.determiners:
+            article, words = True, words[1:]
+        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+        owned = match.group().split()[0].lower()
+        next_words = match.group().split()
+        is_person = len(next_words) > 1 and next_words[0] in more_given_names()
+        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
+        ends_with_owner = words[-1].lower() in _POSSESSORS and owned in _POSSESSED
+        single = len(words) == 1 and common and not is_person
+        if not (saint or single or ends_with_owner):
+            return end
+    return match.end()
