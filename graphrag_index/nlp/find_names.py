@@ -6,7 +6,7 @@ so they are computed for some documents at a time.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -94,11 +94,10 @@ def find_mentions(
         places = _NamePlaces(names, classified.parts, classified.names)
         abbreviations = _find_abbreviations(names, classified)
         abbreviations += find_country_abbreviations(classified.names, places.counts)
-        # Only the places and the defined names are needed from here on.
-        defined = frozenset(names.defined)
+        # Only the places are needed from here on.
         del names, lower
         variants = _find_variants(classified, places, abbreviations, bounds, settings)
-        readers.append(_find_name_mentions(classified, defined, places, variants, bounds, entities))
+        readers.append(_find_name_mentions(classified, places, variants, bounds, entities))
         del classified, places, abbreviations, variants
     if settings.noun_phrases:
         readers.append(_find_term_mentions(terms, settings, entities))
@@ -236,14 +235,13 @@ def _find_variants(
 
 def _find_name_mentions(
     classified: ClassifiedNames,
-    defined: Collection[str],
     places: "_NamePlaces",
     variants: Variants,
     bounds: Sequence[int],
     entities: Entities,
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
-    entities.titles += _omit_titles(variants.names, defined)
+    entities.titles += _omit_titles(variants.names)
     lists = _find_lists(places, variants.entity_of, bounds)
     entities.types += find_entity_types(variants, classified, places.counts, lists)
     is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
@@ -299,17 +297,11 @@ def _find_lists(places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[i
     return np.concatenate(found)
 
 
-def _omit_titles(names: list[str], defined: Collection[str]) -> list[str]:
+def _omit_titles(names: list[str]) -> list[str]:
     """Return names without the titles of persons, unless two names would be equal without them."""
-    n_chars = _count_title_chars(names, defined)
-    bare = [name[n:] for name, n in zip(names, n_chars, strict=True)]
+    bare = [name[count_title_chars(name) :] for name in names]
     counts = Counter(bare)
     return [short if counts[short] == 1 else name for name, short in zip(names, bare, strict=True)]
-
-
-def _count_title_chars(names: Sequence[str], defined: Collection[str]) -> list[int]:
-    """Count the characters of titles of persons before names, which a defined work has none of."""
-    return [0 if name in defined else count_title_chars(name) for name in names]
 
 
 class _NamePlaces:
@@ -320,7 +312,7 @@ class _NamePlaces:
         self.surface = self.columns.pop("surface")
         del self.columns["cue"]
         self.parts = {name: parts[name].to_numpy() for name in ("name", "offset", "length")}
-        n_chars = np.array(_count_title_chars(names, found.defined), np.int32)
+        n_chars = np.fromiter(map(count_title_chars, names), np.int32, len(names))
         self.parts["offset"] = self.parts["offset"] + n_chars[self.parts["name"]]
         self.parts["length"] = self.parts["length"] - n_chars[self.parts["name"]]
         # The parts of span i are `lengths[i]` rows from row `starts[i]` on.

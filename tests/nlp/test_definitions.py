@@ -66,15 +66,6 @@ def test_other_words_before_a_verb_are_left_to_other_rules(language: str, text: 
     assert not [*find_defined_names(text, language_of(language))]
 
 
-def test_a_rank_at_the_start_of_a_defined_title_belongs_to_it() -> None:
-    found = extract(
-        "The Private Life of Louis is a 1935 film by Ann Lee.",
-        "Private Life Jones met Private John Miller in the film.",
-    )
-    assert "Private Life of Louis" in found.titles
-    assert "John Miller" in found.titles
-
-
 def test_a_defined_name_is_the_first_entity_of_its_document() -> None:
     found = extract(
         "Life of Crime is a 2013 film by Daniel Schechter.",
