@@ -7,6 +7,8 @@ from graphrag_index.reports.chosen_statements import Evidence
 # Minimum share of the words of the shorter of two documents that both have, names apart, if they
 # are on one subject. Each common name but the first, which joins the community, counts as a share.
 MIN_COMMON_SHARE, SHARE_OF_NAME = 0.1, 0.05
+# A document with fewer words says too little to be on another subject.
+MIN_WORDS_TO_DIFFER = 2
 # Minimum number of documents of the main group, and its minimum share of all, in a report on it.
 MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE = 2, 1 / 3
 
@@ -38,7 +40,10 @@ def group_documents(evidence: Sequence[Evidence]) -> list[frozenset[int]]:
 
 
 def _are_alike(a: set[str], b: set[str], names_a: set[int], names_b: set[int]) -> bool:
-    share = len(a & b) / (min(len(a), len(b)) or 1)
+    n_words = min(len(a), len(b))
+    if n_words < MIN_WORDS_TO_DIFFER:
+        return True
+    share = len(a & b) / n_words
     return share + SHARE_OF_NAME * max(0, len(names_a & names_b) - 1) >= MIN_COMMON_SHARE
 
 

@@ -76,7 +76,7 @@ def test_the_plan_of_the_sample_is_that_of_its_index(sample_project: Path) -> No
     found = json.loads(told.stdout)["plan"]
     steps = {work["step"]: work for work in found["steps"]}
     assert "create_search_tables" in steps
-    assert not steps["create_communities"]["shard_seconds"]
+    assert not steps["finalize_graph"]["shard_seconds"]
     assert steps["create_text_units"]["shard_seconds"] > 0
     assert steps["create_text_units"]["n_bytes"] > 200_000
     # The tables and vectors of this index.

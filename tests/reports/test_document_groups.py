@@ -76,3 +76,8 @@ def test_the_title_lists_subjects_as_they_stand_in_the_text() -> None:
 @given(st.permutations([ACTOR, CANCER, TALIBAN, RAID]))
 def test_groups_do_not_depend_on_the_order_of_sentences(evidence: list[Evidence]) -> None:
     assert sorted(map(sorted, groups_of(*evidence))) == [[0, 1], [2], [3]]
+
+
+def test_a_document_of_few_words_is_on_no_subject_of_its_own() -> None:
+    taught, sails = said(0, "Ada taught Bo.", 0, 1), said(1, "Cy sails.", 2)
+    assert groups_of(taught, sails) == [{0, 1}]
