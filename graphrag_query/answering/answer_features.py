@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
@@ -10,9 +11,12 @@ import numpy as np
 
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import fold, stem_word
-from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
+from graphrag_query.answering.agents import find_agents
+from graphrag_query.answering.answer_spans import AnswerSpan, find_name_words, find_new_spans
+from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, word_weight
 from graphrag_query.answering.subjects import find_subjects
+from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
@@ -97,6 +101,7 @@ class AnswerFeatures:
 
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question, self.candidates = question, candidates
+        self._asked_words = AskedWords(question)
         self._words = [*question.content_words, *_find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
@@ -163,7 +168,7 @@ class AnswerFeatures:
         If the question has names, the text unit must have a word of one. Returns the language of
         each such text unit.
         """
-        patterns = foreign_words(self.question)
+        patterns = self._foreign = foreign_words(self.question)
         if not patterns:
             return {}
         found = dict(foreign_languages(self.question, (c.text_unit for c in self.candidates)))
@@ -327,7 +332,10 @@ class AnswerFeatures:
         text, question = self.candidates[i].text, self.question
         code = self.foreign.get(self.candidates[i].text_unit)
         language = language_of(code) if code else question.language
-        spans = find_new_spans(text, question.text, question.wanted, language, types)
+        spans = find_new_spans(text, question.text, self._wanted_in(i), language, types)
+        if question.wanted.kind == "manner" and not code:
+            agents = find_agents(text, self._asked_words, language, only_passive=True)
+            spans += [AnswerSpan(start, end, 1.0) for start, end in agents]
         if not spans:
             return
         fit = max(span.fit for span in spans)
@@ -340,6 +348,23 @@ class AnswerFeatures:
         )
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+    def _wanted_in(self, i: int) -> WantedAnswer:
+        """Return what the question wants, with a sentence's other words for what it wants counted.
+
+        "How many people live there?" - "1,200 inhabitants".
+        """
+        wanted = self.question.wanted
+        if wanted.kind != "number" or not wanted.nouns:
+            return wanted
+        asked = [word for word in self._words if fold(word) in wanted.nouns]
+        if self.candidates[i].text_unit in self.foreign:
+            patterns = [said for word, said in self._foreign.items() if word in asked]
+            others = [w for w in self._tokens[i] if any(said.search(w) for said in patterns)]
+        else:
+            related = self._asked_words.find_related
+            others = [w for w in self._tokens[i] if not related([w]).isdisjoint(asked)]
+        return replace(wanted, nouns=(*wanted.nouns, *(stem_word(fold(w)) for w in others)))
 
 
 def _find_numbers(text: str) -> list[str]:

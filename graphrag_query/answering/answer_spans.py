@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_index.text.languages import MONTHS, PARTICLES, Language, expand_pattern, read_lists
-from graphrag_index.text.normalize import is_unspaced
+from graphrag_index.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
 
@@ -17,6 +18,10 @@ TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organizati
 MAX_CLAUSE_CHARS = 200
 # How well such clauses fit. Words such as "durch" say how, but also where.
 FIT_OF_CLAUSE = {"reason": 1.0, "manner": 0.5}
+# How well a number fits that stands before the noun which a question wants counted, and the maximum
+# number of words between the two.
+FIT_OF_COUNT = 1.5
+MAX_WORDS_TO_NOUN = 2
 # A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
 _CAPITALIZED_RUN = re.compile(
@@ -30,7 +35,7 @@ class AnswerSpan(NamedTuple):
 
     start: int
     end: int
-    # How well the span fits the wanted kind, 0 to 1.
+    # How well the span fits the wanted kind: 0 to 1, or more for what is surely wanted.
     fit: float
 
 
@@ -43,7 +48,16 @@ def find_answer_spans(
     """
     if wanted.kind in ("number", "duration", "date", "time"):
         pattern = _pattern(wanted.kind.upper())
-        return [AnswerSpan(*found.span(), 1.0) for found in pattern.finditer(sentence)]
+        found_spans = [found.span() for found in pattern.finditer(sentence)]
+        is_count = wanted.kind == "number" and bool(wanted.nouns)
+        return [
+            AnswerSpan(
+                start,
+                end,
+                FIT_OF_COUNT if is_count and find_counted_noun(sentence, end, wanted) else 1.0,
+            )
+            for start, end in found_spans
+        ]
     if wanted.wants_name:
         return list(_find_names(sentence, wanted.kind, language, types))
     if wanted.kind in FIT_OF_CLAUSE:
@@ -69,6 +83,16 @@ def find_new_spans(
         for span in find_answer_spans(sentence, wanted, language, types)
         if not asked.issuperset(WORD.findall(sentence[span.start : span.end].lower()))
     ]
+
+
+def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer) -> int:
+    """Return the end of the wanted noun that follows a number which ends at `end`; 0 if none."""
+    for word in islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN):
+        if not set(sentence[end : word.start()]).isdisjoint(",;:.()"):
+            break
+        if stem_word(fold(word[0])) in wanted.nouns:
+            return word.end()
+    return 0
 
 
 def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:

@@ -14,7 +14,14 @@ import numpy as np
 
 from graphrag_index.text.languages import MONTHS, read_lists
 from graphrag_index.text.normalize import fold, stem_word
-from graphrag_query.answering.answer_spans import find_answer_spans, find_new_spans
+from graphrag_query.answering.agents import asks_for_agent, find_agents
+from graphrag_query.answering.answer_spans import (
+    AnswerSpan,
+    find_answer_spans,
+    find_counted_noun,
+    find_new_spans,
+)
+from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import compile_phrases, fold_question
@@ -25,9 +32,8 @@ from graphrag_query.question.question_words import WORD, WORD_LISTS, NameSpan, c
 MIN_PROBABILITY = 0.75
 # Minimum share of the question's words, weighted by rarity, in this sentence.
 MIN_COVERAGE = 0.5
-# Maximum number of words of an answer, and between a number and the noun that it counts.
+# Maximum number of words of an answer.
 MAX_ANSWER_WORDS = 6
-MAX_WORDS_TO_NOUN = 2
 # Kinds of answers of which one part of a sentence can be the whole.
 KINDS = frozenset(
     ("number", "duration", "date", "time", "person", "place", "organization", "title")
@@ -102,7 +108,10 @@ def _find_part(
         return ""
     text, wanted = best.candidate.text, question.wanted
     spans = find_new_spans(text, question.text, wanted, question.language, types)
-    spans = [span for span in spans if span.fit == 1]
+    best_fit = max((span.fit for span in spans), default=0.0)
+    spans = [span for span in spans if span.fit == best_fit >= 1]
+    if wanted.kind == "person" and len(spans) > 1:
+        spans = _keep_agents(question, text, spans)
     if len({text[span.start : span.end] for span in spans}) != 1:
         return ""
     start, end = spans[0].start, spans[0].end
@@ -110,19 +119,29 @@ def _find_part(
         # "Tonight" says little without the day on which it was said.
         return ""
     if wanted.kind == "number":
-        for word in list(WORD.finditer(text, end))[:MAX_WORDS_TO_NOUN]:
-            if stem_word(fold(word[0])) in wanted.nouns:
-                end = word.end()
-                break
-        else:
-            if not _DIGIT.search(text[start:end]):
-                # "One" is seldom a number that somebody asks for.
-                return ""
+        end_of_noun = find_counted_noun(text, end, wanted)
+        if not end_of_noun and not _DIGIT.search(text[start:end]):
+            # "One" is seldom a number that somebody asks for.
+            return ""
+        end = end_of_noun or end
     if not wanted.wants_name and (qualifier := _qualifiers().search(text, 0, start)):
         # "More than a year" is no year.
         start = qualifier.start()
     part = " ".join(text[start:end].split()).strip(" .,;:")
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
+
+
+def _keep_agents(question: Question, text: str, spans: list[AnswerSpan]) -> list[AnswerSpan]:
+    """Keep who did it, if the question asks who did something."""
+    language = question.language
+    if not question.wanted.is_subject and not asks_for_agent(question.text, language):
+        return spans
+    agents = find_agents(text, AskedWords(question), language)
+    return [
+        span
+        for span in spans
+        if any(agent.start <= span.start < agent.end for agent in agents) or not agents
+    ]
 
 
 def _answer_yes_or_no(

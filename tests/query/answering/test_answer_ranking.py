@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from graphrag_query.answering.answer_features import COLUMN, AnswerFeatures
 from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.answer_spans import FIT_OF_COUNT
 from graphrag_query.answering.extractive import split_into_candidates
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
@@ -138,3 +140,73 @@ def test_numbers_related_words_and_compounds_show_the_sentence(
     index: Index, question: str, texts: Sequence[str], best: str
 ) -> None:
     assert best_sentence(index, question, texts) == best
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "best"),
+    [
+        (
+            "How many men were on the Alpha?",
+            "The Alpha drifted for nine months with the men. All 28 men of the Alpha survived.",
+            "All 28 men of the Alpha survived.",
+        ),
+        (
+            "Wie viele Männer waren auf der Alpha?",
+            "Die Alpha trieb neun Monate mit den Männern. Alle 28 Männer der Alpha überlebten.",
+            "Alle 28 Männer der Alpha überlebten.",
+        ),
+        (
+            "Combien d'hommes étaient sur l'Alpha ?",
+            "L'Alpha avec les hommes dériva neuf mois. Les 28 hommes de l'Alpha survécurent.",
+            "Les 28 hommes de l'Alpha survécurent.",
+        ),
+        (
+            "¿Cuántos hombres había en el Alpha?",
+            "El Alpha con los hombres derivó nueve meses. Los 28 hombres del Alpha volvieron.",
+            "Los 28 hombres del Alpha volvieron.",
+        ),
+    ],
+)
+def test_a_number_before_the_noun_that_is_counted_answers(
+    index: Index, question: str, text: str, best: str
+) -> None:
+    assert best_sentence(index, question, [text]) == best
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "best"),
+    [
+        (
+            "How were the men rescued?",
+            "The rescued men were landed in May. The vessel Alpha rescued the men.",
+            "The vessel Alpha rescued the men.",
+        ),
+        (
+            "How were the men rescued?",
+            "The rescued men were landed in May. The men were rescued by the Alpha.",
+            "The men were rescued by the Alpha.",
+        ),
+    ],
+)
+def test_whoever_did_it_says_how_it_was_done(
+    index: Index, question: str, text: str, best: str
+) -> None:
+    assert best_sentence(index, question, [text]) == best
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many people does Altdorf have?", "Altdorf has 970 inhabitants."),
+        ("Combien d'hommes étaient sur l'Alpha ?", "The Alpha had 28 men."),
+        ("Wie viele Männer waren auf der Alpha?", "The Alpha had 28 men."),
+    ],
+)
+def test_a_number_before_another_word_for_what_is_counted_fits(
+    index: Index, question: str, text: str
+) -> None:
+    unit = {"human_readable_id": 0, "start_char": 0, "text": text, "title": ""}
+    candidates = split_into_candidates([unit], {0: 1.0})
+    features = AnswerFeatures(Question(question, index.store), candidates)
+    features.add_spans(0, {})
+    assert features.values[0, COLUMN["value_fit"]] == FIT_OF_COUNT

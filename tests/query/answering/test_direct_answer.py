@@ -59,6 +59,33 @@ def test_the_only_part_of_the_likeliest_sentence_answers(
     assert answer(index, question, [text], {"olga nowak": "person"}) == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("How many men survived?", "In 1916 all 28 men survived.", "28 men"),
+        ("Who rescued Ada Fox?", "Olga Nowak rescued Ada Fox and Jan Blum.", "Olga Nowak"),
+        ("Who rescued Ada Fox?", "Ada Fox and Jan Blum were rescued by Olga Nowak.", "Olga Nowak"),
+        ("By whom was Ada Fox rescued?", "Olga Nowak rescued Ada Fox and Jan Blum.", "Olga Nowak"),
+        ("Who did Ada Fox rescue?", "Olga Nowak and Ada Fox rescued Jan Blum.", ""),
+        (
+            "Wer rettete Ada Fox?",
+            "Ada Fox und Jan Blum wurden von Olga Nowak gerettet.",
+            "Olga Nowak",
+        ),
+        (
+            "Qui sauva Ada Fox ?",
+            "Ada Fox et Jan Blum furent sauvés par Olga Nowak.",
+            "Olga Nowak",
+        ),
+    ],
+)
+def test_of_several_parts_the_counted_one_or_the_agent_answers(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    types = dict.fromkeys(("ada fox", "jan blum", "olga nowak"), "person")
+    assert answer(index, question, [text], types) == expected
+
+
 def test_of_two_parts_none_answers(index: Index) -> None:
     texts = ["The mill was built in 1801 and in 1812. It is red."]
     assert answer(index, "When was the mill built?", texts) == ""

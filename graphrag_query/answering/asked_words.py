@@ -1,0 +1,42 @@
+"""The words of a question in sentences: in any form, or others that mean the same."""
+
+from collections.abc import Iterable, Mapping
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, content_words
+from graphrag_query.retrieval.related_words import find_terms
+
+
+class AskedWords:
+    """The content words of a question, as stems; `beside_names` are those that are in no name.
+
+    `places` maps the stems of all words of the question to their places in it.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.stems = frozenset(question.content_words)
+        words = WORD.findall(question.text.lower())
+        self.places = {stem_word(word): place for place, word in enumerate(words)}
+        names = (content_words(span.text) for span in question.mentions.spans)
+        self.beside_names = self.stems.difference(*names)
+        self._forms, self._code = question.stems_of_forms, question.language.code
+        terms = {
+            word: find_terms(word, self._code)
+            for word in words
+            if stem_word(word) in self.beside_names
+        }
+        self._terms: Mapping[str, frozenset[int]] = {w: t for w, t in terms.items() if t}
+
+    def find(self, word: str) -> str:
+        """Return the stem of the question's word that a word in lower case is a form of, or ""."""
+        stem = stem_word(word)
+        stem = self._forms.get(stem, stem)
+        return stem if stem in self.stems else ""
+
+    def find_related(self, words: Iterable[str]) -> frozenset[str]:
+        """Return the stems of the question's words that some words in lower case mean as well."""
+        if not self._terms:
+            return frozenset()
+        said = frozenset[int]().union(*(find_terms(word, self._code) for word in words))
+        return frozenset(stem_word(word) for word, terms in self._terms.items() if terms & said)
