@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, content_words
-from graphrag_query.retrieval.related_words import find_terms
+from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
 
 
 class AskedWords:
@@ -33,6 +33,14 @@ class AskedWords:
         stem = stem_word(word)
         stem = self._forms.get(stem, stem)
         return stem if stem in self.stems else ""
+
+    def find_synonyms(self, words: Iterable[str]) -> frozenset[str]:
+        """Return the stems of the question's words that have a synonym among some words."""
+        found = (find_terms(word, self._code, SYNONYMS) for word in words)
+        said = frozenset[int]().union(*found)
+        return frozenset(
+            stem_word(word) for word in self._terms if said & find_terms(word, self._code, SYNONYMS)
+        )
 
     def find_related(self, words: Iterable[str]) -> frozenset[str]:
         """Return the stems of the question's words that some words in lower case mean as well."""

@@ -149,6 +149,7 @@ def _answer_yes_or_no(
 ) -> DirectAnswer | None:
     """Say yes if a sentence says all that the question does, and no if it denies it.
 
+    For one word of the question, a synonym is enough.
     A sentence with all words and other numbers also denies it: "Was it built in 1912?" - "It was
     built in 1913." The date may stand in the sentences before.
     """
@@ -156,6 +157,9 @@ def _answer_yes_or_no(
     said |= _dates_before(best.candidate, candidates)
     asked = set(question.content_words)
     numbers = {word for word in asked if _DIGIT.search(word)}
+    if len(asked - numbers - said) == 1:
+        words = WORD.findall(best.candidate.text.lower())
+        said |= AskedWords(question).find_synonyms(words)
     if not asked - numbers or not asked - numbers <= said:
         return None
     plain = [fold_question(text) for text in (question.text, best.candidate.quotation)]

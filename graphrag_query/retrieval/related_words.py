@@ -34,8 +34,10 @@ MIN_COMPOUND_CHARS = 6
 # Maximum number of words whose numbers are kept in memory.
 MAX_KEPT_WORDS = 1 << 16
 KNOWN_LANGUAGES = frozenset(("en", "de", "fr", "es"))
-# The words of subjects, for questions about a whole corpus; those of questions; and both.
+# The words of subjects, for questions about a whole corpus; those of questions; both; and those of
+# questions that mean the same.
 _SUBJECTS, _TERMS, _SUBJECTS_AND_TERMS = "subjects", "terms", "subjects and terms"
+SYNONYMS = "synonyms"
 
 Floats = npt.NDArray[np.float64]
 
@@ -165,10 +167,13 @@ def find_terms(word: str, language: str, lists: str = _TERMS) -> frozenset[int]:
 @cache
 def _read_terms(lists: str) -> list[dict[str, list[str]]]:
     found = []
-    if lists != _TERMS:
+    if lists in (_SUBJECTS, _SUBJECTS_AND_TERMS):
         found += read_lists("text/data/common_subjects")["subjects"]
+    own = read_lists("question_terms", Path(__file__).parent)
     if lists != _SUBJECTS:
-        found += read_lists("question_terms", Path(__file__).parent)["terms"]
+        found += own["synonyms"]
+    if lists in (_TERMS, _SUBJECTS_AND_TERMS):
+        found += own["terms"]
     return [{code: words.split() for code, words in one.items()} for one in found]
 
 

@@ -134,6 +134,29 @@ def test_yes_or_no_is_decided_by_words_numbers_and_negations(
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Does the kit include a hammer?", "The kit features a hammer.", "Yes"),
+        ("Does the kit include a hammer?", "The kit does not contain a hammer.", "No"),
+        ("Does the kit include a hammer?", "The kit features a file.", ""),
+        ("Was the mill constructed in 1801?", "The mill was built in 1802.", "No"),
+        ("Hat Olga die Mühle gebaut?", "Olga hat die Mühle errichtet.", "Ja"),
+        ("Est-ce que le coffret contient une scie ?", "Le coffret comprend une scie.", "Oui"),
+        ("¿Fue construido el molino en 1801?", "El molino fue edificado en 1801.", "Sí"),
+        # Words of one subject need not mean the same.
+        ("Was the miller killed in May?", "The miller died in May.", ""),
+        ("Is the water of the mill cold?", "The water of the mill is hot.", ""),
+        # Two other words may say something else.
+        ("Did the firm start to sell saws?", "The company began the sale of files.", ""),
+    ],
+)
+def test_yes_or_no_is_decided_by_a_verb_that_means_the_same(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    assert answer(index, question, [text]) == expected
+
+
+@pytest.mark.parametrize(
     ("question", "expected"),
     [
         ("Are Olga Nowak and Jan Blum both painters?", "Yes"),
