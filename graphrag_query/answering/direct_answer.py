@@ -183,9 +183,9 @@ def _answer_yes_or_no(
 
 def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
     """Say yes to "Are A and B both C?" if a sentence about each of them says C."""
-    sides = _find_joined(question, _lists()["conjunctions"])
+    sides = _find_joined(question, _word("conjunctions", question))
     asked = _words_beside_names(question) - set(map(stem_word, WORD_LISTS["both"].split()))
-    asks_for_same = _phrases("same").search(fold_question(question.text))
+    asks_for_same = _phrases("same", question.language.code).search(fold_question(question.text))
     if not sides or len(_names(question)) != 2 or not asked or asks_for_same:
         return None
     evidence = []
@@ -201,7 +201,8 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
 def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
     """Choose between "A or B" by the years or numbers of a sentence about each of them."""
     plain = fold_question(question.text)
-    orders = [order for order in ORDERS if _phrases(order).search(plain)]
+    code = question.language.code
+    orders = [order for order in ORDERS if _phrases(order, code).search(plain)]
     # "Más joven" has a word for more, too.
     orders = [order for order in orders if ORDERS[order].in_time] or orders
     alternatives = _find_alternatives(question) if len(orders) == 1 else None
@@ -262,7 +263,8 @@ def _find_year(
     needs a year of birth, which also tells what is older.
     """
     plain = fold_question(question.text)
-    compared = " ".join(found for order in ORDERS for found in _phrases(order).findall(plain))
+    code = question.language.code
+    compared = " ".join(found for order in ORDERS for found in _phrases(order, code).findall(plain))
     orders = set(map(stem_word, WORD.findall(compared)))
     asked = {word for word in _words_beside_names(question) if fold(word) not in orders}
     asks_for_birth = bool(_phrases("born").search(plain))
@@ -314,8 +316,12 @@ def _names(question: Question) -> list[frozenset[str]]:
 
 
 def _words_beside_names(question: Question) -> set[str]:
-    """Return the stems of the content words that are in no name of the question."""
-    names = (content_words(span.text) for span in question.mentions.spans)
+    """Return the stems of the content words that are in no name, or in none that is compared.
+
+    German nouns are written like names: "Welches Lager ist größer, Altdorf oder Neustadt?".
+    """
+    spans = _find_alternatives(question) or question.mentions.spans
+    names = (content_words(span.text) for span in spans)
     return set(question.content_words).difference(*names)
 
 

@@ -194,6 +194,12 @@ def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected
             "Altdorf",
         ),
         (
+            # "Lager" is a word for less in Dutch.
+            "Welches Lager ist größer, Altdorf oder Neustadt?",
+            ["Im Lager Altdorf lebten 1.200 Menschen.", "Im Lager Neustadt lebten 970 Menschen."],
+            "Altdorf",
+        ),
+        (
             "Wer ist jünger, Olga Nowak oder Jan Blum?",
             ["Jan Blum wurde 1920 geboren.", "Olga Nowak wurde 1910 geboren."],
             "Jan Blum",
