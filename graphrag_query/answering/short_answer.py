@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
+from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer import find_direct_answer
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
@@ -122,18 +125,19 @@ def _find_list(
     has none: no item answers better than another.
     """
     asked = set(question.content_words)
-    if not best.in_list or question.wanted.kind not in KINDS_OF_LISTS:
+    if question.wanted.kind not in KINDS_OF_LISTS:
         return []
-    if not asked & set(content_words(best.label)) or asked & set(content_words(best.text)):
+    if not best.in_list:
+        code = question.language.code
+        items = find_announced_list(best, candidates, AskedWords(question), code)
+    elif not asked & set(content_words(best.label)) or asked & set(content_words(best.text)):
         return []
-    items = []
-    n_left = MAX_WORDS
-    for item in candidates:
-        if item.in_list and (item.text_unit, item.label) == (best.text_unit, best.label):
-            n_left -= len(item.text.split())
-            if n_left >= 0:
-                items.append(item)
-    return items if len(items) > 1 else []
+    else:
+        place = (best.text_unit, best.label)
+        items = [c for c in candidates if c.in_list and (c.text_unit, c.label) == place]
+    n_words = accumulate(len(item.text.split()) for item in items)
+    fitting = [item for item, n in zip(items, n_words, strict=True) if n <= MAX_WORDS]
+    return fitting if len(fitting) > 1 else []
 
 
 def find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:

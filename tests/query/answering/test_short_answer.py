@@ -53,6 +53,70 @@ def test_a_list_answers_as_a_list(index: Index, question: str, above: str, items
     assert ask(index, question, [text]).text == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (
+            "Which parts does the mill have?",
+            "The mill has three parts: the first is a wheel; the second, a stone; and a sieve.",
+            "The mill has three parts|the first is a wheel|the second, a stone|a sieve",
+        ),
+        (
+            "Which parts does the mill have?",
+            "The mill has two parts. The first part is a wheel. It is red. The second is a stone.",
+            "The mill has two parts|The first part is a wheel.|The second is a stone.",
+        ),
+        (
+            "Which parts does the mill have?",
+            "The mill has 2 components. First comes a wheel. Finally, there is a stone.",
+            "The mill has 2 components|First comes a wheel.|Finally, there is a stone.",
+        ),
+        (
+            "Welche Teile hat die Mühle?",
+            "Die Mühle hat zwei Teile. Der erste ist ein Rad. Der zweite ist ein Stein.",
+            "Die Mühle hat zwei Teile|Der erste ist ein Rad.|Der zweite ist ein Stein.",
+        ),
+        (
+            "Quelles parties a le moulin ?",
+            "Le moulin a deux parties : une roue en bois ; et une meule grise.",
+            "Le moulin a deux parties|une roue en bois|une meule grise",
+        ),
+        (
+            "¿Qué partes tiene el molino?",
+            "El molino tiene dos partes. La primera es una rueda. La segunda es una piedra.",
+            "El molino tiene dos partes|La primera es una rueda.|La segunda es una piedra.",
+        ),
+    ],
+)
+def test_a_list_in_running_text_answers_as_a_list(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    above, *items = expected.split("|")
+    lines = (f"- {item} [{number}]" for number, item in enumerate(items, 1))
+    assert ask(index, question, [text]).text == "\n".join([f"{above}:", *lines])
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        # The number says something else.
+        (
+            "Which parts did the mill sell?",
+            "The mill sold parts in two years. The first was hard. The second was good.",
+        ),
+        # One item is missing.
+        (
+            "Which parts has the mill?",
+            "The mill has three parts. The first is red. The second too.",
+        ),
+        # One item answers.
+        ("Which part of the mill is red?", "The mill has two parts: a red wheel; and a stone."),
+    ],
+)
+def test_other_sentences_are_no_list(index: Index, question: str, text: str) -> None:
+    assert "- " not in ask(index, question, [text]).text
+
+
 def test_an_answer_in_a_few_words_stands_before_the_sentence(index: Index) -> None:
     answer = ask(index, "When was the mill built?", ["The mill was built in 1801. It is red."])
     assert answer.text.startswith("1801 — The mill was built in 1801. [1]")
