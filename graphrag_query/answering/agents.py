@@ -63,10 +63,15 @@ def find_agents(
     return agents
 
 
+def is_passive(question: str, language: Language) -> bool:
+    """Return whether a question has an auxiliary of the passive, as in "How were they rescued?"."""
+    return not _words("auxiliaries", language).isdisjoint(WORD.findall(question.lower()))
+
+
 def asks_for_agent(question: str, language: Language) -> bool:
     """Return whether a question begins or ends with a word such as "by": "By whom was it made?"."""
     words = WORD.findall(question.lower()) or [""]
-    return not _agent_words(language).isdisjoint((words[0], words[-1]))
+    return not _words("agent_words", language).isdisjoint((words[0], words[-1]))
 
 
 def _before_verbs(
@@ -74,7 +79,7 @@ def _before_verbs(
 ) -> Iterator[Sequence[_Token]]:
     """Yield the words of the clause before each verb, if a thing of the question follows it."""
     stop_words = stop_words_of(language)
-    prepositions = language.place_prepositions | language.other_prepositions
+    determiners = language.determiners | language.articles
     for i, verb in enumerate(tokens):
         if not i or not verb.is_verb or tokens[i - 1].word in stop_words:
             continue
@@ -84,8 +89,7 @@ def _before_verbs(
                 if is_passive and not _MARK.search(sentence, verb.end, token.start):
                     yield _same_clause(sentence, tokens[max(0, i - MAX_WORDS_OF_AGENT) : i], verb)
                 break
-            is_article = token.word in stop_words and token.word not in prepositions
-            if not is_article and not token.word.isdigit():
+            if token.word not in determiners and not token.word.isdigit():
                 break
 
 
@@ -93,7 +97,7 @@ def _after_by(
     sentence: str, tokens: Sequence[_Token], language: Language
 ) -> Iterator[Sequence[_Token]]:
     """Yield the words after "by" that stands beside a verb."""
-    words = _agent_words(language)
+    words = _words("agent_words", language)
     for i, by in enumerate(tokens):
         if by.word not in words:
             continue
@@ -113,8 +117,8 @@ def _same_clause(sentence: str, run: Sequence[_Token], beside: _Token) -> Sequen
     return [t for t in run if not _MARK.search(sentence, t.end, beside.start)]
 
 
-def _agent_words(language: Language) -> frozenset[str]:
-    return frozenset(word_set(_LISTS["agent_words"].get(language.code, "")))
+def _words(name: str, language: Language) -> frozenset[str]:
+    return frozenset(word_set(_LISTS[name].get(language.code, "")))
 
 
 _LISTS = read_lists("agents", Path(__file__).parent)

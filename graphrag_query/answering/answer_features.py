@@ -11,7 +11,7 @@ import numpy as np
 
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import fold, stem_word
-from graphrag_query.answering.agents import find_agents
+from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.answer_spans import AnswerSpan, find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, word_weight
@@ -102,6 +102,8 @@ class AnswerFeatures:
     def __init__(self, question: Question, candidates: Sequence[Candidate]) -> None:
         self.question, self.candidates = question, candidates
         self._asked_words = AskedWords(question)
+        is_manner = question.wanted.kind == "manner"
+        self._wants_agent = is_manner and is_passive(question.text, question.language)
         self._words = [*question.content_words, *_find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
@@ -333,7 +335,7 @@ class AnswerFeatures:
         code = self.foreign.get(self.candidates[i].text_unit)
         language = language_of(code) if code else question.language
         spans = find_new_spans(text, question.text, self._wanted_in(i), language, types)
-        if question.wanted.kind == "manner" and not code:
+        if self._wants_agent and not code:
             agents = find_agents(text, self._asked_words, language, only_passive=True)
             spans += [AnswerSpan(start, end, 1.0) for start, end in agents]
         if not spans:

@@ -54,7 +54,9 @@ def find_answer_spans(
             AnswerSpan(
                 start,
                 end,
-                FIT_OF_COUNT if is_count and find_counted_noun(sentence, end, wanted) else 1.0,
+                FIT_OF_COUNT
+                if is_count and find_counted_noun(sentence, end, wanted, language)
+                else 1.0,
             )
             for start, end in found_spans
         ]
@@ -85,10 +87,12 @@ def find_new_spans(
     ]
 
 
-def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer) -> int:
+def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:
     """Return the end of the wanted noun that follows a number which ends at `end`; 0 if none."""
+    stop_words = stop_words_of(language)
     for word in islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN):
-        if not set(sentence[end : word.start()]).isdisjoint(",;:.()"):
+        marks = set(sentence[end : word.start()]).intersection(",;:.()")
+        if marks or word[0].lower() in stop_words:
             break
         if stem_word(fold(word[0])) in wanted.nouns:
             return word.end()

@@ -119,7 +119,7 @@ def _find_part(
         # "Tonight" says little without the day on which it was said.
         return ""
     if wanted.kind == "number":
-        end_of_noun = find_counted_noun(text, end, wanted)
+        end_of_noun = find_counted_noun(text, end, wanted, question.language)
         if not end_of_noun and not _DIGIT.search(text[start:end]):
             # "One" is seldom a number that somebody asks for.
             return ""

@@ -63,6 +63,7 @@ def test_the_only_part_of_the_likeliest_sentence_answers(
     ("question", "text", "expected"),
     [
         ("How many men survived?", "In 1916 all 28 men survived.", "28 men"),
+        ("How many men survived?", "The men of 1914 and survived shipwrecks.", "1914"),
         ("Who rescued Ada Fox?", "Olga Nowak rescued Ada Fox and Jan Blum.", "Olga Nowak"),
         ("Who rescued Ada Fox?", "Ada Fox and Jan Blum were rescued by Olga Nowak.", "Olga Nowak"),
         ("By whom was Ada Fox rescued?", "Olga Nowak rescued Ada Fox and Jan Blum.", "Olga Nowak"),
