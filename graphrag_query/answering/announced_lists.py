@@ -31,8 +31,11 @@ def find_announced_list(
 
     The label of each item is what announces the list. It has words of the question, and no item
     has further ones: then no item answers better than another. `code` is that of the language.
+    "What is the second part?" asks for one item.
     """
-    if best.label or not best.prose:
+    ordinals = (*_patterns("ordinals", code), *_patterns("last", code))
+    asks_for_one = any(one.fullmatch(word) for one in ordinals for word in asked.places)
+    if best.label or not best.prose or asks_for_one:
         return []
     items = _split_at_semicolons(best, code) or _find_numbered(best, candidates, asked, code)
     words = [_asked_in(item.text, asked) for item in items]

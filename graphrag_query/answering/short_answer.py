@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
@@ -186,7 +187,7 @@ def _fit_words(
         elif (
             question.wanted.kind in FIT_OF_CLAUSE
             and refers_back(candidate.text, question.language)
-            and not find_answer_spans(candidate.text, question.wanted, question.language, {})
+            and not _tells(candidate.text, question)
         ):
             wider = _extend_backwards(candidate, candidates, unit)
         if not any(_overlap(wider, other) for other in others):
@@ -197,6 +198,16 @@ def _fit_words(
         n_left -= n_words
         chosen.append(candidate)
     return chosen
+
+
+def _tells(text: str, question: Question) -> bool:
+    """Return whether a sentence has a reason or a manner, or the agent that a passive lacks."""
+    language = question.language
+    if find_answer_spans(text, question.wanted, language, {}):
+        return True
+    asked = AskedWords(question)
+    wants_agent = question.wanted.kind == "manner" and is_passive(question.text, language)
+    return wants_agent and bool(find_agents(text, asked, language, only_passive=True))
 
 
 def _overlap(a: Candidate, b: Candidate) -> bool:

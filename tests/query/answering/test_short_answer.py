@@ -110,6 +110,7 @@ def test_a_list_in_running_text_answers_as_a_list(
             "The mill has three parts. The first is red. The second too.",
         ),
         # One item answers.
+        ("What is the last part of the mill?", "The mill has two parts: a red wheel; and a stone."),
         ("Which part of the mill is red?", "The mill has two parts: a red wheel; and a stone."),
     ],
 )
@@ -134,6 +135,11 @@ def test_what_happened_is_quoted_with_what_came_before(
     index: Index, question: str, text: str
 ) -> None:
     assert ask(index, question, [text]).text == f"{text} [1]"
+
+
+def test_a_sentence_that_says_who_did_it_is_quoted_alone(index: Index) -> None:
+    text = "The bakers left in May. The bakery was closed by the town."
+    assert ask(index, "How was the bakery closed?", [text]).text.startswith("The bakery was")
 
 
 def test_a_sentence_that_refers_to_nothing_is_quoted_alone(index: Index) -> None:
