@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from graphrag_index.nlp.name_words import GIVEN_NAMES
+from graphrag_index.nlp.name_words import GIVEN_NAMES, KNOWN_PLACES, common_words
 from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems
 from graphrag_index.text.normalize import fold
+from graphrag_index.text.places import large_place_names
 
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
@@ -36,7 +37,8 @@ def find_base_forms(
             # Map German genitives: Goethes to Goethe, Berlins to Berlin.
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
-            if owner in counts and word not in GIVEN_NAMES and not is_surname:
+            is_known = owner in counts or (word not in surnames and _is_owning_place(owner, word))
+            if is_known and word not in GIVEN_NAMES and not is_surname:
                 bases[word] = owner
         return bases
     if not language.endings:
@@ -71,6 +73,14 @@ def find_base_forms(
             if len(names) == 1:
                 bases[word] = names.pop()
     return bases
+
+
+def _is_owning_place(owner: str, word: str) -> bool:
+    """Return whether a German word is the genitive of a place, and no place itself: Dresdens."""
+    places, lower = large_place_names(), owner.lower().replace("-", " ")
+    known = lower in places or lower in KNOWN_PLACES
+    is_place = owner != word and known and word.lower() not in places
+    return is_place and lower not in common_words("de")
 
 
 def is_oblique(word: str, language: Language) -> bool:

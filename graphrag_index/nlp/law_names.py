@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from graphrag_index.nlp.compounds import PLACE_END, is_certain_noun
 from graphrag_index.nlp.name_words import is_organization_word
 from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
 STATES = word_set(_WORDS["states"])
@@ -15,12 +17,14 @@ _HEAD_FIRST = frozenset(("fr", "es", "it", "pt", "ro"))
 # Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
 _PARTICLES = word_set("of for de du des del la las los le les l der für")
 _CONJUNCTIONS = word_set("and und et y e")
+_GERMAN_TOWN = re.compile(rf"\b([A-ZÄÖÜ][\w-]+) (?:{_WORDS['german_rivers']})\b")
 _REFERENCES = word_set(_WORDS["references"])
 _REFERENCE = re.compile(
     rf"(?i:(?:(?:{'|'.join(_REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
     r"(?:of|to) (?:the )?)+)(?=[^\W\d_])"
 )
-MIN_BODY_CHARS = 8
+# Minimum number of characters of a body in capitals, and of one with a line for its only word.
+MIN_BODY_CHARS, MIN_BODY_WORD_CHARS = 8, 12
 
 
 @cache
@@ -30,9 +34,15 @@ def _law_pattern(code: str) -> re.Pattern[str] | None:
 
 
 def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
-    """Yield the spans of laws whose names have words in lower case: code du travail."""
-    pattern = _law_pattern(language.code)
-    return (match.span() for match in pattern.finditer(text)) if pattern else iter(())
+    """Yield the spans of names with words in lower case: code du travail, Weil am Rhein."""
+    if pattern := _law_pattern(language.code):
+        yield from (match.span() for match in pattern.finditer(text))
+    if language.capitalizes_nouns:
+        for match in _GERMAN_TOWN.finditer(text):
+            town = match[1].lower()
+            is_town = town in large_place_names() or match.group().lower() in large_place_names()
+            if is_town or PLACE_END.search(town) or not is_certain_noun(match[1]):
+                yield match.span()
 
 
 def count_reference_words(words: list[str]) -> int:
@@ -68,7 +78,8 @@ def find_shouted_bodies(
         while last > at and words[last].group().lower() in inside:
             last -= 1
         last_end = words[last].start() + len(words[last].group().rstrip(".,"))
-        if last > first and last_end - words[first].start() >= MIN_BODY_CHARS:
+        is_long = len(words) == 1 and len(lower) >= MIN_BODY_WORD_CHARS
+        if is_long or (last > first and last_end - words[first].start() >= MIN_BODY_CHARS):
             yield words[first].start(), last_end
 
 

@@ -22,9 +22,11 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
-    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & | vs?\.? "
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & |(?: plc|(?<= Co)\.)? vs?\.? "
+    r"|(?<=\bUniversity) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
+    r"| des (?=(?:Bundes|Innern|Äußern|Saarlandes)\b)| von (?=Berlin\b)"
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
@@ -36,11 +38,15 @@ _AGENCY_WORDS = word_set(
 _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
+# Heads of offices and funds before "for" that are roles or nouns elsewhere.
+_OFFICE_HEADS = frozenset(("Commissioner", "Endowment", "Organization", "Organisation"))
+# First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
+_AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
-_FIRM_JOINTS = frozenset((" & ", " v ", " v. ", " vs ", " vs. "))
+_FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 
@@ -61,7 +67,7 @@ def find_end_after_possessive(
         if match.group().split()[0].lower() in _CALENDAR_WORDS:
             return end  # the Committee on Tuesday
         return find_end_after_possessive(text, start, match.end(), language, pattern)
-    if joint and match and joint.group() in _FIRM_JOINTS:
+    if joint and match and joint.group().endswith(_FIRM_JOINTS):
         first, *rest = match.group().split()
         # "Barney & Betty Rubble" are two persons.
         are_persons = joint.group() == " & " and bool(rest) and first in GIVEN_NAMES
@@ -81,15 +87,20 @@ def find_end_after_possessive(
         is_other = joint.group().count(" ") > 2 and is_organization_word(other[0].split()[-1])
         is_office = is_office and not (is_other and len(other) > 1)
         # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+        has_article = words[0] == "The" and len(words) > 1
+        words = words[has_article:]
         last = match.group().rsplit(None, 1)[-1]
         opens = words[0].lower()
         is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
         is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
         is_whole = last == "Act" or (is_body and not is_role(words[0]))
-        if is_whole and len(words) == 1 < len(match.group().split()):
-            return match.end() if word_before(text, start) == "the" else end
+        is_national = len(words) == 2 and words[0] in _AGENCY_OPENINGS
+        if is_whole and (len(words) == 1 or is_national) and len(match.group().split()) > 1:
+            has_article = has_article or word_before(text, start) == "the"
+            return match.end() if has_article else end
         return match.end() if is_office and not is_given_name(match.group(), language) else end
-    if not match or not (is_owner or is_organization_word(words[-1])):
+    heads_office = is_organization_word(words[-1]) or words[-1] in _OFFICE_HEADS
+    if not match or not (is_owner or heads_office):
         return end
     if not is_owner:
         # "Centers for Disease Control and Prevention"

@@ -99,7 +99,9 @@ def is_role_only(words: list[str]) -> bool:
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
-        return not is_organization_word(words[0])  # Ministerio Fiscal
+        # A body is none: Ministerio Fiscal, High Court of Justice.
+        head = next((at for at, word in enumerate(words) if at and word.lower() == "of"), 1)
+        return not (is_organization_word(words[0]) or is_organization_word(words[head - 1]))
     return all(
         word.islower() or is_role(word) or is_title(word) or word.lower() in _ROLE_PARTS
         for word in words

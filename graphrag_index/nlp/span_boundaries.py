@@ -23,7 +23,9 @@ MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{read_lists('nlp/data/words')['company_forms']})\b")
-_GERMAN_FORM = re.compile(r" e(?:G|\. ?V\.)(?!\w)")
+_GERMAN_FORM = re.compile(r" e(?:G|\. ?V\.)(?!\w)|(?<= Co\.) (?:KG(?:aA)?|OHG)\b")
+# The rest of a topic with a shortened compound: Institut für Zoo- und Wildtierforschung.
+_SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
 # An abbreviation without its last full stop: U.S
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The second word of a Latin name in brackets: (Aedes albopictus).
@@ -38,6 +40,7 @@ _BUTTON = re.compile(
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
 _VERSION = re.compile(r"(?:\.\d+)+\b")
+_LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
@@ -101,7 +104,7 @@ def find_capitalized_spans(
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
             continue
-        if second.isupper() and (line := _shouted_line(match.group())):
+        if second.isupper() and (line := _shouted_line(text, match, language)):
             yield from _find_shouted_places(text, start, start + len(line), language)
             reached = start + len(line)
         else:
@@ -109,11 +112,12 @@ def find_capitalized_spans(
                 reached = _find_span_end(text, match, sentence.end, language)
             else:
                 start, reached = _find_whole_span(text, match, sentence.end, language)
-            # Few spans go on with a number, or in lower case after the last letter of a genus.
+            # Few spans go on with a number or a year, or in lower case after the end of a genus.
             if text[reached : reached + 1] == " " and reached < sentence.end:
                 following = text[reached + 1 : reached + 2]
                 is_genus = text[reached - 1] in "asmx" and following.islower()
-                if is_genus or following in _LAW_NUMBER_STARTS:
+                is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, reached)
+                if is_genus or is_dated or following in _LAW_NUMBER_STARTS:
                     start, reached = _extend_span(text, start, reached, sentence.end, language)
             if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
                 version = _VERSION.match(text, reached)  # Apache-2.0
@@ -124,10 +128,17 @@ def find_capitalized_spans(
             yield start, reached, initial, prose, titled is not None
 
 
-def _shouted_line(span: str) -> str:
+def _shouted_line(text: str, match: re.Match[str], language: Language) -> str:
     """Return the first line of a span if it is a headline in capital letters, or ""."""
-    line = span.partition("\n")[0]
-    return line if line.isupper() and line.count(" ") >= MIN_HEADLINE_WORDS - 1 else ""
+    line = match.group().partition("\n")[0]
+    if not line.isupper():
+        return ""
+    if line.count(" ") >= MIN_HEADLINE_WORDS - 1:
+        return line
+    # A short heading counts if it stands alone, and is a body: TRIBUNAL SUPREMO.
+    start, end = match.start(), match.start() + len(line)
+    is_alone = text[max(0, start - 1) : start] in ("", "\n") and text[end : end + 1] == "\n"
+    return line if is_alone and any(find_shouted_bodies(text, start, end, language)) else ""
 
 
 def _find_shouted_places(
@@ -162,6 +173,9 @@ def _find_whole_span(
     end = _find_span_end(text, match, sentence_end, language)
     if language.capitalizes_nouns and (form := _GERMAN_FORM.match(text, end)):
         return start, form.end()
+    if text[end : end + 1] == "-" and " für " in text[start:end]:
+        topic = _SHORTENED_TOPIC.match(text, end)
+        return start, topic.end() if topic else end
     if language.capitalizes_nouns and "-" in text[start:end]:
         end = _cut_compound(text, start, end)
     if language.code == "fr" and text[end : end + 1] == " ":
@@ -173,9 +187,9 @@ def _find_whole_span(
 def _extend_span(
     text: str, start: int, end: int, sentence_end: int, language: Language
 ) -> tuple[int, int]:
-    """Return the span of a species or a law that goes on behind a capitalized span."""
+    """Return the span of a species, a law, a firm or a model that goes on behind a span."""
     found = span_extensions.find_species_end(text, start, end, language)
-    start, longer = found or (start, span_extensions.find_law_end(text, start, end))
+    start, longer = found or (start, span_extensions.find_numbered_end(text, start, end, language))
     return start, longer if longer <= sentence_end else end
 
 

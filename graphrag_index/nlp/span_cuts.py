@@ -12,7 +12,7 @@ from graphrag_index.nlp.name_words import (
     is_organization_word,
     is_role,
 )
-from graphrag_index.nlp.span_words import APPOSITIVES, SpanWords
+from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords
 from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
@@ -71,7 +71,11 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
 
     If the left part is empty, the words before the right part belong to no name.
     """
-    is_company = len(words) < 5 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
+    is_company = (
+        len(words) - words.count("&") < 5 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
+    )
+    if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):
+        is_company = False  # Batteriehersteller Varthold AG
     name = " ".join(words)
     if is_company or name.lower() in KNOWN_NAMES or span.usage.is_known_place(name, ""):
         return None
@@ -110,8 +114,8 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     is_cue = span.initial and cue_type(words[0]) == "person"
     if last < 0 and is_cue and not span.language.endings and len(words) > 2:
         last = 0  # Investor Sumner Redstone
-    if last < 0 or span.is_given_name(words[0]):
-        return None
+    if last < 0 or span.is_given_name(words[0]) or words[last + 1] == "for":
+        return None  # High Commissioner for Refugees
     if words[last + 1] == "of" and len(words) > last + 2:
         right = last + (3 if words[last + 2] == "the" and len(words) > last + 3 else 2)
         known = is_organization_word(words[-1]) or span.count_known_mentions(words[right:])

@@ -20,17 +20,28 @@ _ROMANCE = frozenset(("es", "it", "pt", "ro"))
 _LATIN_LANGUAGES = _ROMANCE | {"en", "de", "fr", "nl", "da"}
 # The number of a law: Act 1958, Ley 2/2007, Directive 95/46/EC.
 _LAW_YEAR = re.compile(r" (?:of )?(?:1[5-9]|20)\d\d(?![\w-])")
+_DATED_LAWS = (" Act", " Rules", " Order", " Regulations")
 _LAW_NUMBER = re.compile(rf"(?:{_WORDS['numbered_laws']})$", re.IGNORECASE)
 _LAW_NUMBER_AFTER = re.compile(
-    r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? )?\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])"
+    r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
+    r"\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])"
+)
+# A model: PrintJet 4200, Grassmaster 46S.
+_MODEL_NUMBER = re.compile(
+    r" \d{2,4}([A-Z]{0,2})(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
+)
+_UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ W V K H F C A".split())
+# A firm with its country: Halden Optics (UK) Limited.
+_COUNTRY_AND_FORM = re.compile(
+    r" \([A-Z][\w. ]{1,20}\) "
+    r"(?:Limited|Ltd\.?|Pty Ltd|GmbH|AG|SE|Inc\.?|LLC|plc|PLC|B\.V\.|S\.A\.)(?!\w)"
 )
 # The rest of the name of a French institution: Agence nationale de la recherche.
 _FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
 _FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
-_FRENCH_REST = re.compile(
-    rf"{_FRENCH_ADJECTIVE}*"
-    rf"(?: (?:et )?{_FRENCH_JOINT}[^\W\dA-Z_]{{3,}}\b{_FRENCH_ADJECTIVE}?)*"
-)
+_FRENCH_ADJECTIVES = re.compile(rf"{_FRENCH_ADJECTIVE}*")
+_FRENCH_PART = re.compile(rf" (?:et )?{_FRENCH_JOINT}([^\W\dA-Z_]{{3,}})\b{_FRENCH_ADJECTIVE}?")
+_FRENCH_ELISION = re.compile(r"[LDld]['’](?=[^\W\d_])")
 _FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
 # Names that begin in lower case: cour d'appel de Bourges, salar de Atacama.
 _LOWER_HEADS = {
@@ -56,13 +67,21 @@ def find_species_end(text: str, start: int, end: int, language: Language) -> tup
     return end - len(genus), species.end()
 
 
-def find_law_end(text: str, start: int, end: int) -> int:
-    """Return the end of a law with its year or number."""
+def find_numbered_end(text: str, start: int, end: int, language: Language) -> int:
+    """Return the end of a law with its number, of a model, or of a firm with its country."""
+    if form := _COUNTRY_AND_FORM.match(text, end):
+        return form.end()
+    model = _MODEL_NUMBER.match(text, end)
+    if model and text[end - 1].islower() and model[1] not in _UNITS:
+        last = text[start:end].rsplit(None, 1)[-1]
+        is_word = last.lower() in common_words(language.code)  # Room 14B
+        if any(map(str.isupper, last[1:])) or (model[1] and not is_word):
+            return model.end()
     number = _LAW_NUMBER_AFTER.match(text, end)
     if number and _LAW_NUMBER.search(text, start, end):
         return number.end()
     year = _LAW_YEAR.match(text, end)
-    return year.end() if year and text.endswith((" Act", " Rules", " Order"), start, end) else end
+    return year.end() if year and text.endswith(_DATED_LAWS, start, end) else end
 
 
 def find_institution_end(
@@ -72,13 +91,13 @@ def find_institution_end(
     words = text[start:end].split()
     if len(words) > 1 and words[0].lower() in language.function_words:
         words = words[1:]
+    words[0] = _FRENCH_ELISION.sub("", words[0])
     if language.code != "fr" or not (is_institution(words[0]) or is_institution(words[-1])):
         return end
-    rest = _FRENCH_REST.match(text, end)
-    reached = rest.end() if rest else end
-    last = text[end:reached].rsplit(None, 1)[-1:]
-    if last and last[0] in language.function_words:
-        return end
+    adjectives = _FRENCH_ADJECTIVES.match(text, end)
+    reached = adjectives.end() if adjectives else end
+    while (part := _FRENCH_PART.match(text, reached)) and part[1] not in language.function_words:
+        reached = part.end()
     owner = _FRENCH_OWNER.match(text, reached)
     if owner and (name := pattern.match(text, owner.end())):
         return find_institution_end(text, owner.end(), name.end(), language, pattern)

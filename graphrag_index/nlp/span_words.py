@@ -21,9 +21,11 @@ from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, word_set
+from graphrag_index.text.places import large_place_names
 
 _WORDS = languages.read_lists("nlp/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])
+APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
 _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
@@ -115,6 +117,8 @@ class SpanWords:
         usage = self.usage
         if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
             return False
+        if word.lower().endswith(APPOSITIVE_ENDS):
+            return True
         if word.lower() in KNOWN_NAMES:
             return False  # Linux Documentation Project
         if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
@@ -137,7 +141,7 @@ class SpanWords:
         if is_loan_word(word) and any(map(is_loan_word, rest)):
             return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
-        return not is_head and usage.is_common_noun(word)
+        return not is_head and (usage.is_common_noun(word) or word.lower() in APPOSITIVES)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
         """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
@@ -194,4 +198,5 @@ class SpanWords:
 
     def _may_own(self, word: str) -> bool:
         is_place = self.usage.is_known_place(word, self.language.code)
+        is_place = is_place or word.lower().replace("-", " ") in large_place_names()
         return is_place or not self.usage.is_common_noun(word)

@@ -104,6 +104,8 @@ class UsedNames:
             longest = max(len(_VERSION_END.sub("", word)) for word in span)
             if not acronyms or longest > _MAX_ACRONYM_LETTERS:
                 return False
+        if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
+            return True  # HIGH COURT OF JUSTICE
         if DEMONYM_END.search(span[-1]) and usage.before_noun[number] * 2 > usage.total[number]:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
