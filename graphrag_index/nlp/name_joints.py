@@ -80,7 +80,7 @@ def find_end_after_possessive(
         head = _INNER_JOINT.split(text[start:end])[0].split()
         # Romance languages begin with the office, and repeat the article.
         last = head[0] if joint.group().count(" ") > 2 else head[-1]
-        is_office = is_organization_word(last) or last in _CONGRESSES
+        is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
         is_office = is_office and len(head) < len(words)
         # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
         other = _INNER_JOINT.split(match.group())

@@ -98,6 +98,9 @@ def is_role_only(words: list[str]) -> bool:
     if not any(map(is_role, words)):
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
+    is_product = any(map(str.isupper, words[0][1:])) and not words[0].isupper()
+    if is_product and len(words) == 2:
+        return False  # LibreOffice Writer
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
         # A body is none: Ministerio Fiscal, High Court of Justice.
         head = next((at for at, word in enumerate(words) if at and word.lower() == "of"), 1)

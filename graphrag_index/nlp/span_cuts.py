@@ -11,6 +11,7 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_organization_word,
     is_role,
+    more_given_names,
 )
 from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords
 from graphrag_index.nlp.word_table import cue_type
@@ -220,6 +221,8 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     if n_titles([*left, right[0]]) == len(left):
         return None
+    if more_given_names().issuperset(left) and not any(map(is_german_noun, left)):
+        return None  # Liv Lisa Fries
     if span.language.capitalizes_nouns and not _is_type_word(left[-1]):
         return at, at
     if len(right) < 2 or is_title(left[-1]):

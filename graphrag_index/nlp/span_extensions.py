@@ -31,6 +31,7 @@ _MODEL_NUMBER = re.compile(
     r" \d{2,4}([A-Z]{0,2})(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
 )
 _UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ W V K H F C A".split())
+_LICENSE_VERSION = re.compile(r" (?:v|[Vv]ersion )?\d(?:\.\d)*(?![\w%])")
 # A firm with its country: Halden Optics (UK) Limited.
 _COUNTRY_AND_FORM = re.compile(
     r" \([A-Z][\w. ]{1,20}\) "
@@ -52,10 +53,12 @@ MAX_LOWER_HEAD_CHARS = 50
 
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
     """Return the span of a species whose genus is the last word of a capitalized span."""
+    genus = text[start:end].rsplit(None, 1)[-1]
+    if len(genus) > 3 and text.startswith(f" {genus.lower()} ", end):
+        return end - len(genus), end + 1 + len(genus)  # Vulpes vulpes
     species = _SPECIES.match(text, end)
     if not species:
         return None
-    genus = text[start:end].rsplit(None, 1)[-1]
     pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
     if language.code not in _LATIN_LANGUAGES:
         return None
@@ -71,6 +74,9 @@ def find_numbered_end(text: str, start: int, end: int, language: Language) -> in
     """Return the end of a law with its number, of a model, or of a firm with its country."""
     if form := _COUNTRY_AND_FORM.match(text, end):
         return form.end()
+    version = _LICENSE_VERSION.match(text, end)
+    if version and text.endswith(("License", "Licence"), start, end):
+        return version.end()
     model = _MODEL_NUMBER.match(text, end)
     if model and text[end - 1].islower() and model[1] not in _UNITS:
         last = text[start:end].rsplit(None, 1)[-1]

@@ -74,6 +74,8 @@ def trim_span(
             opening = first
         first += 1
     while last > first and _is_function_word_or_date(words[last - 1], language):
+        if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
+            break  # Institut de recherche pour l'agriculture
         closing = words[last - 1].lower() in _NAME_END_WORDS
         if closing and last - 1 > first and is_given_name(words[last - 2], language):
             break

@@ -121,7 +121,8 @@ class UsedNames:
             return False
         if is_title(word) and not usage.is_surname(word):
             return False
-        if "-" in word and usage.cues["person"][number] * 2 >= total:
+        has_colon = usage.cues["person"][number] * 2 >= total and not usage.person[number]
+        if "-" in word and has_colon:
             # Before colons, hyphens are in the names of fields: Upstream-Contact:
             return not more_given_names().isdisjoint(word.split("-"))
         if _DOTTED_LETTERS.fullmatch(word):

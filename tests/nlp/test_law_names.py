@@ -129,6 +129,24 @@ from tests.fixtures.extraction import extract
             "Les données viennent du Muséum national d'histoire naturelle.",
             "Muséum national d'histoire naturelle",
         ),
+        (
+            "Nous avons étudié cela avec l'Institut national de recherche pour l'agriculture.",
+            "Institut national de recherche pour l'agriculture",
+        ),
+        (
+            "Mme Delarue-Petit, conseillère, a été entendue hier par le tribunal.",
+            "Delarue-Petit",
+        ),
+        ("Der Staat hat gegen das Haager Übereinkommen verstoßen.", "Haager Übereinkommen"),
+        (
+            "Die Aufsicht führt die Medienanstalt Berlin-Brandenburg in Potsdam.",
+            "Medienanstalt Berlin-Brandenburg",
+        ),
+        ("Die Serie ist mit Liv Lisa Fries und ihrem Bruder.", "Liv Lisa Fries"),
+        ("In der Gegend wurde Vulpes vulpes seltener gesehen.", "Vulpes vulpes"),
+        ("It is under the Apache License 2.0 for everybody.", "Apache License 2.0"),
+        ("Das Dokument lässt sich mit LibreOffice Writer öffnen.", "LibreOffice Writer"),
+        ("Sie arbeitet seit Mai an der Uni Potsdam.", "Uni Potsdam"),
         ("Dresdens Oberbürgermeister Dirk Hilbert ließ die Brücke sperren.", "Dresden"),
         (
             "Am Montag hat Baden-Württembergs Verkehrsminister Winfried Hermann geschwiegen.",
