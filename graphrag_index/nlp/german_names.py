@@ -49,9 +49,11 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return True
     if word in GIVEN_NAMES or word in usage.after_given or word.lower() in PARTIES:
         return True
+    if _GERMAN_BODY.fullmatch(word):
+        return True
     if "-" in word:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)
-    if _GERMAN_BODY.fullmatch(word) or any(letter.isupper() for letter in word[1:]):
+    if any(letter.isupper() for letter in word[1:]):
         return True  # RheinEnergie, AfD
     if is_loan_word(word) and word.lower() not in KNOWN_NAMES:
         return False

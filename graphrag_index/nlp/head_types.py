@@ -42,6 +42,10 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     `lower` are the words in lower case, and `code` is the language of the text.
     """
     if code in _COMPOUND_LANGUAGES:
+        # A body stands before its place: Landgericht Hildesheim.
+        first = lower[0].removesuffix("s")
+        if len(words) > 1 and len(first) > 7 and first.endswith(_ENDS[0][1]):
+            return "organization"
         for word in reversed(lower):
             for kind, ends in _ENDS:
                 # Also in the genitive: Bundesgerichtshofs, Roten Kreuzes.

@@ -22,7 +22,8 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
-    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & |(?: plc|(?<= Co)\.)? vs?\.? "
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & "
+    r"|(?: plc|(?:(?<= Co)|(?<= Corp)|(?<= Inc)|(?<= Ltd))\.)? vs?\.? "
     r"|(?<=\bUniversity) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
@@ -39,9 +40,12 @@ _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
 # Heads of offices and funds before "for" that are roles or nouns elsewhere.
-_OFFICE_HEADS = frozenset(("Commissioner", "Endowment", "Organization", "Organisation"))
+_OFFICE_HEADS = frozenset(
+    "Commissioner Endowment Organization Organisation Convention Treaty Covenant".split()
+)
 # First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
 _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
+_LAWS = frozenset(("Act", "Directive"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
@@ -93,9 +97,14 @@ def find_end_after_possessive(
         opens = words[0].lower()
         is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
         is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
-        is_whole = last == "Act" or (is_body and not is_role(words[0]))
+        is_law = last in _LAWS and not (is_organization_word(words[-1]) or words[-1] in _LAWS)
+        is_whole = is_law or (is_body and not is_role(words[0]))
         is_national = len(words) == 2 and words[0] in _AGENCY_OPENINGS
-        if is_whole and (len(words) == 1 or is_national) and len(match.group().split()) > 1:
+        if (
+            is_whole
+            and (len(words) == 1 or is_national or is_law)
+            and len(match.group().split()) > 1
+        ):
             has_article = has_article or word_before(text, start) == "the"
             return match.end() if has_article else end
         return match.end() if is_office and not is_given_name(match.group(), language) else end

@@ -196,6 +196,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             if right[0].isupper() or is_organization_word(right[0]):
                 return at, start
+        elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
+            return at, start  # Frau Lindqvist von der Datev
         elif (
             single
             and span.language.capitalizes_nouns
@@ -250,7 +252,13 @@ def _cut_between_names(span: SpanWords, words: list[str], at_start: bool) -> Cut
         left, right = map(span.count_known_mentions, (words[:at], words[at:]))
         place = at > 1 and (words[0].lower() in TYPE_WORDS or words[at - 1].lower() in TYPE_WORDS)
         # In German, the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
-        subject = is_german and at == 1 and usage.closing[words[0]] >= usage.opening[words[0]]
+        is_product = any(map(str.isdigit, words[at])) or is_loan_word(words[at])
+        subject = (
+            is_german
+            and not is_product
+            and at == 1
+            and usage.closing[words[0]] >= usage.opening[words[0]]
+        )
         is_cut = right > times and (left > times or (place and placed))
         if is_cut or (subject and left > times):
             return at, at

@@ -147,6 +147,34 @@ from tests.fixtures.extraction import extract
         ("It is under the Apache License 2.0 for everybody.", "Apache License 2.0"),
         ("Das Dokument lässt sich mit LibreOffice Writer öffnen.", "LibreOffice Writer"),
         ("Sie arbeitet seit Mai an der Uni Potsdam.", "Uni Potsdam"),
+        (
+            "Gehört wurde auch die Industrie- und Handelskammer Stade in der Sache.",
+            "Industrie- und Handelskammer Stade",
+        ),
+        ("Es gilt die Genfer Flüchtlingskonvention für alle.", "Genfer Flüchtlingskonvention"),
+        (
+            "Verletzt ist die Charta der Grundrechte der Europäischen Union in zwei Fällen.",
+            "Charta der Grundrechte der Europäischen Union",
+        ),
+        ("Das regelt die Datenschutz-Grundverordnung für alle.", "Datenschutz-Grundverordnung"),
+        ("Der Vertrag mit dem Königreich der Niederlande gilt.", "Königreich der Niederlande"),
+        ("Die Frage geht an Frau Lindqvist von der Datev in der Stadt.", "Datev"),
+        (
+            "The Nationality, Immigration and Asylum Act 2002 applies to him.",
+            "Nationality, Immigration and Asylum Act 2002",
+        ),
+        ("Notices go to Kirkwood, Hale & Dunn LLP in the city.", "Kirkwood, Hale & Dunn LLP"),
+        (
+            "It is in the Berne Convention for the Protection of Literary and Artistic Works.",
+            "Berne Convention for the Protection of Literary and Artistic Works",
+        ),
+        ("His sister lives in Newcastle upon Tyne with him.", "Newcastle upon Tyne"),
+        ("The seller is Blue Mesa Holdings, L.P. of this town.", "Blue Mesa Holdings, L.P."),
+        (
+            "La Organización de Consumidores y Usuarios se personó en la causa.",
+            "Organización de Consumidores y Usuarios",
+        ),
+        ("Vu le code de la commande publique et la loi.", "code de la commande publique"),
         ("Dresdens Oberbürgermeister Dirk Hilbert ließ die Brücke sperren.", "Dresden"),
         (
             "Am Montag hat Baden-Württembergs Verkehrsminister Winfried Hermann geschwiegen.",
@@ -164,6 +192,11 @@ def test_bodies_and_laws_are_found_whole(text: str, name: str) -> None:
 def test_a_river_after_a_common_noun_makes_no_town() -> None:
     titles = extract("Nach dem Hochwasser an der Elbe war die Brücke am Main gesperrt.").titles
     assert not {"Hochwasser an der Elbe", "Brücke am Main"} & {*titles}
+
+
+def test_two_laws_with_a_conjunction_are_two_names() -> None:
+    text = "It is illegal under the Clayton Act and the Federal Antitrust Act in this case."
+    assert {"Clayton Act", "Federal Antitrust Act"} <= {*extract(text).titles}
 
 
 def test_emphasized_verbs_are_no_names() -> None:
