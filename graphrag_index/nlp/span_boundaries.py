@@ -100,7 +100,10 @@ def find_capitalized_spans(
             prose = sentence.prose or all_prose or words[-1] in _SENTENCE_ENDS
             prose = prose or _is_clause(words, language)
             prose = prose and (all_prose or not _is_headline(words, language))
-        if shouted or (nameless and is_inside(nameless, start)):
+        if shouted:
+            reached = min(reached, sentence.end)
+            continue
+        if nameless and is_inside(nameless, start):
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
             continue

@@ -20,6 +20,7 @@ from graphrag_index.text.languages import is_title, n_titles, word_set
 
 _WORDS = languages.read_lists("nlp/data/words")
 _COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
+_VERSUS = frozenset(("v", "v.", "vs", "vs."))
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
@@ -75,6 +76,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     is_company = (
         len(words) - words.count("&") < 5 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
     )
+    if not _VERSUS.isdisjoint(words[1:-1]):
+        is_company = False  # Plaintiff v. Brightpanel Corp.
     if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):
         is_company = False  # Batteriehersteller Varthold AG
     name = " ".join(words)

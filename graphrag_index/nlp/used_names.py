@@ -99,6 +99,7 @@ class UsedNames:
             is_shouted
             and not any(map(is_organization_word, span))
             and span[0].lower() not in STATES
+            and span[-1].lower().rstrip(".") not in _COMPANY_FORMS
         ):
             acronyms = all(self.is_acronym(word, language) for word in span)
             longest = max(len(_VERSION_END.sub("", word)) for word in span)

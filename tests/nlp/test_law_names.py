@@ -199,6 +199,14 @@ def test_two_laws_with_a_conjunction_are_two_names() -> None:
     assert {"Clayton Act", "Federal Antitrust Act"} <= {*extract(text).titles}
 
 
+def test_names_of_parties_in_capitals_are_found() -> None:
+    heading = "UNITED STATES DISTRICT COURT\nNORTHERN DISTRICT OF CALIFORNIA\n"
+    parties = "FEDERAL TRADE COMMISSION, Plaintiff, v. ORBITAL FOODS, INC., Defendant."
+    text = f"{heading}{parties} The judge of the district denied the motion of the commission."
+    titles = extract(text).titles
+    assert {"FEDERAL TRADE COMMISSION", "ORBITAL FOODS, INC."} <= {*titles}
+
+
 def test_emphasized_verbs_are_no_names() -> None:
     text = "La sala RESUELVE conceder el recurso de la parte. Debe TUTELAR los derechos de todos."
     assert not {"RESUELVE", "TUTELAR"} & {*extract(text).titles}
