@@ -17,7 +17,12 @@ _HEAD_FIRST = frozenset(("fr", "es", "it", "pt", "ro"))
 # Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
 _PARTICLES = word_set("of for de du des del la las los le les l der für")
 _CONJUNCTIONS = word_set("and und et y e")
-_GERMAN_TOWN = re.compile(rf"\b([A-ZÄÖÜ][\w-]+) (?:{_WORDS['german_rivers']})\b")
+# Ends of German names are searched, and then the word before them: this is faster.
+_GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
+_GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
+_NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
+_HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
+MAX_HEAD_CHARS = 40
 _REFERENCES = word_set(_WORDS["references"])
 _REFERENCE = re.compile(
     rf"(?i:(?:(?:{'|'.join(_REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
@@ -38,11 +43,26 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
     if pattern := _law_pattern(language.code):
         yield from (match.span() for match in pattern.finditer(text))
     if language.capitalizes_nouns:
-        for match in _GERMAN_TOWN.finditer(text):
-            town = match[1].lower()
-            is_town = town in large_place_names() or match.group().lower() in large_place_names()
-            if is_town or PLACE_END.search(town) or not is_certain_noun(match[1]):
-                yield match.span()
+        yield from _find_german_names(text)
+
+
+def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of German streets, treaties, bodies and towns, found by their ends."""
+    for tail in _GERMAN_TAILS:
+        for match in tail.finditer(text):
+            head = _find_head(text, match.start())
+            if head and head.group() not in _NO_HEADS:
+                yield head.start(), match.end()
+    for match in _GERMAN_RIVER.finditer(text):
+        if head := _find_head(text, match.start()):
+            known = {head.group().lower(), text[head.start() : match.end()].lower()}
+            is_town = PLACE_END.search(head.group()) or not is_certain_noun(head.group())
+            if is_town or not large_place_names().isdisjoint(known):
+                yield head.start(), match.end()
+
+
+def _find_head(text: str, end: int) -> re.Match[str] | None:
+    return _HEAD_BEFORE.search(text, max(0, end - MAX_HEAD_CHARS), end)
 
 
 def count_reference_words(words: list[str]) -> int:

@@ -31,6 +31,9 @@ _NAME_JOINT = re.compile(
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
+# First characters of joints: a test for them is faster.
+_JOINT_STARTS = frozenset((*(f" {letter}" for letter in "abcdefopuvy&"), ". "))
+_APOSTROPHES = ("'", "’")
 # Last words of names of agencies with "and": Food and Drug Administration. The bodies count
 # only after a common word: Economic and Social Council.
 _AGENCY_WORDS = word_set(
@@ -63,7 +66,8 @@ def find_end_after_possessive(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
-    joint = _NAME_JOINT.match(text, end)
+    may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
+    joint = _NAME_JOINT.match(text, end) if may_join else None
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "

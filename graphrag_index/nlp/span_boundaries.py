@@ -80,7 +80,8 @@ def find_capitalized_spans(
         start = titled.end() if titled else start
         if not (match := pattern.match(text, start)):
             continue
-        inner = titles.search(text, start + 1, match.end()) if titles else None
+        is_long = titles and " " in match.group()
+        inner = titles.search(text, start + 1, match.end()) if titles and is_long else None
         if inner and text[inner.start() - 1] == " ":
             # "Hier M. Lavigne": the title begins a new span.
             match = pattern.match(text, start, inner.start() - 1) or match
