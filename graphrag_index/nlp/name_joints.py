@@ -67,6 +67,8 @@ def find_end_after_possessive(
     Party" is two names.
     """
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
+    if not may_join and language.code != "fr":
+        return end
     joint = _NAME_JOINT.match(text, end) if may_join else None
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
@@ -112,8 +114,9 @@ def find_end_after_possessive(
             has_article = has_article or word_before(text, start) == "the"
             return match.end() if has_article else end
         return match.end() if is_office and not is_given_name(match.group(), language) else end
-    heads_office = is_organization_word(words[-1]) or words[-1] in _OFFICE_HEADS
-    if not match or not (is_owner or heads_office):
+    if not match:
+        return end
+    if not (is_owner or is_organization_word(words[-1]) or words[-1] in _OFFICE_HEADS):
         return end
     if not is_owner:
         # "Centers for Disease Control and Prevention"

@@ -60,6 +60,12 @@ def _title_pattern(code: str) -> re.Pattern[str] | None:
     return re.compile(pattern) if pattern else None
 
 
+@cache
+def _title_letters(code: str) -> frozenset[str]:
+    """Return the capitals of which one begins each title; others may be among them."""
+    return frozenset(filter(str.isupper, read_lists("nlp/data/words")["titles_of_language"][code]))
+
+
 def find_capitalized_spans(
     text: str, sentences: Sequence[Sentence], language: Language
 ) -> Iterator[CapitalizedSpan]:
@@ -68,6 +74,7 @@ def find_capitalized_spans(
     in_prose = sum(s.end - s.start for s in sentences if s.prose)
     all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
     pattern, titles = name_words.name_pattern(language.code), _title_pattern(language.code)
+    letters = _title_letters(language.code) if titles else frozenset()
     starts = [sentence.start for sentence in sentences]
     reached, current = starts[0], 0
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
@@ -76,12 +83,12 @@ def find_capitalized_spans(
         start = capital.start()
         if start < reached:
             continue
-        titled = titles.match(text, start) if titles else None
+        titled = titles.match(text, start) if titles and text[start] in letters else None
         start = titled.end() if titled else start
         if not (match := pattern.match(text, start)):
             continue
-        is_long = titles and " " in match.group()
-        inner = titles.search(text, start + 1, match.end()) if titles and is_long else None
+        may_have_title = titles and " " in match.group()
+        inner = titles.search(text, start + 1, match.end()) if titles and may_have_title else None
         if inner and text[inner.start() - 1] == " ":
             # "Hier M. Lavigne": the title begins a new span.
             match = pattern.match(text, start, inner.start() - 1) or match

@@ -26,6 +26,8 @@ _LAW_NUMBER_AFTER = re.compile(
     r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
     r"\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])"
 )
+# First characters after the space before a number or a form.
+_NUMBER_STARTS = frozenset("0123456789(nNovV")
 # A model: PrintJet 4200, Grassmaster 46S.
 _MODEL_NUMBER = re.compile(
     r" \d{2,4}([A-Z]{0,2})(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
@@ -72,6 +74,8 @@ def find_species_end(text: str, start: int, end: int, language: Language) -> tup
 
 def find_numbered_end(text: str, start: int, end: int, language: Language) -> int:
     """Return the end of a law with its number, of a model, or of a firm with its country."""
+    if text[end + 1 : end + 2] not in _NUMBER_STARTS:
+        return end
     if form := _COUNTRY_AND_FORM.match(text, end):
         return form.end()
     version = _LICENSE_VERSION.match(text, end)
