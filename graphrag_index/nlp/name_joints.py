@@ -43,9 +43,7 @@ _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
 # Heads of offices and funds before "for" that are roles or nouns elsewhere.
-_OFFICE_HEADS = frozenset(
-    "Commissioner Endowment Organization Organisation Convention Treaty Covenant".split()
-)
+_OFFICE_HEADS = frozenset("Endowment Organization Organisation Convention Treaty Covenant".split())
 # First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
 _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
 _LAWS = frozenset(("Act", "Directive"))
@@ -116,7 +114,9 @@ def find_end_after_possessive(
         return match.end() if is_office and not is_given_name(match.group(), language) else end
     if not match:
         return end
-    if not (is_owner or is_organization_word(words[-1]) or words[-1] in _OFFICE_HEADS):
+    # Office of the Commissioner
+    last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
+    if not (is_owner or is_organization_word(last) or last in _OFFICE_HEADS):
         return end
     if not is_owner:
         # "Centers for Disease Control and Prevention"

@@ -99,7 +99,7 @@ def is_role_only(words: list[str]) -> bool:
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
     is_product = any(map(str.isupper, words[0][1:])) and not words[0].isupper()
-    if is_product and len(words) == 2:
+    if is_product and len(words) == 2 and "-" not in words[0]:
         return False  # LibreOffice Writer
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
         # A body is none: Ministerio Fiscal, High Court of Justice.

@@ -226,7 +226,8 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     if n_titles([*left, right[0]]) == len(left):
         return None
-    if more_given_names().issuperset(left) and not any(map(is_german_noun, left)):
+    may_be_given = span.language.capitalizes_nouns and len(left) == 1
+    if may_be_given and left[0] in more_given_names() and not is_german_noun(left[0]):
         return None  # Liv Lisa Fries
     if span.language.capitalizes_nouns and not _is_type_word(left[-1]):
         return at, at

@@ -30,9 +30,10 @@ _LAW_NUMBER_AFTER = re.compile(
 _NUMBER_STARTS = frozenset("0123456789(nNovV")
 # A model: PrintJet 4200, Grassmaster 46S.
 _MODEL_NUMBER = re.compile(
-    r" \d{2,4}([A-Z]{0,2})(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
+    r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
+    r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
 )
-_UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ W V K H F C A".split())
+_UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ AD BC CE W V K H F C A".split())
 _LICENSE_VERSION = re.compile(r" (?:v|[Vv]ersion )?\d(?:\.\d)*(?![\w%])")
 # A firm with its country: Halden Optics (UK) Limited.
 _COUNTRY_AND_FORM = re.compile(

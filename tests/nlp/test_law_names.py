@@ -207,6 +207,11 @@ def test_names_of_parties_in_capitals_are_found() -> None:
     assert {"FEDERAL TRADE COMMISSION", "ORBITAL FOODS, INC."} <= {*titles}
 
 
+def test_years_and_offices_are_not_added_to_names() -> None:
+    text = "In early March he met the Commissioner for Crown Lands, and PyeongChang 2018 was over."
+    assert not {"PyeongChang 2018", "Commissioner for Crown Lands"} & {*extract(text).titles}
+
+
 def test_emphasized_verbs_are_no_names() -> None:
     text = "La sala RESUELVE conceder el recurso de la parte. Debe TUTELAR los derechos de todos."
     assert not {"RESUELVE", "TUTELAR"} & {*extract(text).titles}
