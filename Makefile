@@ -45,7 +45,7 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 slow-tests: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest -m slow

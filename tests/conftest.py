@@ -31,19 +31,6 @@ hypothesis_settings.load_profile("suite")
 
 REPOSITORY = Path(__file__).parent.parent
 
-# Files that take longest. One process runs a file, so they must not come last.
-LONG_FILES = frozenset(
-    f"test_{name}.py"
-    for name in (
-        "benchmarks examples interruptions jobs killed_evaluation killed_writers mcp_writes "
-        "natural_questions runs shards worker"
-    ).split()
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in LONG_FILES)
-
 
 @pytest.fixture(autouse=True)
 def log_level() -> None:
