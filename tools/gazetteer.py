@@ -19,9 +19,7 @@ regions in the languages of their countries, which the sources lack, are in
 tools/local_regions.yaml.
 """
 
-import ast
 import gzip
-import hashlib
 import json
 import re
 import subprocess
@@ -35,6 +33,7 @@ from pathlib import Path
 
 import polars as pl
 import yaml
+from sources import check_source, read_faker_lists
 
 from graphrag_index.nlp.compounds import MIN_PART, is_made_of
 from graphrag_index.nlp.name_words import (
@@ -184,20 +183,8 @@ def read_cities(archive: Path) -> Iterator[Row]:
 def read_given_names(archive: Path) -> Counter[str]:
     """Count the lists of given names, one per country, that contain each name."""
     found: Counter[str] = Counter()
-    with zipfile.ZipFile(archive) as files:
-        for path in files.namelist():
-            if not re.fullmatch(r"faker/providers/person/[^/]+/__init__.py", path):
-                continue
-            names = set[str]()
-            for node in ast.walk(ast.parse(files.read(path))):
-                if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-                    continue
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                variables = [target.id for target in targets if isinstance(target, ast.Name)]
-                if any(name.startswith("first_names") for name in variables):
-                    values = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))
-                    names.update(n.value for n in values if isinstance(n.value, str))
-            found.update(n for n in names if _GIVEN_NAME.fullmatch(n) and n[0].isupper())
+    for names in read_faker_lists(archive, "first_names"):
+        found.update(n for n in names if _GIVEN_NAME.fullmatch(n) and n[0].isupper())
     return found
 
 
@@ -286,8 +273,7 @@ def find_simple_words(words: Iterable[str], known: Iterable[str]) -> list[str]:
 
 def main(folder: Path) -> None:
     for name, wanted in SOURCES.items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != wanted:
-            sys.exit(f"{folder / name} is not the file with the sha256 {wanted}.")
+        check_source(folder / name, wanted)
     localnames, subdivisions, geonames, given, words, german = (
         folder / name for name in list(SOURCES)[:6]
     )

@@ -6,17 +6,17 @@ none of an evaluation set.
 """
 
 import gzip
-import hashlib
 import html
 import random
 import re
 import subprocess
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+from sources import check_source
 
 # A document is a list of paragraphs about one subject.
 Document = list[str]
@@ -252,9 +252,7 @@ def fetch_packages(folder: Path) -> None:
         wanted = f"{package.name}={package.version}"
         subprocess.run(["apt-get", "download", "--quiet", wanted], cwd=folder, check=True)
         (file,) = folder.glob(f"{package.name}_*.deb")
-        found = hashlib.sha256(file.read_bytes()).hexdigest()
-        if found != package.sha256:
-            sys.exit(f"{file} has the sha256 {found} instead of {package.sha256}.")
+        check_source(file, package.sha256)
         subprocess.run(["dpkg", "-x", file, folder / f"{package.name}.new"], check=True)
         (folder / f"{package.name}.new").rename(folder / package.name)
 

