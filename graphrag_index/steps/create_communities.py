@@ -111,17 +111,7 @@ def create_communities(
         if settings.stability == "keep"
         else None
     )
-    rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
-    if settings.engine == "microsoft":
-        titles = entities.select("title").collect()["title"].gather(by_id)
-        rebuild = partial(build_microsoft_levels, titles)
-    # Moves of nodes by modularity would take the hierarchies of k-cores apart.
-    is_movable = settings.engine not in HEURISTICS
-    is_old = before and before.communities.height and is_movable
-    if before and is_old and _has_same_settings(before.settings, settings):
-        levels = _update_levels(graph, before, rebuild, settings)
-    else:
-        levels = rebuild(graph, settings)
+    levels = _find_levels(graph, before, entities, by_id, settings)
     islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     themes = Themes([], [])
@@ -155,6 +145,26 @@ def create_communities(
         rows = (keep_previous_ids(batch, before.communities) for batch in rows)
     for batch in regroup_batches(rows):
         yield {"communities": batch}
+
+
+def _find_levels(
+    graph: Graph,
+    before: PreviousCommunities | None,
+    entities: pl.LazyFrame,
+    by_id: Integers,
+    settings: CreateCommunities,
+) -> list[Integers]:
+    """Update the last hierarchy of the graph if the settings allow it; else find a new one."""
+    rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
+    if settings.engine == "microsoft":
+        titles = entities.select("title").collect()["title"].gather(by_id)
+        rebuild = partial(build_microsoft_levels, titles)
+    # Moves of nodes by modularity would take the hierarchies of k-cores apart.
+    is_movable = settings.engine not in HEURISTICS
+    is_old = before and before.communities.height and is_movable
+    if before and is_old and _has_same_settings(before.settings, settings):
+        return _update_levels(graph, before, rebuild, settings)
+    return rebuild(graph, settings)
 
 
 def _sort_ids(table: pl.LazyFrame) -> tuple[pl.Series, Integers]:
