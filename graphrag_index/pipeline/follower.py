@@ -166,8 +166,10 @@ class Follower:
         is_done = False
         try:
             key, etag = f"{WORK}/results/{name}", self._etag
-            # The worker that had the lease before may have created the result.
-            if lease.attempt == 1 or not self._bucket.exists(key):
+            # The worker that had the lease before may have created the result. Then the lease
+            # stays: a worker with an old board could take a new one, and do the task again.
+            is_done = lease.attempt > 1 and self._bucket.exists(key)
+            if not is_done:
                 try:
                     task = self._bucket.read(f"{WORK}/tasks/{name}")
                 except FileNotFoundError:  # The leader has the result, and this board is old.

@@ -246,14 +246,16 @@ class TaskBoard:
             return None
         is_done = False
         try:
+            # The worker that had the lease before may have created the result.
+            is_done = lease.attempt > 1 and self.bucket.exists(f"{WORK}/results/{task.name}")
+            if is_done:
+                return None
             if lease.attempt > MAX_ATTEMPTS:
                 raise StepError(
                     f"A shard has ended {MAX_ATTEMPTS} workers, possibly because memory was short: "
                     "start workers on machines with more memory, or with fewer --workers. Finished "
                     "parts are kept."
                 )
-            if lease.attempt > 1 and self.bucket.exists(f"{WORK}/results/{task.name}"):
-                return None
             result = self._perform_and_store(task)
             is_done = True
             return result

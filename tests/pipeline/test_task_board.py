@@ -3,14 +3,26 @@
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from graphrag_index.errors import StepError
+from graphrag_index.pipeline.follower import Follower
+from graphrag_index.pipeline.shared_calls import CallSender
+from graphrag_index.pipeline.shared_runner import ShardMaker
 from graphrag_index.pipeline.task_board import LostLeadError, Task, TaskBoard
-from graphrag_index.pipeline.tasks import LEADER, MAX_ATTEMPTS, Ending, Result, remove_finished_work
+from graphrag_index.pipeline.tasks import (
+    BOARD,
+    LEADER,
+    MAX_ATTEMPTS,
+    Ending,
+    Result,
+    describe_program,
+    remove_finished_work,
+)
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
 from tests.fixtures.object_server import new_bucket, serve_objects, set_credentials
@@ -144,6 +156,60 @@ def test_a_task_whose_worker_is_gone_is_done_by_the_leader(address: str, functio
         killed.keep(lease)
         result = leader.board.wait(leader.board.submit("part-1", b"1", function))
         assert result.content == b"11"
+
+
+def leave_result_and_lease(bucket: Bucket) -> bytes:
+    """Leave what a worker leaves that is killed after it has stored its result."""
+    bucket.write("work/tasks/part-1", b"1")
+    bucket.write("work/results/part-1", Result({}, b"one").encode())
+    lease = json.dumps({"holder": "killed", "seconds": 0.1, "attempt": 1}).encode()
+    bucket.write("work/leases/part-1", lease)
+    return lease
+
+
+def test_the_lease_of_a_task_with_a_result_stays_for_workers_with_an_old_board(
+    address: str, tmp_path: Path
+) -> None:
+    bucket = Bucket(address)
+    lease = leave_result_and_lease(bucket)
+    with (
+        closing(Leases(bucket, SECONDS)) as leader,
+        closing(Leases(bucket, SECONDS)) as leases,
+        closing(ShardMaker(1, tmp_path)) as maker,
+        closing(CallSender({})) as sender,
+        closing(Follower(leases, maker, sender, tmp_path)) as follower,
+        ThreadPoolExecutor(1) as thread,
+    ):
+        leader.take(LEADER)
+        board = {"leader": leader.holder, **describe_program()}
+        bucket.write(BOARD, json.dumps({**board, "tasks": [["part-1", "function-1"]]}).encode())
+        working = thread.submit(follower.work)
+        while (found := bucket.read("work/leases/part-1")) and found[0] == lease:
+            time.sleep(0.01)
+        bucket.write(BOARD, json.dumps({**board, "ended": Ending(0, "")._asdict()}).encode())
+        assert working.result() is not None
+    assert follower.n_done == 0
+    # The leader deletes it with the task. Until then nobody takes a first lease of the task.
+    assert "work/leases/part-1" in keys(address)
+
+
+def test_the_leader_takes_the_result_of_a_worker_that_was_killed(
+    address: str, function: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = Bucket(address)
+    leave_result_and_lease(bucket)
+    kept = list[str]()
+    with closing(Leader(address)) as leader:
+        monkeypatch.setattr(leader.leases, "release", lambda lease: kept.remove(lease.key))
+        monkeypatch.setattr(leader.leases, "keep", lambda lease: kept.append(lease.key))
+        task = Task("part-1", b"1", function)
+        task.is_published = True
+        assert leader.board._do_own(task) is None
+        time.sleep(0.2)
+        assert leader.board._do_own(task) is None
+        assert kept == ["work/leases/part-1"]
+        assert leader.done == []
+        monkeypatch.undo()
 
 
 def test_a_task_that_ends_its_workers_is_told(address: str, function: Path) -> None:
