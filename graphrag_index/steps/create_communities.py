@@ -45,6 +45,9 @@ from graphrag_index.step import Project, Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
 
+# A function that returns the community of each node, from coarse levels to fine ones.
+FindLevels = Callable[[Graph, CreateCommunities], list[Integers]]
+
 logger = logging.getLogger(__name__)
 
 
@@ -111,7 +114,8 @@ def create_communities(
         if settings.stability == "keep"
         else None
     )
-    levels = _find_levels(graph, before, entities, by_id, settings)
+    find_levels = _choose_method(before, entities, by_id, settings)
+    levels = find_levels(graph, settings)
     islands = before.island_of_nodes if before else None
     levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
     themes = Themes([], [])
@@ -147,15 +151,14 @@ def create_communities(
         yield {"communities": batch}
 
 
-def _find_levels(
-    graph: Graph,
+def _choose_method(
     before: PreviousCommunities | None,
     entities: pl.LazyFrame,
     by_id: Integers,
     settings: CreateCommunities,
-) -> list[Integers]:
-    """Update the last hierarchy of the graph if the settings allow it; else find a new one."""
-    rebuild: Callable[[Graph, CreateCommunities], list[Integers]] = build_hierarchy
+) -> FindLevels:
+    """Return a function that updates the last hierarchy if the settings allow it, or finds one."""
+    rebuild: FindLevels = build_hierarchy
     if settings.engine == "microsoft":
         titles = entities.select("title").collect()["title"].gather(by_id)
         rebuild = partial(build_microsoft_levels, titles)
@@ -163,8 +166,8 @@ def _find_levels(
     is_movable = settings.engine not in HEURISTICS
     is_old = before and before.communities.height and is_movable
     if before and is_old and _has_same_settings(before.settings, settings):
-        return _update_levels(graph, before, rebuild, settings)
-    return rebuild(graph, settings)
+        return partial(_update_levels, before, rebuild)
+    return rebuild
 
 
 def _sort_ids(table: pl.LazyFrame) -> tuple[pl.Series, Integers]:
@@ -207,9 +210,9 @@ def _log_unnamed_documents(named: NumberLists, text_units: pl.DataFrame, themes:
 
 
 def _update_levels(
-    graph: Graph,
     before: PreviousCommunities,
-    rebuild: Callable[[Graph, CreateCommunities], list[Integers]],
+    rebuild: FindLevels,
+    graph: Graph,
     settings: CreateCommunities,
 ) -> list[Integers]:
     """Return the communities of each level; keep the communities of the last version.
