@@ -1,7 +1,6 @@
-"""Hierarchical Leiden [1]_ with several engines, and islands of small components.
+"""Hierarchical Leiden [1]_ with several engines.
 
-A part is one set of nodes in a partition, and a label is the number of a part. An island is a
-community of level 0 that contains several small connected components.
+A part is one set of nodes in a partition, and a label is the number of a part.
 
 References
 ----------
@@ -15,8 +14,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
 from graphrag_index.communities.core_hierarchy import HEURISTICS, partition_into_cores
 from graphrag_index.communities.cores import partition_by_cores
@@ -28,7 +25,6 @@ from graphrag_index.communities.simple_graph import (
     find_components,
     select_subgraph,
 )
-from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 # A graph with more nodes than this is split at a higher resolution than the settings say.
@@ -264,117 +260,3 @@ def build_microsoft_hierarchy(graph: Graph) -> list[Integers]:
         # Renumber the parts of each level from 0 on; keep -1.
         labels[labels >= 0] = np.unique(labels[labels >= 0], return_inverse=True)[1]
     return levels
-
-
-def group_small_components(
-    graph: Graph,
-    levels: list[Integers],
-    named: NumberLists,
-    text_units: pl.DataFrame,
-    settings: CreateCommunities,
-    before: Integers | None = None,
-) -> tuple[list[Integers], npt.NDArray[np.bool_]]:
-    """Group small connected components into islands, which are communities of level 0.
-
-    Returns the new levels, and a flag for each community of level 0: True for an island. `named`
-    has the rows in `text_units` of the text units that name each node. `before`
-    has the previous island of each node, or -1. A small component stays in its previous island.
-    """
-    component = find_components(graph)
-    limit = min(settings.min_component_size, settings.max_cluster_size + 1)
-    is_loose = np.bincount(component)[component] < limit
-    small = _find_small_components(component, is_loose, named, text_units)
-    island = _assign_to_islands(small, int(component.max(initial=-1)) + 1, settings, before)
-    n_others = int(levels[0].max(initial=-1)) + 1
-    top = np.where(is_loose, n_others + island[component], levels[0])
-    kept, top = np.unique(top, return_inverse=True)
-    deeper = [np.where(is_loose, -1, labels) for labels in levels[1:]]
-    return [top, *(labels for labels in deeper if labels.max() >= 0)], kept >= n_others
-
-
-def _find_small_components(
-    component: Integers,
-    is_loose: npt.NDArray[np.bool_],
-    named: NumberLists,
-    text_units: pl.DataFrame,
-) -> pl.DataFrame:
-    """Return one row per small component: `component`, `first` node, `size`, `document`.
-
-    `document` is the document that mentions entities of the component most often. Rows are sorted
-    by document, then by the first mention in the document, then by the first node.
-    """
-    nodes = np.flatnonzero(is_loose)
-    small = (
-        pl.DataFrame({"component": component[nodes], "first": nodes})
-        .group_by("component")
-        .agg(pl.col("first").min(), size=pl.len().cast(pl.Int64))
-    )
-    position, text_unit = named.take(nodes)
-    mentions = text_units.select("document", "position")[text_unit]
-    homes = (
-        mentions.with_columns(component=component[nodes[position]])
-        .group_by("component", "document")
-        .agg(pl.len().alias("n"), pl.col("position").min())
-        .sort("component", "n", "document", descending=[False, True, False])
-        .unique("component", keep="first", maintain_order=True)
-    )
-    # Sort components without a mention last.
-    return (
-        small.join(homes, on="component", how="left")
-        .sort("document", "position", "first", nulls_last=True)
-        .select("component", "first", "size", "document")
-    )
-
-
-def _assign_to_islands(
-    small: pl.DataFrame, n_components: int, settings: CreateCommunities, before: Integers | None
-) -> Integers:
-    """Return the island of each small component, and -1 for large components.
-
-    The small components of one document share an island. An island that is still too small gets
-    components of the next document too. An island has at most `max_cluster_size` entities. New
-    components join the previous island of their document if they all fit.
-    """
-    min_size, max_size = settings.min_component_size, settings.max_cluster_size
-    island = np.full(n_components, -1)
-    n_entities: list[int] = []
-    # The new number of an island, by its previous number.
-    number: dict[int, int] = {}
-    # The new number of the last previous island, by document.
-    island_of: dict[int, int] = {}
-    left: dict[int, list[tuple[int, int]]] = {}
-    for component, first, size, document in small.iter_rows():
-        old = -1 if before is None else int(before[first])
-        if old < 0 or (old in number and n_entities[number[old]] + size > max_size):
-            left.setdefault(document, []).append((component, size))
-            continue
-        if old not in number:
-            number[old] = len(n_entities)
-            n_entities.append(0)
-        island[component] = island_of[document] = number[old]
-        n_entities[number[old]] += size
-    # Use a loop instead of arrays: each choice depends on the sizes of islands at that moment.
-    current = next((i for i, n in enumerate(n_entities) if n < min_size), len(n_entities))
-    n_entities.append(0)
-    for document, members in left.items():
-        total = sum(size for _, size in members)
-        own = island_of.get(document)
-        if own is not None and n_entities[own] + total <= max_size:
-            island[[component for component, _ in members]] = own
-            n_entities[own] += total
-            continue
-        if n_entities[current] >= min_size or n_entities[current] + total > max_size:
-            current = _provide_empty_island(n_entities)
-        for component, size in members:
-            if n_entities[current] + size > max_size:
-                current = _provide_empty_island(n_entities)
-            island[component] = current
-            n_entities[current] += size
-    return island
-
-
-def _provide_empty_island(n_entities: list[int]) -> int:
-    """Return the number of an empty island; add one if the last island has entities."""
-    if n_entities[-1]:
-        n_entities.append(0)
-    return len(n_entities) - 1

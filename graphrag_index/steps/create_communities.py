@@ -6,7 +6,7 @@ An island community gathers small connected components of the graph.
 import html
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
@@ -14,12 +14,12 @@ import polars as pl
 from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
 from graphrag_index.communities.core_hierarchy import HEURISTICS
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
+from graphrag_index.communities.islands import group_small_components
 from graphrag_index.communities.leiden import (
     MICROSOFT_CLUSTER_SIZE,
     build_hierarchy,
     build_microsoft_hierarchy,
     choose_resolution,
-    group_small_components,
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
@@ -61,7 +61,7 @@ def _check_engine(settings: CreateCommunities, _: Project) -> None:
 
 @step(
     writes=["communities", "community_lineage", "map_communities", "map_entities"],
-    code_version=7,
+    code_version=8,
     check=_check_engine,
 )
 def create_communities(
@@ -79,7 +79,8 @@ def create_communities(
     The algorithm is hierarchical Leiden, or one of k-cores. The coarsest communities contain all
     entities. A community of more than `max_cluster_size` entities is split again, if possible, into
     sub-communities of the next level. Connected components of fewer than `min_component_size`
-    entities are gathered into island communities: components in the same documents come together.
+    entities are gathered into island communities: components of the same documents, and of
+    documents with similar texts, come together.
     If these are more than `max_themes`, levels of themes are put above them, which group them by
     links and texts. So every entity belongs to one community of level 0.
 
@@ -117,15 +118,17 @@ def create_communities(
     find_levels = _choose_method(before, entities, by_id, settings)
     levels = find_levels(graph, settings)
     islands = before.island_of_nodes if before else None
-    levels, is_island = group_small_components(graph, levels, named, text_units, settings, islands)
+    texts = cache(partial(embed_text_units, base_text_units, text_units["id"], shards.allocate))
+    levels, is_island = group_small_components(
+        graph, levels, named, text_units, texts, settings, islands
+    )
     themes = Themes([], [])
     is_same = before and before.settings.get("max_themes") == settings.max_themes
     kept = before.themes if before and is_same else []
     n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
     if n_themes and (kept or len(is_island) > n_themes):
-        texts = embed_text_units(base_text_units, text_units["id"], shards.allocate)
-        themes = find_themes(graph, levels[0], named, texts, n_themes, kept)
-        del texts
+        themes = find_themes(graph, levels[0], named, texts(), n_themes, kept)
+    texts.cache_clear()
     _log_unnamed_documents(named, text_units, themes)
     levels = [*themes.of_nodes, *levels]
     communities, levels = number_communities(levels, is_island, len(themes.of_nodes))
