@@ -85,6 +85,8 @@ def find_noun_phrase(text: str, form: str, grammar: PhraseGrammar) -> str:
     phrase = text[first:end]
     is_alone = end == start + len(form) and sum(map(str.islower, phrase.split())) == 1
     following = _TOKEN.match(text, end + 1) if is_alone and grammar.has_modifiers else None
+    if following and form.endswith("ly") and following[0].endswith("ed"):
+        return ""  # A closely related plant.
     return "" if following and _may_be_adjective_before(following[0]) else phrase
 
 
@@ -199,7 +201,7 @@ def _add_complement(text: str, end: int, start: int, grammar: PhraseGrammar) -> 
             # A list may be cut: the deaths of Scott, Wilson and Bowers.
             is_cut = lower in grammar.determiners or lower in _CONJUNCTIONS
             return end if is_cut or not last or last in NO_THEMES else stop
-        is_end = grammar.capitalizes_nouns or _may_be_verb(lower, grammar)
+        is_end = grammar.capitalizes_nouns or _may_be_verb(lower, grammar) or lower.endswith("ly")
         if not is_word or (word.islower() and last and is_end):
             return stop if last and last not in NO_THEMES and not word[:1].isdigit() else end
         if n == MAX_COMPLEMENT or (lower in NO_THEMES and n):

@@ -8,7 +8,7 @@ from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.noun_phrases import PLACE_NOUNS
 from graphrag_index.reports.report import join_titles
-from graphrag_index.reports.theme_terms import Term
+from graphrag_index.reports.theme_terms import Term, says_little
 
 # Maximum number of names in a heading, besides its term.
 MAX_HEADING_NAMES = 3
@@ -47,6 +47,8 @@ def compose_title(
     for place, term in enumerate(terms):
         central = next(filter(None, map(term.phrases.get, summary)), "")
         text = central or term.text
+        if says_little(text, language):
+            continue
         score = term.weight * (1.0 if central else OTHER_FACTOR)
         if " " in text:
             score *= PHRASE_FACTOR
@@ -136,7 +138,7 @@ class Headings:
             (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
             for at, (term, _) in enumerate(self._terms)
             for phrase in filter(None, (term.phrases.get(one.text) for one in sentences))
-            if not _contains(phrase, named)
+            if not _contains(phrase, named) and not (named and says_little(phrase, self._language))
         ]
         if not scored:
             return named

@@ -8,6 +8,7 @@ References
 .. [1] Dunning, Accurate methods for the statistics of surprise and coincidence, CL 19 (1993).
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.name_words import common_words
 from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.languages import language_of, read_lists
@@ -36,6 +38,8 @@ MAX_WORDS, MAX_TERMS = 14, 7
 MIN_SOURCES = 2
 # Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
 SUBJECT_FACTOR = 2.0
+# The so many most frequent words of a language say little without other words.
+MAX_FREQUENT_RANK = 1_000
 # Factor of the weight of a word of one source, which stands for a report only without others.
 LONE_FACTOR = 0.1
 # Minimum share of its uses in which a word must be a noun.
@@ -186,11 +190,25 @@ def is_subject_word(word: pl.Expr) -> pl.Expr:
 
 
 @cache
-def _subject_pattern() -> str:
+def _subject_pattern(language: str = "") -> str:
+    """Return a regular expression for the words of common subjects in one or all languages."""
     subjects = read_lists("text/data/common_subjects")["subjects"]
-    words = {word for one in subjects for listed in one.values() for word in listed.split()}
+    words = {
+        word
+        for one in subjects
+        for code, listed in one.items()
+        for word in listed.split()
+        if language in ("", code)
+    }
     whole = (word.strip("*") + "$" * (not word.endswith("*")) for word in words)
     return f"^(?:{'|'.join(sorted(whole))})"
+
+
+def says_little(term: str, language: str) -> bool:
+    """Return whether a term names no theme: a frequent word alone, but of no common subject."""
+    word = term.lower()
+    is_frequent = word in common_words(language, MAX_FREQUENT_RANK)
+    return is_frequent and not re.match(_subject_pattern(language), word)
 
 
 def find_terms(

@@ -80,6 +80,17 @@ def test_verbs_numbers_and_directions_are_no_modifiers() -> None:
     assert not any("laid" in term or "miles" in term for term in found)
 
 
+def test_a_name_before_a_verb_is_no_phrase() -> None:
+    texts = (
+        "The island of Madeira lies there.",
+        "The chapel of Madeira lies there.",
+        "They told of Madeira treatises include chapels.",
+    )
+    assert not any(
+        "lies" in term or "include" in term for term in terms_of(texts, "en", frozenset())
+    )
+
+
 def test_a_corpus_without_sentences_has_no_words() -> None:
     n_sentences, counts = count_corpus_words([])
     assert (n_sentences, counts.height) == (0, 0)
@@ -93,6 +104,24 @@ def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
     weak = [terms[0], Term("smoke", ("smoke",), 1.0)]
     assert compose_title(weak, names, "en") == "Fires: Sydney and Hill Top"
     assert compose_title([], names, "en") == "Sydney and Hill Top"
+
+
+@pytest.mark.parametrize(
+    ("language", "term", "title"),
+    [
+        ("en", "base", "Scott"),
+        ("en", "source", "Scott"),
+        ("en", "Antarctic base", "Antarctic base: Scott"),
+        # A frequent word of a common subject, and a rare one.
+        ("en", "hospital", "Hospital: Scott"),
+        ("en", "glacier", "Glacier: Scott"),
+        ("de", "Punkt", "Scott"),
+        ("de", "base", "Base: Scott"),
+        ("xx", "base", "Base: Scott"),
+    ],
+)
+def test_a_frequent_word_alone_is_no_theme(language: str, term: str, title: str) -> None:
+    assert compose_title([Term(term, (term,), 9.0)], ["Scott"], language) == title
 
 
 def test_counts_of_the_corpus_are_rounded_up_to_three_bits() -> None:
