@@ -8,26 +8,26 @@ from typing import Any
 from graphrag_index.errors import ModelError, describe_error
 
 
-def check_libraries(name: str, *libraries: str) -> None:
-    """Raise `ModelError` if a library that the model `name` needs is not installed."""
+def check_libraries(model: str, *libraries: str) -> None:
+    """Raise `ModelError` if a library that a model, such as "reader x", needs is missing."""
     for library in libraries:
         if importlib.util.find_spec(library) is None:
             raise ModelError(
-                f"The embedding model {name} needs the library {library}, which is not installed: "
+                f"The {model} needs the library {library}, which is not installed: "
                 'install it with `pip install "graphrag-index[minilm]"`.'
             )
 
 
-def open_tokenizer(path: Path, name: str) -> Any:
-    """Open the `tokenizer.json` of the model `name`, without padding and truncation."""
+def open_tokenizer(path: Path, model: str) -> Any:
+    """Open the `tokenizer.json` of a model, such as "reader x", without padding and truncation."""
     import tokenizers
 
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library has no class of its errors
         raise ModelError(
-            f"{path}, the tokenizer of the embedding model {name}, cannot be read: "
-            f"{describe_error(error)[:200]}."
+            f"{path}, the tokenizer of the {model}, cannot be read: "
+            f"{describe_error(error)[:200]}; get the file again."
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from graphrag_index.errors import ModelError, describe_error
+from graphrag_index.errors import ModelError
 from graphrag_index.llm.local.library_tokenizer import encode_texts, open_tokenizer
+from graphrag_index.llm.local.onnx_session import OnnxSession, batch_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,19 +29,8 @@ GRAPH_FILE = "all-MiniLM-L6-v2.onnx"
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 
-# Maximum number of tokens in a batch. A larger batch needs more memory and is not faster: this
-# many rows keep one core busy, and the cores process several batches in parallel.
-BATCH_TOKENS = 256
 # Maximum difference to 1 of the length of a vector that is taken as it is.
 MAX_LENGTH_ERROR = 0.01
-# Known inputs of a graph → their values for the tokens of a batch without padding.
-INPUTS: "dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]]" = {
-    "input_ids": lambda tokens: tokens,
-    "word_pieces": lambda tokens: tokens,
-    "attention_mask": lambda tokens: tokens * 0 + 1,
-    "token_type_ids": lambda tokens: tokens * 0,
-    "position_ids": lambda tokens: (tokens * 0 + 1).cumsum(axis=1) - 1,
-}
 # Pooling of the vectors of tokens; none: the graph has an output with one vector per text.
 Pooling = Literal["mean", "cls", "last", "none"]
 
@@ -77,24 +66,17 @@ class OnnxModel:
         self.name = name
         self.identity = identity
         self._model = model
-        self._tokenizer = open_tokenizer(model.tokenizer, name)
+        self._tokenizer = open_tokenizer(model.tokenizer, f"embedding model {name}")
         self._tokenizer.enable_truncation(model.max_tokens)
-        self._session = _open_session(name, model)
-        inputs = {value.name: value.type for value in self._session.get_inputs()}
-        if unknown := sorted(inputs.keys() - INPUTS.keys()):
-            raise ModelError(
-                f"{model.graph} has the input {unknown[0]}, which is not known; known: "
-                f"{', '.join(INPUTS)}."
-            )
-        self._inputs = {name: np.dtype(kind[len("tensor(") : -1]) for name, kind in inputs.items()}
+        self._session = OnnxSession(model.graph, model.weights)
         n_axes = 2 if model.pooling == "none" else 3
-        outputs = self._session.get_outputs()
-        fitting = [value.name for value in outputs if len(value.shape) == n_axes]
+        outputs = self._session.outputs
+        fitting = [output for output, axes in outputs.items() if axes == n_axes]
         if not fitting:
             raise ModelError(
                 f"{model.graph} has no output for the pooling {model.pooling}, which needs one "
                 f"with {n_axes} axes; it has: "
-                + ", ".join(f"{value.name} with {len(value.shape)}" for value in outputs)
+                + ", ".join(f"{output} with {axes}" for output, axes in outputs.items())
                 + "."
             )
         self._output = fitting[0]
@@ -128,7 +110,7 @@ class OnnxModel:
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
             # The loop waits for all batches, and raises the exception of a failed thread.
-            for done in threads.map(embed_batch, _batch_rows([len(ids) for ids in tokens])):
+            for done in threads.map(embed_batch, batch_rows([len(ids) for ids in tokens])):
                 if advance is not None:
                     advance(done)
         return vectors
@@ -136,14 +118,7 @@ class OnnxModel:
     def _run(self, tokens: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
         import numpy as np
 
-        values = {name: INPUTS[name](tokens).astype(kind) for name, kind in self._inputs.items()}
-        try:
-            (found,) = self._session.run([self._output], values)
-        except _runtime_errors() as error:
-            raise ModelError(
-                f"onnxruntime cannot run {self._model.graph}: {describe_error(error)[:200]}."
-            ) from error
-        vectors: npt.NDArray[np.float32] = found.astype(np.float32, copy=False)
+        (vectors,) = self._session.run([self._output], tokens)
         if self._model.pooling == "mean":
             vectors = vectors.mean(axis=1)
         elif self._model.pooling != "none":
@@ -157,47 +132,3 @@ class OnnxModel:
                 "set normalize to true."
             )
         return vectors
-
-
-def _open_session(name: str, model: OnnxFiles) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    # Use one thread per batch, so that the vectors do not depend on the number of cores.
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3  # errors
-    graph: str | bytes = str(model.graph)
-    if model.weights is not None:
-        options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(model.weights.resolve())
-        )
-        # The packaged graph is optimized already; optimizing it again would slow down loading.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        graph = model.graph.read_bytes()
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except _runtime_errors() as error:
-        raise ModelError(
-            f"onnxruntime cannot load {model.graph}: {describe_error(error)[:200]}."
-        ) from error
-
-
-def _runtime_errors() -> tuple[type[Exception], ...]:
-    from onnxruntime.capi import onnxruntime_pybind11_state as state
-
-    # The errors of the library have no base class of their own.
-    names = "Fail InvalidArgument InvalidGraph InvalidProtobuf NoSuchFile NotImplemented"
-    return tuple(getattr(state, name) for name in [*names.split(), "RuntimeException"])
-
-
-def _batch_rows(lengths: Sequence[int]) -> list[list[int]]:
-    """Split row numbers into batches of texts with the same number of tokens (`lengths`).
-
-    The longest texts come first, so that all threads end at about the same time.
-    """
-    batches = []
-    ordered = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-    for length, group in groupby(ordered, key=lengths.__getitem__):
-        rows, size = list(group), max(1, BATCH_TOKENS // length)
-        batches += [rows[start : start + size] for start in range(0, len(rows), size)]
-    return batches

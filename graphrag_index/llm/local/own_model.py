@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 DESCRIPTION_FILE = "embedding.yaml"
 GRAPH_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
+
+Description = TypeVar("Description", bound=Section)
 
 
 class ModelDescription(Section):
@@ -121,11 +123,7 @@ def read_model_folder(folder: Path) -> ModelFolder:
             f"{folder} has no {DESCRIPTION_FILE}, which says how {GRAPH_FILE} makes vectors: "
             "docs/embedding-models.md shows one."
         )
-    try:
-        values = read_settings_yaml(text or "", str(path))
-        description = ModelDescription.model_validate({} if values is None else values)
-    except ValidationError as error:
-        raise SettingsError(describe_validation_error(error, ModelDescription, str(path))) from None
+    description = parse_description(text or "", path, ModelDescription)
     model = graph if graph.is_file() else tables[0]
     # The weights of a large graph lie in further files.
     names = {model.name, TOKENIZER_FILE, *description.sha256}
@@ -147,14 +145,9 @@ def load_own_model(name: str, folder: Path) -> OwnModel:
     """Load the model in a folder, and check that its files are those of the description."""
     found = read_model_folder(folder)
     description = found.description
-    for file, expected in description.sha256.items():
-        if (actual := _hash_file(folder / file)) != expected:
-            raise ModelError(
-                f"{folder / file} is not the file that {folder / DESCRIPTION_FILE} describes: its "
-                f"sha256 should be {expected} and is {actual}."
-            )
+    check_hashes(folder / DESCRIPTION_FILE, description.sha256)
     if found.model.name == GRAPH_FILE:
-        check_libraries(name, "onnxruntime", "tokenizers")
+        check_libraries(f"embedding model {name}", "onnxruntime", "tokenizers")
         model: StaticModel | OnnxModel = OnnxModel(
             name,
             found.identity,
@@ -167,7 +160,7 @@ def load_own_model(name: str, folder: Path) -> OwnModel:
             ),
         )
     else:
-        check_libraries(name, "tokenizers")
+        check_libraries(f"embedding model {name}", "tokenizers")
         model = _load_table(name, found)
     if description.dimensions not in (None, model.dimension):
         raise ModelError(
@@ -177,12 +170,32 @@ def load_own_model(name: str, folder: Path) -> OwnModel:
     return OwnModel(name, found, model)
 
 
+def parse_description(text: str, path: Path, kind: type[Description]) -> Description:
+    """Parse the description of a model, the text of a file. Raises `SettingsError`."""
+    values = read_settings_yaml(text, str(path))
+    try:
+        return kind.model_validate({} if values is None else values)
+    except ValidationError as error:
+        raise SettingsError(describe_validation_error(error, kind, str(path))) from None
+
+
+def check_hashes(description: Path, hashes: Mapping[str, str]) -> None:
+    """Check the files beside a description, whose hashes it states. Raises `ModelError`."""
+    for name, expected in hashes.items():
+        file = description.parent / name
+        if (actual := _hash_file(file)) != expected:
+            raise ModelError(
+                f"{file} is not the file that {description} describes: its sha256 should be "
+                f"{expected} and is {actual}."
+            )
+
+
 def _load_table(name: str, found: ModelFolder) -> StaticModel:
     import numpy as np
 
     tensors = read_safetensors(found.model, "get the file again").tensors
     path = found.folder / TOKENIZER_FILE
-    tokenizer = open_tokenizer(path, name)
+    tokenizer = open_tokenizer(path, f"embedding model {name}")
     n_tokens = tokenizer.get_vocab_size()
     if found.description.pooling != "mean":
         raise ModelError(
