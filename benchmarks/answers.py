@@ -9,6 +9,7 @@ words are left out. Printed as Markdown, in per cent. Without the sets, this say
 
 `--labelled` asks the questions of benchmarks/labelled/languages.jsonl about the labelled passages,
 which are in four languages: those in the language of the passage, and those in another one.
+`--reader` names the folder of an extractive model, as `search.reader_model` does.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from labels import LABELLED, read_half, write_project
 from labels import index_project as index_labelled
 
 import graphrag_query
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.index import Index
 
 DATA = Path(__file__).parent.parent.parent / "shared/data"
@@ -89,7 +91,14 @@ def measure(index: Index, questions: list[Mapping[str, Any]], method: str) -> st
     return f"{n} | {shares} | {words / n:.0f}"
 
 
-def measure_labelled(method: str) -> None:
+def open_index(project: Path, reader: str | None) -> Index:
+    """Open the index of a project, with a reader."""
+    reader_model = str(Path(reader).resolve()) if reader else "null"
+    settings = load_settings(project, (f"search.reader_model={reader_model}",))
+    return graphrag_query.open(project / "output", settings, project)
+
+
+def measure_labelled(method: str, reader: str | None) -> None:
     """Ask the questions about the labelled passages, and print a row for each kind of question."""
     lines = (LABELLED / "languages.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [{"answer": "", "aliases": row["answers"], **row} for row in map(json.loads, lines)]
@@ -97,7 +106,7 @@ def measure_labelled(method: str) -> None:
         project = Path(folder) / "project"
         write_project(read_half("dev") + read_half("report"), project)
         index_labelled(project)
-        with graphrag_query.open(project / "output") as index:
+        with open_index(project, reader) as index:
             for is_other, name in ((False, "same language"), (True, "other language")):
                 asked = [row for row in rows if row["other_language"] == is_other]
                 print(f"| {name} | {measure(index, asked, method)} |", flush=True)
@@ -107,11 +116,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--method", default="local", help="search to measure")
     parser.add_argument("--labelled", action="store_true", help="ask about the labelled passages")
+    parser.add_argument("--reader", help="folder of an extractive model")
     options = parser.parse_args()
     method = options.method
     if options.labelled:
         print("| set | questions | read | said | first | words |", "| --- " * 6 + "|", sep="\n")
-        measure_labelled(method)
+        measure_labelled(method, options.reader)
         return
     if not DATA.exists():
         print(f"Nothing is measured: there is no folder {DATA}.")
@@ -121,7 +131,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             project = Path(folder) / "project"
             index_corpus(DATA / name, project)
-            with graphrag_query.open(project / "output") as index:
+            with open_index(project, options.reader) as index:
                 cells = measure(index, read_questions(DATA / name), method)
         print(f"| {Path(name).name} | {cells} |", flush=True)
 

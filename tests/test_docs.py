@@ -22,6 +22,7 @@ import graphrag_query
 from graphrag_evaluation.systems import split_values
 from graphrag_index.errors import ExitCode
 from graphrag_index.llm.local.own_model import ModelDescription
+from graphrag_index.llm.local.reader_model import ReaderDescription
 from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
 from graphrag_index.resolution.decisions_file import DecisionsParser
 from graphrag_index.schema.settings.models import ModelSettings
@@ -222,6 +223,9 @@ def test_yaml_examples_are_settings_or_workflows(
         return
     if example.mark == "embedding.yaml":
         assert ModelDescription.model_validate(content).sha256
+        return
+    if example.mark == "reader.yaml":
+        assert ReaderDescription.model_validate(content).sha256
         return
     if example.mark == "server.yaml":
         (tmp_path / "server.yaml").write_text(example.code, encoding="utf-8")

@@ -26,6 +26,7 @@ from graphrag_query.answering.extractive import (
     is_doubtful,
     split_into_candidates,
 )
+from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import refers_back
 from graphrag_query.question.question import Question
@@ -97,6 +98,15 @@ def answer_from_sentences(
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
     chosen = list(dict.fromkeys(direct.evidence)) if direct else items
     chosen = chosen or _fit_words(question, evidence, candidates, text_units, most)
+    # No one span says what takes several sentences.
+    takes_several = bool(items) or (direct is not None and len(direct.evidence) > 1)
+    read = None if takes_several else find_reader_answer(question, candidates, text_units, priors)
+    if read:
+        direct, [first] = read, read.evidence
+        document = text_units[first.text_unit]["document_id"]
+        is_near = {n: unit["document_id"] == document for n, unit in text_units.items()}
+        others = [c for c in chosen if not (is_near[c.text_unit] and _overlap(c, first))]
+        chosen = [first, *others][: settings.max_sentences]
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
@@ -109,7 +119,7 @@ def answer_from_sentences(
         for number, candidate in enumerate(chosen, 1)
     )
     text = " ".join(f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
-    if direct:
+    if direct and direct.text:
         text = f"{direct.text} — {text}"
     elif items:
         listed = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))

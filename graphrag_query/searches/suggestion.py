@@ -29,7 +29,8 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
     Returns None unless the suggested search finds evidence. The check calls no chat model. If
     the vectors are from a model on a server, no search that compares sentences is suggested.
     """
-    asked = replace(question, llm=None, second_look=SecondLook(), sink=None)
+    search = question.search.model_copy(update={"reader_model": None})
+    asked = replace(question, llm=None, search=search, second_look=SecondLook(), sink=None)
     try:
         choice = choose_search(asked)
         others = {choice.method: choice.why}

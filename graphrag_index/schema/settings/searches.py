@@ -43,6 +43,12 @@ class Search(Section):
         "`models` with an endpoint /rerank, all-MiniLM-L6-v2, or a folder with an embedding model; "
         "null: none.",
     )
+    reader_model: str | None = setting(
+        None,
+        "Folder of an extractive question-answering model, relative to settings.yaml, whose span "
+        'begins an answer without a chat model (docs/searches.md, "A reader of your own"); '
+        "null: none.",
+    )
     response: str = setting(
         "as short as the question allows: a sentence or two for a fact, paragraphs for a survey",
         "Length and form of written answers, in words for the model.",
