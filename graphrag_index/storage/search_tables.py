@@ -8,21 +8,25 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers, find_rows, gather_lists, spread_lists
+from graphrag_index.schema.list_columns import find_rows, gather_lists, spread_lists
 from graphrag_index.schema.tables import PLACES, TABLES
 from graphrag_index.storage.memo import read_batches
+from graphrag_index.storage.text_unit_topics import (
+    LINKS_PER_BATCH,
+    list_entity_names,
+    list_title_variants,
+    normalize_names,
+    pair_text_units_with_entities,
+)
 from graphrag_index.text.normalize import fold_names, phonetic_keys
 
-# Rows per batch: of links, of other tables, of tables with texts. They limit memory.
-LINKS_PER_BATCH = 1_000_000
+# Rows per batch of tables without and with texts. They limit memory.
 ROWS_PER_BATCH = 131_072
 LONG_ROWS_PER_BATCH = 16_384
 # Value of `report` in the table `community_places` for a community without a report.
 NO_REPORT = -1
-_TEXT_IN_BRACKETS = r"\s*\([^()]*\)"
 
 Frames = Iterator[dict[str, pl.DataFrame]]
 
@@ -62,145 +66,15 @@ def create_search_tables(
     reports = community_reports.with_columns(n_bytes=pl.col("full_content").str.len_bytes())
     yield from _copy_columns("report_rows", reports, LONG_ROWS_PER_BATCH)
     yield from _community_place_tables(communities, community_reports)
-    names = _entity_names(entities).sort("name", "entity").collect()
+    names = list_entity_names(entities).sort("name", "entity").collect()
     yield from _split_into_batches("entity_names", names)
     number = pl.col("human_readable_id").cast(pl.Int32)
-    titles = _normalize_names(documents.select(name=_title_variants("title"), document=number))
+    titles = normalize_names(documents.select(name=list_title_variants("title"), document=number))
     yield from _split_into_batches("title_names", titles.sort("name", "document").collect())
     if covariates is not None:
         yield from _claim_tables(covariates.collect(), names, ids["text_unit"])
     degrees = entities.select(pl.col("degree").cast(pl.Int32)).collect()["degree"]
     yield from _word_tables(names, degrees)
-
-
-def pair_text_units_with_entities(
-    mentions: pl.LazyFrame,
-    entities: pl.LazyFrame,
-    text_units: pl.LazyFrame,
-    documents: pl.LazyFrame,
-) -> Iterator[pl.DataFrame]:
-    """Pair text units with the entities they name; `about` is true for a topic of the text unit.
-
-    A text unit is about the entities in the title of its document (with or without the text in
-    brackets), and in the headings above the text unit. If there are no such entities, as in chats
-    and novels, the text unit is about the entity that it names first. Yields batches with one row
-    per text unit and entity, in this order, with `about` and `n_mentions`. The first text unit of
-    a document also has a row for each entity in the title.
-    """
-    titled = _entities_in_titles(_entity_names(entities), text_units, documents)
-    titled = titled.sort("text_unit", "entity")
-    start = 0
-    for named, end in _split_by_text_unit(mentions.select("text_unit", "entity")):
-        bounds = np.searchsorted(titled["text_unit"].to_numpy(), [start, end]).tolist()
-        start = end
-        keys = _pack_pairs(named["text_unit"], named["entity"])
-        is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
-        first = keys[is_first.to_numpy()]
-        titled_here = titled[slice(*bounds)]
-        titled_keys = _pack_pairs(titled_here["text_unit"], titled_here["entity"])
-        opening = titled_keys[titled_here["opening"].to_numpy()]
-        pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
-        # Subtract the pairs of entities in document titles, which do not count as mentions.
-        n_mentions[np.searchsorted(pairs, opening)] -= 1
-        is_about = _are_among(pairs, titled_keys)
-        untitled = ~_are_among(first >> 32, pairs[is_about] >> 32)
-        is_about |= _are_among(pairs, first[untitled])
-        yield pl.DataFrame(
-            {
-                "text_unit": (pairs >> 32).astype(np.int32),
-                "entity": (pairs & 0xFFFFFFFF).astype(np.int32),
-                "about": is_about,
-                "n_mentions": n_mentions.astype(np.int32),
-            }
-        )
-
-
-def _split_by_text_unit(mentions: pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, int]]:
-    """Yield mentions in batches, each with the number of the first text unit after the batch.
-
-    The mentions are in order of their text units, and those of a text unit are in one batch.
-    """
-    rest = mentions.clear().collect()
-    for batch in read_batches(mentions, LINKS_PER_BATCH):
-        rows = pl.concat([rest, batch])
-        last = int(rows["text_unit"][-1])
-        n_complete = int(np.searchsorted(rows["text_unit"].to_numpy(), last))
-        yield rows[:n_complete], last
-        rest = rows[n_complete:]
-    yield rest, np.iinfo(np.int32).max
-
-
-def _entities_in_titles(
-    names: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
-) -> pl.DataFrame:
-    """Return pairs of a text unit and an entity in its document title or headings.
-
-    `opening` is true if the entity is in the title and the text unit opens the document.
-    """
-    units = text_units.select(
-        pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
-    )
-    titles = (
-        _normalize_names(documents.select(document_id="id", name=_title_variants("title")))
-        .join(names, on="name")
-        .select("document_id", "entity")
-        .unique()
-    )
-    by_title = units.join(titles, on="document_id").select(
-        "text_unit",
-        "entity",
-        opening=pl.col("text_unit") == pl.col("text_unit").min().over("document_id"),
-    )
-    headings = (
-        units.filter(pl.col("headings") != "")
-        .select("text_unit", heading=pl.col("headings").str.split(" > "))
-        .explode("heading")
-        .select("text_unit", name=_title_variants("heading"))
-    )
-    by_heading = _normalize_names(headings).join(names, on="name")
-    return (
-        pl.concat([by_title, by_heading.select("text_unit", "entity", opening=pl.lit(False))])
-        .group_by("text_unit", "entity")
-        .agg(pl.col("opening").any())
-        .collect()
-    )
-
-
-def _title_variants(column: str) -> pl.Expr:
-    """Return a list for each title: the title with and without its text in brackets."""
-    return pl.concat_list(column, pl.col(column).str.replace_all(_TEXT_IN_BRACKETS, ""))
-
-
-def _entity_names(entities: pl.LazyFrame) -> pl.LazyFrame:
-    return _normalize_names(
-        entities.select(
-            name=pl.concat_list(pl.concat_list("title"), "aliases"),
-            entity=pl.col("human_readable_id").cast(pl.Int32),
-        )
-    )
-
-
-def _normalize_names(rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Split lists in the column `name` into a row per normalized name; drop duplicates."""
-    return (
-        rows.explode("name")
-        .with_columns(fold_names(pl.col("name")))
-        .filter(pl.col("name") != "")
-        .unique()
-    )
-
-
-def _pack_pairs(high: pl.Series, low: pl.Series) -> Integers:
-    """Pack each pair of 32-bit numbers into one number; the numbers sort like the pairs."""
-    keys: Integers = high.to_numpy().astype(np.int64) << 32
-    keys |= low.to_numpy()
-    return keys
-
-
-def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:
-    places = np.searchsorted(ascending, values)
-    # Append -1 for values above the last: it equals no value, since none is negative.
-    return np.asarray(np.append(ascending, -1)[places] == values)
 
 
 def _split_into_batches(name: str, rows: pl.DataFrame) -> Frames:
