@@ -207,6 +207,6 @@ def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardF
 _load_static_model = cache(load_static_model)
 
 
-create_search_tables = step(writes=SEARCH_TABLES, code_version=5)(
+create_search_tables = step(writes=SEARCH_TABLES, code_version=6)(
     search_tables.create_search_tables
 )

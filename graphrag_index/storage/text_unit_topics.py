@@ -12,6 +12,8 @@ from graphrag_index.text.normalize import fold_names
 
 # Rows per batch of links. They limit memory.
 LINKS_PER_BATCH = 1_000_000
+# Maximum number of characters before the entity that a text unit begins with: "The ", or a mark.
+MAX_CHARS_BEFORE_TOPIC = 12
 _TEXT_IN_BRACKETS = r"\s*\([^()]*\)"
 
 
@@ -24,37 +26,63 @@ def pair_text_units_with_entities(
     """Pair text units with the entities they name; `about` is true for a topic of the text unit.
 
     A text unit is about the entities in the title of its document (with or without the text in
-    brackets), and in the headings above the text unit. If there are no such entities, as in chats
-    and novels, the text unit is about the entity that it names first. Yields batches with one row
-    per text unit and entity, in this order, with `about` and `n_mentions`. The first text unit of
-    a document also has a row for each entity in the title.
+    brackets), and in the headings above the text unit. If there are no such entities, it is about
+    the entity that it names first: below headings, anywhere; otherwise, at its beginning. If this
+    is a person with middle names, it is also about a person with the same name without them: a
+    text about Ada Mary King is about Ada King. Yields batches with one row per text unit and
+    entity, in this order, with `about` and `n_mentions`. The first text unit of a document also
+    has a row for each entity in the title.
     """
-    titled = _entities_in_titles(list_entity_names(entities), text_units, documents)
-    titled = titled.sort("text_unit", "entity")
+    names = list_entity_names(entities)
+    titled = _entities_in_titles(names, text_units, documents).sort("text_unit", "entity")
+    short_forms = _find_short_forms(names, entities)
+    units = text_units.select("start_char", is_headed=pl.col("headings") != "").collect()
     start = 0
-    for named, end in _split_by_text_unit(mentions.select("text_unit", "entity")):
+    columns = mentions.select("text_unit", "entity", "start_char")
+    for named, end in _split_by_text_unit(columns):
         bounds = np.searchsorted(titled["text_unit"].to_numpy(), [start, end]).tolist()
         start = end
-        keys = _pack_pairs(named["text_unit"], named["entity"])
-        is_first = named["text_unit"].ne_missing(named["text_unit"].shift())
+        text_unit = named["text_unit"]
+        keys = _pack_pairs(text_unit, named["entity"])
+        own = units[text_unit]
+        begins = named["start_char"] - own["start_char"] <= MAX_CHARS_BEFORE_TOPIC
+        is_first = text_unit.ne_missing(text_unit.shift()) & (begins | own["is_headed"])
         first = keys[is_first.to_numpy()]
         titled_here = titled[slice(*bounds)]
         titled_keys = _pack_pairs(titled_here["text_unit"], titled_here["entity"])
-        opening = titled_keys[titled_here["opening"].to_numpy()]
-        pairs, n_mentions = np.unique(np.append(keys, opening), return_counts=True)
-        # Subtract the pairs of entities in document titles, which do not count as mentions.
-        n_mentions[np.searchsorted(pairs, opening)] -= 1
-        is_about = _are_among(pairs, titled_keys)
-        untitled = ~_are_among(first >> 32, pairs[is_about] >> 32)
-        is_about |= _are_among(pairs, first[untitled])
-        yield pl.DataFrame(
-            {
-                "text_unit": (pairs >> 32).astype(np.int32),
-                "entity": (pairs & 0xFFFFFFFF).astype(np.int32),
-                "about": is_about,
-                "n_mentions": n_mentions.astype(np.int32),
-            }
-        )
+        is_opening = titled_here["opening"].to_numpy()
+        topics = titled_keys[is_opening | _are_among(titled_keys, np.sort(keys))]
+        first = first[~_are_among(first >> 32, topics >> 32)]
+        shortened = _unpack_pairs(first).join(short_forms, on="entity")
+        short = _pack_pairs(shortened["text_unit"], shortened["short_form"])
+        # These pairs get a row, but do not count as mentions.
+        unmentioned = np.unique(np.append(titled_keys[is_opening], short))
+        pairs, n_mentions = np.unique(np.append(keys, unmentioned), return_counts=True)
+        n_mentions[np.searchsorted(pairs, unmentioned)] -= 1
+        about = _are_among(pairs, np.sort(np.concatenate([topics, first, short])))
+        counts = n_mentions.astype(np.int32)
+        yield _unpack_pairs(pairs).with_columns(about=about, n_mentions=counts)
+
+
+def _find_short_forms(names: pl.LazyFrame, entities: pl.LazyFrame) -> pl.DataFrame:
+    """Pair each person with middle names with persons of the same name without them.
+
+    The columns are `entity` and `short_form`.
+    """
+    number = pl.col("human_readable_id").cast(pl.Int32).alias("entity")
+    is_person = pl.col("type").str.to_lowercase() == "person"
+    persons = names.join(entities.filter(is_person).select(number), on="entity", how="semi")
+    words = pl.col("name").str.split(" ")
+    ends = pl.concat_str(words.list.first(), words.list.last(), separator=" ")
+    return (
+        persons.filter(words.list.len() > 2)
+        .with_columns(ends.alias("name"))
+        .join(persons.rename({"entity": "short_form"}), on="name")
+        .filter(pl.col("entity") != pl.col("short_form"))
+        .select("entity", "short_form")
+        .unique()
+        .collect()
+    )
 
 
 def _split_by_text_unit(mentions: pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, int]]:
@@ -138,6 +166,11 @@ def _pack_pairs(high: pl.Series, low: pl.Series) -> Integers:
     keys: Integers = high.to_numpy().astype(np.int64) << 32
     keys |= low.to_numpy()
     return keys
+
+
+def _unpack_pairs(pairs: Integers) -> pl.DataFrame:
+    columns = {"text_unit": pairs >> 32, "entity": pairs & 0xFFFFFFFF}
+    return pl.DataFrame({name: values.astype(np.int32) for name, values in columns.items()})
 
 
 def _are_among(values: Integers, ascending: Integers) -> npt.NDArray[np.bool_]:

@@ -263,14 +263,15 @@ def supporting_text_units(
 
 
 def _text_units_about_members(index: IndexStore, community: int) -> list[int]:
-    """Return the text units that describe the entities of a community.
+    """Return the text units that describe, or else name, the entities of a community.
 
     They replace the citations if a report has none.
     """
     found: dict[int, None] = {}
     for entity in index.communities([community])["entities"].explode().drop_nulls():
         text_units, is_subject = index.links.text_units_of(entity)
-        found |= dict.fromkeys(text_units[is_subject].tolist())
+        about = text_units[is_subject] if is_subject.any() else text_units
+        found |= dict.fromkeys(about.tolist())
         if len(found) >= MAX_PASSAGES:
             break
     return list(found)

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -5,32 +7,43 @@ from polars.testing import assert_frame_equal
 from graphrag_index.storage import text_unit_topics
 from graphrag_index.storage.text_unit_topics import pair_text_units_with_entities
 
-MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32}
+MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32, "start_char": pl.Int32}
+UNIT_LENGTH = 1_000  # characters from one text unit to the next
 PAIRS = {"text_unit": pl.Int32, "entity": pl.Int32, "about": pl.Boolean}
 
 
 def told_about(
-    mentions: list[tuple[int, int]],
+    mentions: Sequence[tuple[int, int] | tuple[int, int, int]],
     entities: list[tuple[str, list[str]]],
     documents: dict[str, list[str]],
+    kind: str = "person",
 ) -> list[tuple[int, int, bool]]:
-    """Link entities with aliases to documents with the headings of their text units."""
+    """Link entities with aliases to documents with the headings of their text units.
+
+    A mention is at the beginning of its text unit, or as many characters after it as it says.
+    """
     units = [(title, headings) for title, units in documents.items() for headings in units]
     links = pair_text_units_with_entities(
-        pl.LazyFrame(mentions, schema=MENTIONS, orient="row"),
         pl.LazyFrame(
-            [(number, *entity) for number, entity in enumerate(entities)],
+            [(unit, entity, UNIT_LENGTH * unit + sum(at)) for unit, entity, *at in mentions],
+            schema=MENTIONS,
+            orient="row",
+        ),
+        pl.LazyFrame(
+            [(number, *entity, kind) for number, entity in enumerate(entities)],
             schema={
                 "human_readable_id": pl.Int64,
                 "title": pl.String,
                 "aliases": pl.List(pl.String),
+                "type": pl.String,
             },
             orient="row",
         ),
         pl.LazyFrame(
-            [(number, *unit) for number, unit in enumerate(units)],
+            [(number, UNIT_LENGTH * number, *unit) for number, unit in enumerate(units)],
             schema={
                 "human_readable_id": pl.Int64,
+                "start_char": pl.Int64,
                 "document_id": pl.String,
                 "headings": pl.String,
             },
@@ -70,13 +83,38 @@ def test_a_text_unit_is_about_the_entities_of_its_headings() -> None:
     ]
 
 
-def test_without_title_or_heading_the_first_name_is_what_it_is_about() -> None:
+def test_without_title_or_heading_a_text_unit_is_about_the_name_it_begins_with() -> None:
     entities: list[tuple[str, list[str]]] = [("Ahab", []), ("Starbuck", [])]
-    mentions = [(0, 1), (0, 0), (1, 0), (1, 1)]
-    assert told_about(mentions, entities, {"moby.txt": ["", ""]}) == [
+    mentions = [(0, 1, 12), (0, 0, 40), (1, 0), (1, 1, 9), (2, 0, 13), (2, 1, 20)]
+    assert told_about(mentions, entities, {"moby.txt": ["", "", ""]}) == [
         *((0, 0, False), (0, 1, True)),
         *((1, 0, True), (1, 1, False)),
+        *((2, 0, False), (2, 1, False)),
     ]
+
+
+def test_below_headings_the_first_name_may_stand_anywhere() -> None:
+    entities: list[tuple[str, list[str]]] = [("Ahab", []), ("Starbuck", [])]
+    mentions = [(0, 1, 30), (0, 0, 40)]
+    assert told_about(mentions, entities, {"moby.txt": ["The cabin"]}) == [
+        *((0, 0, False), (0, 1, True)),
+    ]
+
+
+def test_a_full_name_at_the_beginning_also_tells_of_the_short_name() -> None:
+    entities = [("Ada Mary King", ["A. M. King"]), ("Ada King", []), ("Ada Mary Byron", [])]
+    documents = {"a.txt": ["", ""], "Ada Mary King": [""], "Ada King": [""]}
+    mentions = [(0, 0), (0, 2, 30), (1, 2), (1, 0, 30), (2, 0), (3, 0)]
+    expected = [
+        *((0, 0, True), (0, 1, True), (0, 2, False)),
+        *((1, 0, False), (1, 2, True)),
+        (2, 0, True),
+        *((3, 0, False), (3, 1, True)),
+    ]
+    assert told_about(mentions, entities, documents) == expected
+    # Only persons have middle names.
+    expected.remove((0, 1, True))
+    assert told_about(mentions, entities, documents, kind="place") == expected
 
 
 def test_a_document_begins_with_the_entity_of_its_title() -> None:

@@ -1,3 +1,5 @@
+from functools import cached_property
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.links import LinkedRows, Links
 from tests.fixtures.examples import examples
 
 
@@ -121,10 +124,20 @@ def test_footnotes_number_reports_where_only_reports_were_shown(store: IndexStor
     assert cited.n_removed_citations == 1
 
 
+@pytest.mark.parametrize("has_topics", [True, False])
 def test_a_report_that_cites_nothing_leads_to_the_passages_of_its_members(
-    store: IndexStore,
+    store: IndexStore, has_topics: bool
 ) -> None:
+    class Described(Links):
+        def text_units_of(self, entity: int) -> LinkedRows:
+            numbers, is_subject = super().text_units_of(entity)
+            return LinkedRows(numbers, is_subject & has_topics)
+
     class Uncited(IndexStore):
+        @cached_property
+        def links(self) -> Links:
+            return Described(self.open_mapped, self.n_rows("text_unit_rows"))
+
         def report(self, community: int) -> dict[str, str]:
             return {"full_content": "# Ice\n\nThe ice held the ship."}
 
