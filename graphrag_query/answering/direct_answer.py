@@ -7,12 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from graphrag_index.text.languages import MONTHS, read_lists
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.agents import asks_for_agent, find_agents
 from graphrag_query.answering.answer_spans import (
@@ -22,9 +20,18 @@ from graphrag_query.answering.answer_spans import (
     find_new_spans,
 )
 from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.direct_answer_words import (
+    DirectAnswer,
+    denies,
+    find_phrases,
+    find_stems_said,
+    find_word,
+    word_lists,
+)
 from graphrag_query.answering.extractive import Candidate, RankedSentence
+from graphrag_query.answering.yes_no import answer_yes_or_no
 from graphrag_query.question.answer_kind import WantedAnswer
-from graphrag_query.question.cues import compile_phrases, fold_question
+from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, WORD_LISTS, NameSpan, content_words
 
@@ -40,8 +47,6 @@ KINDS = frozenset(
 )
 # Maximum number of words between the names of two alternatives: "or the".
 MAX_WORDS_BETWEEN = 2
-# Number of sentences before a sentence that may tell its date.
-N_SENTENCES_BEFORE = 2
 # Number of characters around a number in which a word says what it counts.
 NEAR_CHARS = 30
 # Maximum number of words before the name in a sentence about one of two things.
@@ -68,13 +73,6 @@ ORDERS = {
 }
 
 
-class DirectAnswer(NamedTuple):
-    """An answer in a few words, and the sentences that decide it; empty: the best ones."""
-
-    text: str
-    evidence: tuple[Candidate, ...] = ()
-
-
 def find_direct_answer(
     question: Question,
     ranked: Sequence[RankedSentence],
@@ -90,7 +88,10 @@ def find_direct_answer(
         return _compare(question, candidates)
     if question.wanted.kind == "yes_no":
         both = _answer_for_both(question, candidates)
-        return both or _answer_yes_or_no(question, ranked[0], candidates)
+        best = ranked[0]
+        return both or answer_yes_or_no(
+            question, best.candidate, candidates, is_translated=best.is_translated
+        )
     if question.wanted.kind in KINDS:
         part = _find_part(question, ranked, types)
         return DirectAnswer(part) if part else None
@@ -144,65 +145,31 @@ def _keep_agents(question: Question, text: str, spans: list[AnswerSpan]) -> list
     ]
 
 
-def _answer_yes_or_no(
-    question: Question, best: RankedSentence, candidates: Sequence[Candidate]
-) -> DirectAnswer | None:
-    """Say yes if a sentence says all that the question does, and no if it denies it.
-
-    For one word of the question, a synonym is enough.
-    A sentence with all words and other numbers also denies it: "Was it built in 1912?" - "It was
-    built in 1913." The date may stand in the sentences before.
-    """
-    said = _stems(best.candidate, question)
-    said |= _dates_before(best.candidate, candidates)
-    asked = set(question.content_words)
-    numbers = {word for word in asked if _DIGIT.search(word)}
-    if len(asked - numbers - said) == 1:
-        words = WORD.findall(best.candidate.text.lower())
-        said |= AskedWords(question).find_synonyms(words)
-    if not asked - numbers or not asked - numbers <= said:
-        return None
-    plain = [fold_question(text) for text in (question.text, best.candidate.quotation)]
-    code = question.language.code
-    relations = [set(_phrases("relations", code).findall(text)) for text in plain]
-    # "Did Ann call Eve?" is not decided by "Eve called Ann."
-    capitalized = [word.lower() for word in WORD.findall(question.text)[1:] if word[0].isupper()]
-    places = [plain[1].find(fold(word)) for word in capitalized]
-    if relations[0] != relations[1] or places != sorted(places):
-        return None
-    negated = [bool(_phrases("negations", code).search(text)) for text in plain]
-    is_yes = negated[0] == negated[1]
-    if not numbers <= said:
-        missing = numbers - said
-        others = {word for word in said - asked if _DIGIT.search(word)}
-        if not is_yes or {len(word) for word in missing} != {len(word) for word in others}:
-            return None
-        is_yes = False
-    return DirectAnswer(_word("affirmative" if is_yes else "negative", question), (best.candidate,))
-
-
 def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
     """Say yes to "Are A and B both C?" if a sentence about each of them says C."""
-    sides = _find_joined(question, _word("conjunctions", question))
+    sides = _find_joined(question, find_word("conjunctions", question))
     asked = _words_beside_names(question) - set(map(stem_word, WORD_LISTS["both"].split()))
-    asks_for_same = _phrases("same", question.language.code).search(fold_question(question.text))
+    code = question.language.code
+    asks_for_same = find_phrases("same", code).search(fold_question(question.text))
     if not sides or len(_names(question)) != 2 or not asked or asks_for_same:
         return None
     evidence = []
     for span in sides:
         about = [c for c in candidates if _is_about(c, frozenset(span.words))]
-        holding = [c for c in about if asked <= _stems(c, question) and not _denies(c, question)]
+        holding = [
+            c for c in about if asked <= find_stems_said(c, question) and not denies(c.text, code)
+        ]
         if not holding:
             return None
         evidence.append(holding[0])
-    return DirectAnswer(_word("affirmative", question), tuple(evidence))
+    return DirectAnswer(find_word("affirmative", question), tuple(evidence))
 
 
 def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
     """Choose between "A or B" by the years or numbers of a sentence about each of them."""
     plain = fold_question(question.text)
     code = question.language.code
-    orders = [order for order in ORDERS if _phrases(order, code).search(plain)]
+    orders = [order for order in ORDERS if find_phrases(order, code).search(plain)]
     # "Más joven" has a word for more, too.
     orders = [order for order in orders if ORDERS[order].in_time] or orders
     alternatives = _find_alternatives(question) if len(orders) == 1 else None
@@ -264,13 +231,15 @@ def _find_year(
     """
     plain = fold_question(question.text)
     code = question.language.code
-    compared = " ".join(found for order in ORDERS for found in _phrases(order, code).findall(plain))
+    compared = " ".join(
+        found for order in ORDERS for found in find_phrases(order, code).findall(plain)
+    )
     orders = set(map(stem_word, WORD.findall(compared)))
     asked = {word for word in _words_beside_names(question) if fold(word) not in orders}
-    asks_for_birth = bool(_phrases("born").search(plain))
+    asks_for_birth = bool(find_phrases("born").search(plain))
     titled = [c for c in about if c.prose and name <= set(WORD.findall(c.title.lower()))]
     opening = min(titled, key=lambda c: c.start_char, default=None)
-    held = {c: len(asked & _stems(c, question)) for c in about}
+    held = {c: len(asked & find_stems_said(c, question)) for c in about}
     for candidate in sorted(about, key=lambda c: -held[c]):
         year = _YEAR.search(candidate.text)
         if year is None:
@@ -285,7 +254,7 @@ def _find_year(
 def _is_of_birth(candidate: Candidate) -> bool:
     """Return whether the first year of a sentence is that of a birth."""
     year = _YEAR.search(candidate.text)
-    told = _phrases("born").search(fold_question(candidate.text))
+    told = find_phrases("born").search(fold_question(candidate.text))
     return bool(told) or (year is not None and _begins_life(candidate.text, year))
 
 
@@ -333,42 +302,7 @@ def _is_about(candidate: Candidate, words: frozenset[str]) -> bool:
     )
 
 
-def _denies(candidate: Candidate, question: Question) -> bool:
-    negations = _phrases("negations", question.language.code)
-    return bool(negations.search(fold_question(candidate.text)))
-
-
-def _stems(candidate: Candidate, question: Question) -> set[str]:
-    text = f"{candidate.title} {candidate.about} {candidate.text}"
-    stems = {stem_word(word) for word in WORD.findall(text.lower())}
-    return {question.stems_of_forms.get(stem, stem) for stem in stems}
-
-
-def _dates_before(candidate: Candidate, candidates: Sequence[Candidate]) -> set[str]:
-    """Return the stems of months and numbers in the sentences just before in the text unit."""
-    same_unit = [c for c in candidates if c.text_unit == candidate.text_unit]
-    before = [c.text for c in same_unit if c.end_char <= candidate.start_char]
-    words = WORD.findall(" ".join(before[-N_SENTENCES_BEFORE:]).lower())
-    return {stem_word(word) for word in words if word in MONTHS or word.isdigit()}
-
-
-def _word(which: str, question: Question) -> str:
-    words: Mapping[str, str] = _lists()[which]
-    return words.get(question.language.code, words["en"])
-
-
-@cache
-def _phrases(name: str, code: str = "") -> re.Pattern[str]:
-    """Compile a list of phrases, or that of a language; without one, the English list."""
-    phrases = _lists()[name]
-    return compile_phrases(phrases.get(code, phrases["en"]) if code else phrases)
-
-
 @cache
 def _qualifiers() -> re.Pattern[str]:
-    words = "|".join(re.escape(part.strip()) for part in _lists()["qualifiers"].split("|"))
+    words = "|".join(re.escape(part.strip()) for part in word_lists()["qualifiers"].split("|"))
     return re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)
-
-
-def _lists() -> Mapping[str, Any]:
-    return read_lists("direct_answers", Path(__file__).parent)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ MAX_WORDS_OF_TERM = 5
 MAX_NOUN_WORDS = 4
 # Maximum number of words before a question word at the start of a question: "In which".
 MAX_WORDS_BEFORE_FIRST = 1
+
+# Languages with questions that begin with any verb, or have one before a pronoun, and the minimum
+# number of words of such a question.
+LANGUAGES_WITH_VERB_FIRST = frozenset(("de", "es", "fr"))
+MIN_WORDS_WITH_VERB = 3
+# A French verb before its pronoun: "a-t-il".
+_INVERSION = re.compile(r"\w-(?:t-)?(?:ils?|elles?|on)\b", re.IGNORECASE)
 
 # Kinds of answers whose nouns, such as "city", rarely stand beside the answer.
 KINDS_OF_CATEGORIES = frozenset(("date", "place"))
@@ -81,7 +89,7 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     codes = (language.code, detect_language(question), "en")
     patterns = _compile_patterns(next(code for code in codes if code in lists))
     plain = fold_question(question)
-    place, kind = _find_question_word(plain, patterns)
+    place, kind = _find_question_word(question, patterns, language)
     words = []
     if kind in ("other", "number"):
         words = _content_words_at(plain, place, patterns, language)
@@ -107,7 +115,8 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
 def find_question_language(question: str) -> Language:
     """Detect the language of a question; a short one is known by its first words, if by nothing.
 
-    "Combien coûte le billet ?" has few function words, but only French asks so.
+    "Combien coûte le billet ?" has few function words, but only French asks so. Only German has
+    capitals after articles that are its own or also those of others: "Baute Olga die Mühle?".
     """
     language = language_in(question)
     if language.code != "und":
@@ -119,6 +128,10 @@ def find_question_language(question: str) -> Language:
         for code in lists
         if any(pattern.match(plain) for pattern in _compile_patterns(code).questions.values())
     ]
+    if not codes and question.rstrip().endswith("?"):
+        articles = language_of("de").determiners
+        pairs = pairwise(WORD.findall(question))
+        codes = ["de" for word, noun in pairs if word in articles and noun[0].isupper()][:1]
     return language_of(codes[0]) if len(codes) == 1 else language
 
 
@@ -129,13 +142,17 @@ def _asks_for_subject(plain: str, patterns: _KindPatterns, language: Language) -
     return found is not None and found[1] not in stop_words
 
 
-def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
-    """Return the place after the word that asks, and the kind that it wants.
+def _find_question_word(
+    question: str, patterns: _KindPatterns, language: Language
+) -> tuple[int, str]:
+    """Return the place after the word that asks, in the folded question, and the kind it wants.
 
     Words such as "where" and "which" also begin relative clauses. So the first word or the word
     after a preposition at the start counts, and else the last one, if possible one that begins no
-    relative clause: "In 1990, what was the size of the town where Ann lived?".
+    relative clause: "In 1990, what was the size of the town where Ann lived?". Without a word that
+    asks, a question may begin with its verb.
     """
+    plain = fold_question(question)
     found = [
         (match.start(), match.end(), kind)
         for kind, pattern in patterns.questions.items()
@@ -146,16 +163,50 @@ def _find_question_word(plain: str, patterns: _KindPatterns) -> tuple[int, str]:
             (match.start(), match.end(), "other")
             for match in patterns.interrogatives.finditer(plain)
         ]
-    if not found:
-        return len(plain), "other"
     # The sort is stable: of two kinds at one place, the first in the lists counts.
     found.sort(key=lambda match: match[0])
+    if not found or not _is_near_start(plain, found[0][0]):
+        clear = [match for match in found if _asks(question, plain, match[0], language.code)]
+        if not clear and _begins_with_verb(question, language):
+            return len(plain), "yes_no"
+    if not found:
+        return len(plain), "other"
     first = found[0]
-    if plain.count(" ", 0, first[0]) > MAX_WORDS_BEFORE_FIRST:
+    if not _is_near_start(plain, first[0]):
         clear = [match for match in found if not patterns.is_relative(plain[match[0] : match[1]])]
         last = (clear or found)[-1][0]
         first = next(match for match in found if match[0] == last)
     return first[1], first[2]
+
+
+def _is_near_start(plain: str, place: int) -> bool:
+    return plain.count(" ", 0, place) <= MAX_WORDS_BEFORE_FIRST
+
+
+def _asks(question: str, plain: str, place: int, code: str) -> bool:
+    """Return whether an interrogative asks, and joins no clause to a question for yes or no.
+
+    In Spanish, one that asks has an accent. In French, "a-t-il" before it asks for yes or no.
+    """
+    words = WORD.findall(question.lower())
+    i = len(WORD.findall(plain, 0, place))
+    if code == "es":
+        return i >= len(words) or words[i] != fold(words[i])
+    inversion = _INVERSION.search(question) if code == "fr" else None
+    return not inversion or len(WORD.findall(question, 0, inversion.start())) >= i
+
+
+def _begins_with_verb(question: str, language: Language) -> bool:
+    """Return whether a question without an interrogative may begin with its verb, or has "a-t-il".
+
+    What begins with an article or a preposition does not: "Der Pol?".
+    """
+    if not question.rstrip().endswith("?") or language.code not in LANGUAGES_WITH_VERB_FIRST:
+        return False
+    if language.code == "fr":
+        return _INVERSION.search(question) is not None
+    words = WORD.findall(question.lower())
+    return len(words) >= MIN_WORDS_WITH_VERB and words[0] not in stop_words_of(language)
 
 
 def _content_words_at(

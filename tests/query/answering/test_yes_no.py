@@ -1,0 +1,99 @@
+"""Yes or no in questions that begin with a verb, in several languages."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graphrag_query.answering.extractive import split_into_candidates
+from graphrag_query.answering.yes_no import answer_yes_or_no
+from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+
+
+def decide(index: Index, question: str, sentences: Sequence[str]) -> str:
+    """Answer a question by the last sentence of a text."""
+    text = " ".join(sentences)
+    unit = {"human_readable_id": 0, "start_char": 0, "text": text, "title": ""}
+    candidates = split_into_candidates([unit], {0: 1.0})
+    assert [c.text for c in candidates] == list(sentences)
+    found = answer_yes_or_no(Question(question, index.store), candidates[-1], candidates)
+    return found.text if found else ""
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Baute Olga Nowak die Mühle?", "Olga Nowak baute die Mühle.", "Ja"),
+        ("Hat Olga Nowak die Mühle gebaut?", "Olga Nowak baute die Mühle nicht.", "Nein"),
+        ("Malten die Bäcker die Mühle?", "Die Bäcker haben die Mühle gemalt.", "Ja"),
+        ("Gewann Olga Nowak den Preis?", "Olga Nowak hat den Preis gewonnen.", "Ja"),
+        ("Baute Olga Nowak die Mühle im Jahr 1801?", "Olga Nowak baute die Mühle 1801.", "Ja"),
+        ("Baute Olga Nowak die Mühle?", "Olga Nowak kaufte die Mühle.", ""),
+        ("Baute Olga Nowak die Mühle?", "Olga Nowak wollte die Mühle bauen.", ""),
+        ("Olga a-t-elle construit le moulin ?", "Olga construisit le moulin.", "Oui"),
+        ("Olga a-t-elle peint le moulin ?", "Olga n'a jamais peint le moulin.", "Non"),
+        ("Est-ce que les boulangers chantent ?", "Les boulangers ne chantent pas.", "Non"),
+        ("Le moulin s'est-il effondré en 1801 ?", "Le moulin s'est effondré en 1802.", "Non"),
+        ("¿Compró Olga el molino?", "Olga compró el molino en 1801.", "Sí"),
+        ("¿Compraron los panaderos el molino?", "Los panaderos no compraron el molino.", "No"),
+        ("¿Obtuvo Olga el premio?", "Olga ha obtenido el premio.", "Sí"),
+        ("¿Cantó Olga cuando murió Jan?", "Olga lloró cuando murió Jan.", ""),
+    ],
+)
+def test_a_question_that_begins_with_its_verb_wants_yes_or_no(
+    index: Index, question: str, sentence: str, expected: str
+) -> None:
+    assert Question(question, index.store).wanted.kind == "yes_no"
+    assert decide(index, question, [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentences", "expected"),
+    [
+        (
+            "¿Emigró Olga Nowak a Altdorf?",
+            ["La pintora Olga Nowak nació en Jena.", "Ella emigró a Altdorf."],
+            "Sí",
+        ),
+        (
+            "¿Emigraron los panaderos a Altdorf?",
+            ["Los panaderos son felices.", "Ellos emigraron a Altdorf."],
+            "Sí",
+        ),
+        (
+            "Did Olga Nowak move to Altdorf?",
+            ["Olga Nowak is a painter.", "Jan Blum moved to Altdorf."],
+            "",
+        ),
+    ],
+)
+def test_a_pronoun_stands_for_what_was_named_before(
+    index: Index, question: str, sentences: Sequence[str], expected: str
+) -> None:
+    assert decide(index, question, sentences) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Is the mill red?", "The mill is red, not blue, and most people like it.", "Yes"),
+        ("Did the ship sink?", "The ship nearly sank.", ""),
+        ("Did Olga open the mill?", "Olga never did open the mill.", "No"),
+    ],
+)
+def test_only_the_part_that_tells_of_the_question_denies_it(
+    index: Index, question: str, sentence: str, expected: str
+) -> None:
+    assert decide(index, question, [sentence]) == expected
+
+
+def test_a_longer_name_is_another_one(index: Index) -> None:
+    texts = {"South Magnetic Pole": "", "South Pole": "Yes"}
+    for name, expected in texts.items():
+        sentence = f"Roald Amundsen has reached the {name}."
+        assert decide(index, "Did Roald Amundsen reach the South Pole?", [sentence]) == expected
+
+
+def test_names_alone_ask_for_no_yes_or_no(index: Index) -> None:
+    sentence = "Nowak und die Mühle sind in Altdorf."
+    assert decide(index, "Nowak und die Mühle Altdorf?", [sentence]) == ""
