@@ -74,6 +74,18 @@ def asks_for_agent(question: str, language: Language) -> bool:
     return not _words("agent_words", language).isdisjoint((words[0], words[-1]))
 
 
+def find_named_agents(text: str, language: Language) -> set[str]:
+    """Return the words with a capital after words such as "by", up to a mark, in lower case."""
+    found, tokens = set(), list(WORD.finditer(text))
+    words = _words("agent_words", language)
+    for i, by in enumerate(tokens):
+        if by[0].lower() in words:
+            after = tokens[i + 1 : i + 1 + MAX_WORDS_OF_AGENT]
+            named = (t[0] for t in after if not _MARK.search(text, by.end(), t.start()))
+            found.update(word.lower() for word in named if word[0].isupper())
+    return found
+
+
 def _before_verbs(
     sentence: str, tokens: Sequence[_Token], language: Language, only_passive: bool
 ) -> Iterator[Sequence[_Token]]:

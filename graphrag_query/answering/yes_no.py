@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from graphrag_index.text.languages import MONTHS, Language
+from graphrag_index.text.languages import MONTHS, Language, language_of
 from graphrag_index.text.normalize import fold, stem_word
+from graphrag_query.answering.agents import find_named_agents
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import (
     DirectAnswer,
@@ -76,8 +77,8 @@ def answer_yes_or_no(
         return None
     told = _find_told_part(best.text, question, patterns.values())
     relations = [
-        set(find_phrases("relations", language).findall(fold_question(text)))
-        for text, language in ((question.text, code), (told, foreign or code))
+        set(find_phrases("relations", own).findall(fold_question(text)))
+        for text, own in ((question.text, code), (told, foreign or code))
     ]
     if relations[0] != relations[1] or (foreign and any(relations)):
         return None
@@ -89,6 +90,11 @@ def answer_yes_or_no(
     if foreign:
         # Translated names have other letters.
         places = [place for place in places if place >= 0]
+    language = language_of(foreign) if foreign else question.language
+    agents = find_named_agents(told, language) - find_named_agents(question.text, question.language)
+    if agents & set(capitalized):
+        # "Did Ann call Eve?" - "Ann was called by Eve."
+        return None
     if places != sorted(places) or _is_other_name(plain, question):
         return None
     is_yes = denies(question.text, code) == denies(told, foreign or code)

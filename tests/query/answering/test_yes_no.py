@@ -97,3 +97,18 @@ def test_a_longer_name_is_another_one(index: Index) -> None:
 def test_names_alone_ask_for_no_yes_or_no(index: Index) -> None:
     sentence = "Nowak und die Mühle sind in Altdorf."
     assert decide(index, "Nowak und die Mühle Altdorf?", [sentence]) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Did Olga Nowak defeat Jan Blum?", "Olga Nowak was defeated by Jan Blum."),
+        ("Olga a-t-elle vaincu Jan ?", "Olga fut vaincue par Jan."),
+        ("Besiegte die Wirtin den Jan?", "Die Wirtin wurde von dem Jan besiegt."),
+        ("¿Venció Olga a Jan?", "Olga fue vencida por Jan."),
+    ],
+)
+def test_whom_somebody_else_did_something_to_did_not_do_it(
+    index: Index, question: str, sentence: str
+) -> None:
+    assert decide(index, question, [sentence]) == ""
