@@ -12,7 +12,12 @@ import numpy as np
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.agents import find_agents, is_passive
-from graphrag_query.answering.answer_spans import AnswerSpan, find_name_words, find_new_spans
+from graphrag_query.answering.answer_spans import (
+    FIT_OF_COUNT,
+    AnswerSpan,
+    find_name_words,
+    find_new_spans,
+)
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, word_weight
 from graphrag_query.answering.subjects import find_subjects
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 N_CONTEXT_SENTENCES = 2
 # Number of characters around a part of the wanted kind in which words of the question are near.
 NEAR_CHARS = 60
+# Bonus of the fit of a number that counts the asked noun, in a sentence about the asked subject.
+BONUS_OF_SUBJECT = 0.6
 # Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
 MAX_WORDS_BEFORE_COPULA = 8
 # Factor of the weight of a word that says of which kind the answer is, such as "city".
@@ -348,8 +355,15 @@ class AnswerFeatures:
             )
             for span in spans
         )
+        if fit >= FIT_OF_COUNT and self._is_about_names(i):
+            fit += BONUS_OF_SUBJECT
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+    def _is_about_names(self, i: int) -> bool:
+        """Return whether a sentence is about all names of the question, if it has some."""
+        names = self._share(self._names & self._asked)
+        return 0 < names <= self.values[i, COLUMN["names"]]
 
     def _wanted_in(self, i: int) -> WantedAnswer:
         """Return what the question wants, with a sentence's other words for what it wants counted.

@@ -18,6 +18,9 @@ TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organizati
 MAX_CLAUSE_CHARS = 200
 # How well such clauses fit. Words such as "durch" say how, but also where.
 FIT_OF_CLAUSE = {"reason": 1.0, "manner": 0.5}
+# How well a purpose fits, such as "to save coal", and an occasion: "after the storm".
+FIT_OF_PURPOSE = 0.6
+FIT_OF_OCCASION = 0.3
 # How well a number fits that stands before the noun which a question wants counted, and the maximum
 # number of words between the two.
 FIT_OF_COUNT = 1.5
@@ -27,6 +30,8 @@ _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
 _CAPITALIZED_RUN = re.compile(
     rf"[^\W\d_a-z][\w’-]*\.?(?:(?:\s(?:{_NAME_JOINTS})){{0,2}}\s(?:[^\W\d_a-z][\w’-]*\.?|\d+))*"
 )
+# Up to six words between two words of a clause, written "_" in the lists.
+_GAP = r"\s(?:[\w-]+\s){0,6}?"
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{2,80})[\"”“»]")
 
 
@@ -63,10 +68,13 @@ def find_answer_spans(
     if wanted.wants_name:
         return list(_find_names(sentence, wanted.kind, language, types))
     if wanted.kind in FIT_OF_CLAUSE:
-        fit = FIT_OF_CLAUSE[wanted.kind]
+        fits = {wanted.kind: FIT_OF_CLAUSE[wanted.kind]}
+        if wanted.kind == "reason":
+            fits |= {"purpose": FIT_OF_PURPOSE, "occasion": FIT_OF_OCCASION}
         return [
             AnswerSpan(found.start(), min(len(sentence), found.start() + MAX_CLAUSE_CHARS), fit)
-            for found in _clause_pattern(wanted.kind, language.code).finditer(sentence)
+            for kind, fit in fits.items()
+            for found in _clause_pattern(kind, language.code).finditer(sentence)
         ]
     return []
 
@@ -146,7 +154,8 @@ def _clause_pattern(kind: str, code: str) -> re.Pattern[str]:
     """Compile the words of a language that begin a clause of a reason or a manner."""
     words = read_lists("answer_spans", Path(__file__).parent)[f"{kind}_words"]
     listed = "|".join(filter(None, (words.get(code, words["en"]), words["other"])))
-    parts = [re.escape(" ".join(part.split())).replace(r"\*", r"\w+") for part in listed.split("|")]
+    parts = [re.escape(" ".join(part.split())) for part in listed.split("|")]
+    parts = [part.replace(r"\ _\ ", _GAP).replace(r"\*", r"\w+") for part in parts if part]
     bounded = (part if is_unspaced(part) else rf"\b{part}\b" for part in parts)
     return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from graphrag_query.answering.answer_features import COLUMN, AnswerFeatures
+from graphrag_query.answering.answer_features import BONUS_OF_SUBJECT, COLUMN, AnswerFeatures
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_COUNT
 from graphrag_query.answering.extractive import split_into_candidates
@@ -209,4 +209,4 @@ def test_a_number_before_another_word_for_what_is_counted_fits(
     candidates = split_into_candidates([unit], {0: 1.0})
     features = AnswerFeatures(Question(question, index.store), candidates)
     features.add_spans(0, {})
-    assert features.values[0, COLUMN["value_fit"]] == FIT_OF_COUNT
+    assert features.values[0, COLUMN["value_fit"]] == FIT_OF_COUNT + BONUS_OF_SUBJECT

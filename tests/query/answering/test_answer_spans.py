@@ -60,3 +60,39 @@ def test_a_name_of_another_type_fits_less() -> None:
 def test_what_the_question_names_is_no_answer() -> None:
     wanted = WantedAnswer("person")
     assert not find_new_spans("Olga Nowak left.", "Who is Olga Nowak?", wanted, ENGLISH, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence", "clause", "fit"),
+    [
+        ("en", "He walked to the hut to bring help.", "to bring help.", 0.6),
+        ("en", "The ice led to the loss of a ship.", "led to the loss of a ship.", 0.6),
+        ("en", "They left after the storm.", "after the storm.", 0.3),
+        ("en", "They left owing to the storm.", "owing to the storm.", 1.0),
+        ("en", "The snow began to melt.", "", 0),
+        ("de", "Sie ging, um dort Brot zu kaufen.", "um dort Brot zu kaufen.", 0.6),
+        ("de", "Infolge des Regens kam er nicht.", "Infolge des Regens kam er nicht.", 0.6),
+        ("de", "Nachdem es brannte, ging sie.", "Nachdem es brannte, ging sie.", 0.3),
+        ("fr", "Il vint pour acheter du pain.", "pour acheter du pain.", 0.6),
+        ("fr", "Il partit suite à la crue.", "suite à la crue.", 0.6),
+        ("fr", "Il travaille pour Olga.", "", 0),
+        ("es", "Vino para comprar pan.", "para comprar pan.", 0.6),
+        ("es", "Se fue tras la tormenta.", "tras la tormenta.", 0.3),
+        ("es", "Trabaja para Olga.", "", 0),
+    ],
+)
+def test_a_purpose_or_an_occasion_fits_a_question_for_a_reason_less(
+    code: str, sentence: str, clause: str, fit: float
+) -> None:
+    found = find_answer_spans(sentence, WantedAnswer("reason"), language_of(code), {})
+    expected = [(clause, fit)] if clause else []
+    assert [(sentence[span.start : span.end], span.fit) for span in found] == expected
+
+
+def test_a_year_before_a_number_is_another_number() -> None:
+    assert spans_of("number", "In 1971 seis, and 3 hundred, two hundred thousand.") == [
+        "1971",
+        "seis",
+        "3 hundred",
+        "two hundred thousand",
+    ]
