@@ -152,3 +152,93 @@ def test_a_heading_is_not_quoted_beside_sentences(index: Index) -> None:
     text = "The old mill and the red school\n\nThe red school stands by the old mill."
     answer = ask(index, "Where is the red school of the mill?", [text])
     assert [c.quote for c in answer.citations] == ["The red school stands by the old mill."]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "expected"),
+    [
+        (
+            "Which ships did Olga Nowak use?",
+            [
+                "Olga Nowak sailed in the ship Alpha. The Alpha was a small ship.",
+                "The Beta was a ship of oak. In 1912 Olga Nowak led a voyage in the Beta.",
+                "The Gamma was a ship. Jan Blum followed Olga Nowak and sailed in the Gamma.",
+            ],
+            ["Alpha", "Beta"],
+        ),
+        (
+            "Which ships were burnt by pirates?",
+            [
+                "The ship Alpha was burnt by pirates.",
+                "The Beta was a ship of oak. The Beta was burnt by pirates in May.",
+                "The Gamma was a ship. The Gamma was not burnt by pirates.",
+                "Pirates burnt the Old Mill.",
+            ],
+            ["Alpha", "Beta"],
+        ),
+        (
+            "Quels navires furent coulés par des pirates ?",
+            [
+                "Le navire Alpha fut coulé par des pirates.",
+                "Le navire Beta fut coulé par des pirates en mai.",
+            ],
+            ["Alpha", "Beta"],
+        ),
+        (
+            "¿Qué barcos hundieron los piratas?",
+            [
+                "Los piratas hundieron el barco Alpha.",
+                "En mayo los piratas hundieron el barco Beta.",
+            ],
+            ["Alpha", "Beta"],
+        ),
+        (
+            "Welche Schiffe wurden von Piraten versenkt?",
+            [
+                "Das Schiff Alpha wurde von Piraten versenkt.",
+                "Das Schiff Beta wurde im Mai von Piraten versenkt.",
+            ],
+            ["Alpha", "Beta"],
+        ),
+    ],
+)
+def test_a_list_is_gathered_from_several_documents(
+    index: Index, question: str, texts: Sequence[str], expected: Sequence[str]
+) -> None:
+    answer = ask(index, question, texts)
+    assert answer.text.startswith(f"{', '.join(expected)} — ")
+    assert all(
+        name in citation.quote for name, citation in zip(expected, answer.citations, strict=True)
+    )
+
+
+def test_a_long_list_has_a_line_for_each_member(index: Index) -> None:
+    names = ["Alpha", "Beta", "Gamma", "Delta"]
+    texts = [f"The ship {name} was burnt by pirates." for name in names]
+    expected = "\n".join(f"- {name} [{number}]" for number, name in enumerate(names, 1))
+    assert ask(index, "Which ships were burnt by pirates?", texts).text == expected
+
+
+@pytest.mark.parametrize(
+    "question", ["Which ship was burnt by pirates?", "Where did pirates burn the ships?"]
+)
+def test_a_question_for_one_thing_gathers_no_list(index: Index, question: str) -> None:
+    texts = ["The ship Alpha was burnt by pirates.", "The ship Beta was burnt by pirates."]
+    assert not ask(index, question, texts).text.startswith(("Alpha, Beta", "- "))
+
+
+def test_a_number_counts_the_asked_noun_of_the_asked_subject(index: Index) -> None:
+    texts = [
+        "Four ponies started with Jan Blum.",
+        "Olga Nowak followed the example of Jan Blum and brought nineteen ponies.",
+    ]
+    answer = ask(index, "How many ponies did Olga Nowak take?", texts)
+    assert answer.citations[0].quote == texts[1]
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_purpose_is_a_reason(index: Index, *, reverse: bool) -> None:
+    texts = ["Olga Nowak went to Altdorf to find work.", "Olga Nowak went to Altdorf in May."]
+    question = "Why did Olga Nowak go to Altdorf?"
+    answer = ask(index, question, texts[::-1] if reverse else texts)
+    assert answer.citations[0].quote == texts[0]
