@@ -76,7 +76,8 @@ def asks_for_agent(question: str, language: Language) -> bool:
 
 def find_named_agents(text: str, language: Language) -> set[str]:
     """Return the words with a capital after words such as "by", up to a mark, in lower case."""
-    found, tokens = set(), list(WORD.finditer(text))
+    found = set[str]()
+    tokens = list(WORD.finditer(text))
     words = _words("agent_words", language)
     for i, by in enumerate(tokens):
         if by[0].lower() in words:

@@ -18,7 +18,7 @@ from graphrag_query.answering.answer_spans import (
     find_name_words,
     find_new_spans,
 )
-from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
 from graphrag_query.answering.extractive import Candidate, word_weight
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
@@ -125,7 +125,7 @@ class AnswerFeatures:
                 tokens.update(_find_numbers(candidate.text))
         self._held = [self._find_words(tokens) for tokens in self._tokens]
         if self._names & ~reduce(or_, self._held, 0):
-            self._respelt |= _find_respelt_words(question)
+            self._respelt |= find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
             self._held = [self._find_words(tokens) for tokens in self._tokens]
         if question.language.capitalizes_nouns:
@@ -363,7 +363,7 @@ class AnswerFeatures:
     def _is_about_names(self, i: int) -> bool:
         """Return whether a sentence is about all names of the question, if it has some."""
         names = self._share(self._names & self._asked)
-        return 0 < names <= self.values[i, COLUMN["names"]]
+        return 0 < names <= float(self.values[i, COLUMN["names"]])
 
     def _wanted_in(self, i: int) -> WantedAnswer:
         """Return what the question wants, with a sentence's other words for what it wants counted.
@@ -386,20 +386,3 @@ class AnswerFeatures:
 def _find_numbers(text: str) -> list[str]:
     """Return the numbers that are no words: single digits, and those with points, such as 2.0."""
     return list(dict.fromkeys(_NUMBER.findall(text)))
-
-
-def _find_respelt_words(question: Question) -> dict[str, str]:
-    """Map the stems of names in the documents to those of the question in another spelling."""
-    fuzzy = [mention for mention in question.mentions.entities if mention.kind == "fuzzy"]
-    titles = question.index.entities([mention.entity for mention in fuzzy])["title"]
-    pairs = [
-        (WORD.findall(title.lower()), mention.name.split())
-        for title, mention in zip(titles, fuzzy, strict=True)
-    ]
-    return {
-        stem_word(written): stem_word(asked)
-        for title, name in pairs
-        if len(title) == len(name)
-        for written, asked in zip(title, name, strict=True)
-        if written != asked
-    }

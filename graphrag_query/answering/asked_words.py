@@ -48,3 +48,20 @@ class AskedWords:
             return frozenset()
         said = frozenset[int]().union(*(find_terms(word, self._code) for word in words))
         return frozenset(stem_word(word) for word, terms in self._terms.items() if terms & said)
+
+
+def find_respelt_words(question: Question) -> dict[str, str]:
+    """Map the stems of names in the documents to those of the question in another spelling."""
+    fuzzy = [mention for mention in question.mentions.entities if mention.kind == "fuzzy"]
+    titles = question.index.entities([mention.entity for mention in fuzzy])["title"]
+    pairs = [
+        (WORD.findall(title.lower()), mention.name.split())
+        for title, mention in zip(titles, fuzzy, strict=True)
+    ]
+    return {
+        stem_word(written): stem_word(asked)
+        for title, name in pairs
+        if len(title) == len(name)
+        for written, asked in zip(title, name, strict=True)
+        if written != asked
+    }

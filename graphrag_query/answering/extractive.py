@@ -21,6 +21,8 @@ from graphrag_query.question.question_words import WORD
 
 TextUnit = Mapping[str, Any]
 
+# Minimum number of spaces of a fragment that is ranked together with the sentences.
+MIN_WORDS_OF_FRAGMENT = 5
 # Maximum number of sentences whose vectors are compared with the question. The sentences with the
 # best match by words are chosen.
 MAX_EMBEDDED_SENTENCES = 24
@@ -126,6 +128,13 @@ def split_into_candidates(
                 )
             )
     return found
+
+
+def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
+    """Return whether a statement is prose, or a long fragment such as a cut last sentence."""
+    is_heading = unit["text"].startswith("\n\n", candidate.end_char - unit["start_char"])
+    is_long = candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+    return candidate.prose or (is_long and not is_heading)
 
 
 def rank_sentences(

@@ -9,7 +9,7 @@ from graphrag_index.schema.settings import searches
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
-from graphrag_query.answering.answer_ranking import rank_answers, without_copies
+from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer import find_direct_answer
@@ -24,13 +24,10 @@ from graphrag_query.answering.extractive import (
     choose_distinct_sentences,
     cite_passage,
     is_doubtful,
+    is_sentence,
     split_into_candidates,
 )
-from graphrag_query.answering.gathered_lists import (
-    Member,
-    find_gathered_list,
-    find_plural_noun,
-)
+from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import refers_back
@@ -43,7 +40,6 @@ from graphrag_query.question.question_words import (
     share_words,
     split_joined_words,
 )
-from graphrag_query.retrieval.index_store import IndexStore
 
 if TYPE_CHECKING:
     from graphrag_query.answering.written_answer import Context
@@ -60,12 +56,8 @@ MAX_WORDS = 60
 MAX_WORDS_OF_LINE = 40
 # Maximum number of sentences after an answer in a few words.
 MAX_SUPPORT = 2
-# Maximum number of further text units that are read for a list.
-MAX_MORE_TEXT_UNITS = 60
 # Kinds of answers of which there may be several.
 KINDS_OF_LISTS = frozenset(("other", "person", "place", "organization", "title"))
-# Minimum number of spaces of a fragment that is ranked together with the sentences.
-MIN_WORDS_OF_FRAGMENT = 5
 # Maximum difference between the scores of the best sentence and another one in the answer.
 MAX_SCORE_GAP = 3.5
 
@@ -100,9 +92,8 @@ def answer_from_sentences(
         evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
     if not evidence:
         return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
-    units = dict(text_units)
-    if members := gather_list(question, said, units):
-        return _answer_with_list(question, members, units, context)
+    if answer := answer_with_list(question, said, text_units, context):
+        return answer
     direct = find_direct_answer(question, evidence, candidates, types)
     items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
@@ -137,58 +128,6 @@ def answer_from_sentences(
     return question.answer(text, citations=citations, context=context)
 
 
-def gather_list(
-    question: Question, said: Sequence[Candidate], text_units: dict[int, TextUnit]
-) -> list[Member]:
-    """Gather the members of a list from several sentences; nothing if one thing is asked for.
-
-    Further text units that mention what the question names are read and added to `text_units`.
-    """
-    if not find_plural_noun(question):
-        return []
-    index = question.index
-    named = [mention.entity for mention in question.mentions.likeliest_mentions]
-    linked = (n for entity in named for n in index.links.text_units_of(entity).numbers.tolist())
-    more = [n for n in dict.fromkeys(linked) if n not in text_units][:MAX_MORE_TEXT_UNITS]
-    units = index.text_units(more)
-    question.counts["text_units"] = question.counts.get("text_units", 0) + len(units)
-    text_units |= units
-    candidates = split_into_candidates(
-        units.values(), dict.fromkeys(units, 0.0), find_openings(index, units.values())
-    )
-    sentences = [*said, *(c for c in candidates if is_sentence(c, units[c.text_unit]))]
-    types = find_types_of_names(index, text_units)
-    rows = index.open_mapped("entity_rows").rows(_entities_of(index, text_units), "description")
-    known = rows["description"].drop_nulls().to_list()
-    return find_gathered_list(question, without_copies(sentences), types, known)
-
-
-def _answer_with_list(
-    question: Question,
-    members: Sequence[Member],
-    text_units: Mapping[int, TextUnit],
-    context: "Context",
-) -> Answer:
-    """Write a list, a line each if there are many members or long sentences; each is cited.
-
-    A short list stands before the sentences that say it.
-    """
-    chosen = list(dict.fromkeys(member.evidence for member in members))
-    citations = tuple(
-        cite_passage(number, candidate, text_units[candidate.text_unit])
-        for number, candidate in enumerate(chosen, 1)
-    )
-    n_words = sum(len(candidate.quotation.split()) for candidate in chosen)
-    if len(members) > MAX_SUPPORT + 1 or n_words > MAX_WORDS:
-        numbers = {candidate: number for number, candidate in enumerate(chosen, 1)}
-        text = "\n".join(f"- {name} [{numbers[evidence]}]" for name, evidence in members)
-    else:
-        names = ", ".join(member.name for member in members)
-        quoted = (f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
-        text = f"{names} — {' '.join(quoted)}"
-    return question.answer(text, citations=citations, context=context)
-
-
 def _find_list(
     question: Question, best: Candidate, candidates: Sequence[Candidate]
 ) -> list[Candidate]:
@@ -211,30 +150,6 @@ def _find_list(
     n_words = accumulate(len(item.text.split()) for item in items)
     fitting = [item for item, n in zip(items, n_words, strict=True) if n <= MAX_WORDS]
     return fitting if len(fitting) > 1 else []
-
-
-def find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
-    """Map the names of the entities in text units, in lower case, to their types."""
-    numbers = _entities_of(index, text_units)
-    rows = index.open_mapped("entity_rows").rows(numbers, "title", "type", "aliases")
-    return {
-        name.lower(): type_
-        for title, type_, aliases in rows.iter_rows()
-        for name in (*aliases, title)
-    }
-
-
-def _entities_of(index: IndexStore, text_units: Mapping[int, TextUnit]) -> list[int]:
-    return sorted(
-        {n for unit in text_units for n in index.links.entities_of(unit).numbers.tolist()}
-    )
-
-
-def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
-    """Return whether a statement is prose, or a long fragment such as a cut last sentence."""
-    is_heading = unit["text"].startswith("\n\n", candidate.end_char - unit["start_char"])
-    is_long = candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
-    return candidate.prose or (is_long and not is_heading)
 
 
 def _fit_words(
