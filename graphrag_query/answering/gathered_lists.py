@@ -1,8 +1,7 @@
 """Lists whose members stand in different sentences: "Which ships did she use?"."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -11,31 +10,29 @@ from typing import NamedTuple
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_index.text.sentences import split_sentences
-from graphrag_query.answering.answer_spans import TYPES_OF_KIND, find_answer_spans
+from graphrag_query.answering.answer_spans import TYPES_OF_KIND
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import denies
 from graphrag_query.answering.extractive import Candidate
+from graphrag_query.answering.names_of_class import (
+    Name,
+    find_names,
+    find_names_of_class,
+    follows_preposition,
+)
 from graphrag_query.answering.subjects import find_subjects
-from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, stop_words_of
 
-# Maximum number of words between a name and the noun that says what it is: "Alpha, a small ship".
-MAX_WORDS_TO_NOUN = 5
 # Maximum number of words between two words of the question in a sentence.
 MAX_WORDS_BETWEEN = 6
 # Maximum number of words from an asked verb to a subject behind it: "Independent since 1960, Chad".
 MAX_WORDS_TO_VERB = 4
-# Minimum share (0 to 1) of the sentences with a name that say what it is, if it has another type.
-MIN_SHARE_BESIDE = 1 / 30
 # Maximum number of members of a list.
 MAX_MEMBERS = 12
 # Maximum number of words before the noun of a question: "On which small ships".
 MAX_PLACE_OF_NOUN = 3
-# Types of entities that say nothing about what a thing is.
-_VAGUE_TYPES = frozenset((None, "name", "acronym", "noun phrase"))
-_ANY_NAME = WantedAnswer("place")
 
 
 class Member(NamedTuple):
@@ -43,12 +40,6 @@ class Member(NamedTuple):
 
     name: str
     evidence: Candidate
-
-
-class _Name(NamedTuple):
-    start: int
-    end: int
-    text: str
 
 
 def find_gathered_list(
@@ -124,22 +115,10 @@ class _Sentences:
         else:
             self._names = [frozenset(s.words) for s in question.mentions.spans if s.words]
         in_names = {stem_word(word) for name in self._names for word in name}
-        light = _phrases("light", code)
-        self._beside = asked.stems - in_names - {self._noun}
-        self._required = {
-            stem
-            for stem in asked.stems - in_names
-            if stem != self._noun or not (self._is_generic or self._type is None)
-            if not any(
-                light.fullmatch(fold(word))
-                for word in WORD.findall(question.text.lower())
-                if stem_word(word) == stem
-            )
-        }
-        if not self._is_generic and self._type:
-            self._required.add(self._noun)
+        beside = asked.stems - in_names - {self._noun}
         words = WORD.findall(question.text)
         joints = self.language.place_prepositions | self.language.other_prepositions
+        joints |= _words("agents", code)
         # "Did Ann use" has a subject of its own, "by Ann" and "in France" have not.
         self._has_subject = any(
             after[0].isupper() and any(after.lower() in name for name in self._names)
@@ -148,6 +127,14 @@ class _Sentences:
             # In English, an auxiliary stands before the subject: "did Ann use".
             if code != "en" or before.lower() in stop_words_of(self.language)
         )
+        # "Which ships did Ann use?" needs no "use", but "Which ships were used?" does.
+        empty = _phrases("light" if self._has_subject else "copulas", code)
+        asked_words = {stem_word(word): word for word in WORD.findall(question.text.lower())}
+        self._required = {
+            stem for stem in beside if not empty.fullmatch(fold(asked_words.get(stem, stem)))
+        }
+        if not self._is_generic and self._type:
+            self._required.add(self._noun)
         self.subjects = find_subjects(candidates, question.language)
         self._candidates = candidates
         needs_class = not (self._type or self._is_generic)
@@ -157,13 +144,15 @@ class _Sentences:
                 text[s.start : s.end] for text in descriptions for s in split_sentences(text)
             )
             texts = dict.fromkeys((*(c.text for c in candidates), *sentences))
-            self._class = self._find_class(texts)
+            self._class = find_names_of_class(texts, self._noun, self.language, types)
 
     def find_members(self, candidate: Candidate, subject: frozenset[str]) -> Iterator[str]:
         """Yield the names in a sentence that answer the question."""
         text = candidate.text
         tokens = WORD.findall(text.lower())
         if candidate.label or not candidate.prose or text.rstrip().endswith("?"):
+            return
+        if not self._has_subject and not self._required:
             return
         known = set(tokens) | subject
         if not all(name <= known for name in self._names):
@@ -178,10 +167,6 @@ class _Sentences:
         others = [name for name in names if not self._is_asked(name.text)]
         if not self._has_subject:
             yield from self._keep_subjects(candidate, others, subject)
-        elif self._required and self._beside <= held:
-            for name in others:
-                if self._fits(name.text) and not self._is_preceded_by_preposition(text, name):
-                    yield name.text
         else:
             others = self._keep_after_subject(text, names, subject)
             yield from (name.text for name in others if self._fits(name.text))
@@ -202,16 +187,8 @@ class _Sentences:
         gaps = (after - before for before, after in pairwise(places))
         return all(gap <= MAX_WORDS_BETWEEN + 1 for gap in gaps)
 
-    def _find_names(self, text: str) -> list[_Name]:
-        spans = find_answer_spans(text, _ANY_NAME, self.language, self.types)
-        names = []
-        for start, end, _ in spans:
-            first = WORD.match(text, start, end)
-            if first and stem_word(first[0].lower()) == self._noun and first.end() < end:
-                # "Schiff Alpha": German nouns are written like names.
-                start = text.index(text[first.end() : end].split()[0], first.end())
-            names.append(_Name(start, end, text[start:end]))
-        return names
+    def _find_names(self, text: str) -> list[Name]:
+        return find_names(text, self._noun, self.language, self.types)
 
     def _is_asked(self, name: str) -> bool:
         """Return whether a name has words of a name of the question."""
@@ -223,16 +200,23 @@ class _Sentences:
         if self._type:
             known = self.types.get(name.lower())
             return known == self._type
-        return self._is_generic or name.lower() in self._class
+        words = WORD.findall(name.lower())
+        # "The Nimrod Expedition", but not "Olga Nowak of the Nimrod Expedition".
+        has_noun = (
+            len(words) > 1
+            and self._noun in (stem_word(words[0]), stem_word(words[-1]))
+            and not any(word.islower() for word in WORD.findall(name))
+        )
+        return self._is_generic or has_noun or name.lower() in self._class
 
     def _keep_after_subject(
-        self, text: str, names: Sequence[_Name], subject: frozenset[str]
-    ) -> list[_Name]:
+        self, text: str, names: Sequence[Name], subject: frozenset[str]
+    ) -> list[Name]:
         """Keep the names that follow the asked subject in its clause, before any other person."""
         is_subject = bool(subject) and any(asked <= subject for asked in self._names)
         is_subject = is_subject and not any(self._is_asked(name.text) for name in names)
         kept = []
-        other: _Name | None = None
+        other: Name | None = None
         place = 0
         for name in names:
             gap = text[place : name.start]
@@ -254,15 +238,15 @@ class _Sentences:
         return kept
 
     def _keep_subjects(
-        self, candidate: Candidate, names: Sequence[_Name], subject: frozenset[str]
+        self, candidate: Candidate, names: Sequence[Name], subject: frozenset[str]
     ) -> list[str]:
         """Keep the first names that fit, without those after a preposition.
 
         Without one, a sentence is about what a sentence before names: "It left the port."
         """
         text = candidate.text
-        kept: list[_Name] = []
-        led: _Name | None = None
+        kept: list[Name] = []
+        led: Name | None = None
         for name in names:
             if kept and not _JOINT.fullmatch(text, kept[-1].end, name.start):
                 break
@@ -281,78 +265,22 @@ class _Sentences:
         meant = (name for name in meant if not self._is_asked(name))
         return [n for n in meant if subject == set(WORD.findall(n.lower())) and self._fits(n)][:1]
 
-    def _n_words_from_asked(self, text: str, name: _Name) -> int:
+    def _n_words_from_asked(self, text: str, name: Name) -> int:
         """Return the number of words from the first asked word before a name to the name."""
         words = WORD.findall(text[: name.start].lower())
         places = [i for i, word in enumerate(words) if self._asked.find(word) in self._required]
         return len(words) - places[0] if places else 0
 
-    def _is_preceded_by_preposition(self, text: str, name: _Name) -> bool:
-        before = WORD.findall(text[: name.start].lower())[-2:]
-        joints = self.language.place_prepositions | self.language.other_prepositions
-        joints |= _words("agents", self.language.code)
-        if before and before[-1] in self.language.determiners:
-            before = before[:-1]
-        return bool(before) and before[-1] in joints
+    def _is_preceded_by_preposition(self, text: str, name: Name) -> bool:
+        return follows_preposition(text, name, self.language)
 
-    def _is_person(self, name: _Name) -> bool:
+    def _is_person(self, name: Name) -> bool:
         return self.types.get(name.text.lower()) == "person"
-
-    def _find_class(self, texts: Collection[str]) -> set[str]:
-        """Find names that the noun stands beside: "the ship Alpha", "The Alpha was a small ship".
-
-        Sentences that begin with "The Alpha" and go on with "the ship" say the same, if nothing
-        else is known of the name. What has another type needs more of such sentences.
-        """
-        beside_of: Counter[str] = Counter()
-        again: Counter[str] = Counter()
-        definite = self.language.articles | self.language.determiners
-        for text in texts:
-            tokens = list(WORD.finditer(text))
-            nouns = [i for i, t in enumerate(tokens) if stem_word(t[0].lower()) == self._noun]
-            names = self._find_names(text) if nouns else []
-            for i in nouns:
-                noun = tokens[i]
-                after = [name for name in names if name.start >= noun.end()][:1]
-                before = [name for name in names if name.end <= noun.start()]
-                beside = [n for n in after if _BESIDE.fullmatch(text, noun.end(), n.start)]
-                beside += [n for n in before[-1:] if self._defines(text, n, noun.start())]
-                is_again = i > 1 and all(tokens[j][0].lower() in definite for j in (0, i - 1))
-                if is_again and before and before[0].start == tokens[1].start():
-                    again[before[0].text.lower()] += 1
-                beside_of.update({name.text.lower() for name in beside})
-        lowered = [text.lower() for text in texts] if beside_of else []
-        found = {name for name, n in again.items() if n > 1 and self._is_vague(name)}
-        for name, n_beside in beside_of.items():
-            n_texts = sum(name in text for text in lowered)
-            if self._is_vague(name) or n_beside >= MIN_SHARE_BESIDE * n_texts:
-                found.add(name)
-        return found
-
-    def _defines(self, text: str, name: _Name, place: int) -> bool:
-        """Return whether a noun at a place says what a name before is: "Alpha, a small ship"."""
-        gap = text[name.end : place]
-        words = WORD.findall(gap.lower())
-        if not 1 < len(words) <= MAX_WORDS_TO_NOUN:
-            return False
-        if words[0] in self.language.copulas:
-            return words[1] in self.language.determiners
-        determiners = self.language.determiners | self.language.articles
-        return (
-            gap.lstrip()[:1] in (",", "(")
-            and words[0] in determiners
-            and (not self._is_preceded_by_preposition(text, name))
-        )
-
-    def _is_vague(self, name: str) -> bool:
-        return self.types.get(name.lower()) in _VAGUE_TYPES
 
 
 _CLAUSE_MARK = re.compile(r"[;:()–—]|,(?!\s+\w+,)")
 _AND = re.compile(r",?\s*(?:\w{1,3}|&)\s+")
 _JOINT = re.compile(r",?\s*(?:\w{1,3}|&)?\s+")
-# What may stand between a noun and a name: "the ship Alpha", "two ships, the Alpha".
-_BESIDE = re.compile(r"\s*(?:,\s*(?:the|die|der|das|le|la|les|el|los|las)\s)?[\"“„«]?")
 
 
 def _is_part(name: str, other: str) -> bool:
@@ -379,6 +307,6 @@ def _words(name: str, code: str) -> frozenset[str]:
 @cache
 def _phrases(name: str, code: str) -> re.Pattern[str]:
     listed = read_lists("gathered_lists", Path(__file__).parent)[name].get(code, "")
-    if name == "light":
+    if name in ("light", "copulas"):
         listed = "|".join(listed.split())
     return compile_phrases(listed) if listed else re.compile(r"(?!)")
