@@ -1,0 +1,79 @@
+"""Names beside which a noun stands, and lists, counts and yes or no on the sample."""
+
+import pytest
+
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.names_of_class import find_names_of_class
+from graphrag_query.index import Index
+
+
+@pytest.mark.parametrize(
+    ("code", "noun", "text", "names"),
+    [
+        ("en", "ship", "He left on the relief ship Alpha.", {"alpha"}),
+        ("en", "ship", "Two ships came, the Alpha was first.", set()),
+        ("en", "ship", "He saw two ships, the Alpha and others.", {"alpha"}),
+        ("en", "ship", "The Alpha, a small old sealing ship, sank.", {"alpha"}),
+        ("en", "ship", "The Alpha was a ship of oak.", {"alpha"}),
+        ("en", "ship", "At Altdorf, the ship stopped.", set()),
+        ("en", "ship", "Later Olga Nowak, the ship's cook, sang.", set()),
+        ("en", "ship", "Later Olga Nowak, a ship owner, sang.", set()),
+        ("en", "ship", "On the ship Olga Nowak sang.", set()),
+        ("de", "schiff", "Das Schiff Alpha sank.", {"alpha"}),
+        ("fr", "navire", "Le navire Alpha coula.", {"alpha"}),
+        ("es", "barco", "El barco Alpha se hundió.", {"alpha"}),
+    ],
+)
+def test_a_noun_beside_a_name_says_what_it_names(
+    code: str, noun: str, text: str, names: set[str]
+) -> None:
+    types = {"olga nowak": "person", "altdorf": "geo"}
+    assert find_names_of_class([text], stem_word(noun), language_of(code), types) == names
+
+
+def test_a_definite_noun_says_what_a_vague_name_names_if_it_does_so_twice() -> None:
+    texts = ["The Alpha was beset, and the ship sank.", "The Alpha left when the ship was ready."]
+    english = language_of("en")
+    assert find_names_of_class(texts, "ship", english, {}) == {"alpha"}
+    assert not find_names_of_class(texts[:1], "ship", english, {})
+    assert not find_names_of_class(texts, "ship", english, {"alpha": "geo"})
+
+
+def test_a_list_is_gathered_from_the_sample(index: Index) -> None:
+    answer = index.search("local", "Which ships did Shackleton use?")
+    members = dict(line.removeprefix("- ").rsplit(" ", 1) for line in answer.text.split("\n"))
+    assert {"Nimrod", "Endurance"} <= members.keys()
+    assert not {"Terra Nova", "Fram", "Shackleton"} & members.keys()
+    quotes = {f"[{citation.number}]": citation.quote for citation in answer.citations}
+    assert all(name in quotes[number] for name, number in members.items())
+
+
+def test_further_text_units_of_a_list_are_those_that_filters_keep(index: Index) -> None:
+    filtered = index.where({"path": "expeditions/*"})
+    answer = filtered.search("local", "Which ships did Shackleton use?")
+    assert answer.citations
+    assert all((citation.path or "").startswith("expeditions/") for citation in answer.citations)
+
+
+def test_the_ponies_of_scott_are_counted_on_the_sample(index: Index) -> None:
+    answer = index.search("local", "How many ponies did Scott take?")
+    assert "nineteen ponies" in answer.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("Hat Scott den Südpol erreicht?", "Ja"),
+        ("Erreichte Shackleton den Südpol?", "Nein"),
+        ("Did Shackleton reach the South Pole?", "No"),
+    ],
+)
+def test_yes_or_no_on_the_sample(index: Index, question: str, word: str) -> None:
+    assert index.search("local", question).text.startswith(f"{word} — ")
+
+
+def test_what_the_sample_does_not_say_is_not_listed(index: Index) -> None:
+    answer = index.search("local", "Which submarines did Shackleton use?")
+    assert "- " not in answer.text
+    assert "submarine" not in answer.text.lower()
