@@ -13,12 +13,14 @@ from graphrag_index.nlp.type_classifier import TYPES
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-from labels import read_half  # noqa: E402
+from labels import LABELLED, read_half  # noqa: E402
 
 from tests.fixtures.extraction import extract  # noqa: E402
 
 LABELS = Path(__file__).with_name("type_labels.yaml")
 KINDS = (*TYPES, "name")
+# The label of what is no name, or a part of two.
+NO_NAME = "none"
 
 
 class Usages(NamedTuple):
@@ -65,9 +67,9 @@ def read_usages(texts: Sequence[str], labels: Mapping[str, str], only_unsure: bo
     return found
 
 
-def read_marks() -> tuple[list[str], dict[str, str]]:
-    """Return the texts of the half `dev`, and the type of most marks of each name."""
-    passages = read_half("dev")
+def read_marks(half: str, folder: Path = LABELLED) -> tuple[list[str], dict[str, str]]:
+    """Return the texts of a half of labelled passages, and the type of most marks of each name."""
+    passages = read_half(half, folder)
     kinds = dict[str, Counter[str]]()
     for passage in passages:
         for mark in passage.marks:

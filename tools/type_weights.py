@@ -9,8 +9,9 @@ same inputs give the same files on one machine.
    live in a town of the name.
 2. The letters are fitted to names of known types. Names of the labelled texts are left out, a
    person does not count for its own surname, and two in five towns are not looked up in the table.
-3. The usage is fitted to labelled texts: the half `dev` of benchmarks/labelled, and the names in
-   six documents of the package nlp-corpus, which type_labels.yaml types by hand.
+3. The usage is fitted to labelled texts: the half `dev` of benchmarks/labelled, passages/ written
+   for it, and the names in twelve documents of the package nlp-corpus, which type_labels.yaml
+   types by hand.
 
 Prints how many names of no sure type are right before and after, by tenfold cross-validation. Texts
 of benchmarks are no input, except the half `dev`.
@@ -39,7 +40,7 @@ from type_lists import (
     read_towns,
     read_wordnet,
 )
-from type_usages import KINDS, Usages, read_labels, read_marks, read_usages
+from type_usages import KINDS, NO_NAME, Usages, read_labels, read_marks, read_usages
 
 from graphrag_index.nlp.name_words import (
     FIRMS_FILE,
@@ -74,6 +75,8 @@ CLASS_WEIGHTS = {"person": 1.0, "geo": 1.0, "organization": 0.4, "name": 1.0}
 LETTER_PENALTY, USAGE_PENALTY = 0.3, 0.3
 # Weight of a marked name that the rules are sure of: it is unlike those that are classified.
 SURE_WEIGHT = 0.15
+# Weight of what is no name: it must not get a type, but the types of names matter more.
+NO_NAME_WEIGHT = 0.3
 # How much likelier, as a logarithm, another type than that of the rules has to be.
 MARGIN = 0.4
 # Unit of the weights of the usage.
@@ -257,15 +260,17 @@ def fit_usage(parts: Sequence[Usages]) -> None:
     columns = (*LETTER_FEATURES, *usages[0])
     values = [list(usage.values()) for usage in usages]
     features = np.concatenate([rate_names(names) / UNIT, np.array(values, float)], axis=1)
-    wanted = np.array([KINDS.index(kind) for kind in kinds])
-    weights = np.where(is_unsure, 1.0, SURE_WEIGHT)
+    is_name = np.array([kind != NO_NAME for kind in kinds])
+    wanted = np.array([KINDS.index(kind if kind != NO_NAME else "name") for kind in kinds])
+    weights = np.where(is_unsure, 1.0, SURE_WEIGHT) * np.where(is_name, 1.0, NO_NAME_WEIGHT)
     folds = np.array([zlib.crc32(name.encode()) % 10 for name in names])
     scores = np.zeros((len(names), len(KINDS)))
     for fold in range(10):
         rest = folds != fold
         fitted = fit(features[rest], wanted[rest], weights[rest], USAGE_PENALTY)
         scores[~rest] = features[~rest] @ fitted
-    print_accuracy(scores[is_unsure], wanted[is_unsure], np.array(rules)[is_unsure])
+    counted = is_unsure & is_name
+    print_accuracy(scores[counted], wanted[counted], np.array(rules)[counted])
     fitted = fit(features, wanted, weights, USAGE_PENALTY)
     rounded = np.rint((fitted[:, : len(TYPES)] - fitted[:, len(TYPES) :]) * WEIGHT_UNIT)
     rows = dict(zip(columns, rounded.astype(int).tolist(), strict=True))
@@ -309,20 +314,20 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--usage-only", action="store_true", help="keep the words and the letters")
     chosen = parser.parse_args(arguments if arguments is None else list(arguments))
     check_sources(chosen.folder)
-    passages, marks = read_marks()
+    marked = [read_marks("dev"), read_marks("passages", Path(__file__).parent)]
     labels = dict(read_labels())
     if not chosen.usage_only:
         persons, towns = read_persons(chosen.folder), read_towns(chosen.folder)
         counts = write_words(persons, dict(read_census_surnames(chosen.folder)), towns)
         write_firms(read_firms(chosen.folder), counts)
-        left_out = set(marks).union(*labels.values())
+        left_out = set().union(*(marks for _, marks in marked), *labels.values())
         examples = [
             example
             for example in list_examples(chosen.folder, persons, towns, counts)
             if example.name not in left_out
         ]
         fit_letters(examples, counts)
-    parts = [read_usages(passages, marks, only_unsure=False)]
+    parts = [read_usages(texts, marks, only_unsure=False) for texts, marks in marked]
     for numbers, listed in labels.items():
         parts.append(read_usages(read_corpus(chosen.folder, numbers), listed, only_unsure=True))
     fit_usage(parts)
