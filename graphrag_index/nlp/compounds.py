@@ -109,7 +109,8 @@ def is_model(name: str, language: Language) -> bool:
     if base.isupper() or base.lower() in KNOWN_NAMES or base.lower() in large_place_names():
         return False
     is_word = language.capitalizes_nouns and is_german_noun(base.rpartition(" ")[2])
-    if is_word or words[-1] in common_words(language.code):
+    common = common_words(language.code)
+    if is_word or (words[-1] in common and (len(words) == 1 or words[0] in common)):
         return False
     is_plain = not any(map(is_head_word, words)) and base.split(" ")[0] not in more_given_names()
     # A digit after one word is often a page or a score.

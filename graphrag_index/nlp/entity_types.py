@@ -60,6 +60,8 @@ MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
 MAX_ACRONYM_LETTERS = 4
 # Minimum share of mentions next to a verb for persons, for a single word.
 MIN_VERB_SHARE = 0.3
+# Maximum number of mentions of a common word that is capitalized, but no name.
+MAX_RARE_MENTIONS = 2
 # Minimum share of mentions before a verb, a noun or a pronoun that suggests a type.
 MIN_HINT_SHARE = 0.2
 
@@ -107,6 +109,7 @@ class _TypeFinder:
         rows = zip(*hints.values(), strict=True)
         self.hints = [max(zip(row, hints, strict=True), key=itemgetter(0)) for row in rows]
         self.person_verb = share_of(classified.person_share)
+        self.is_rare = times <= MAX_RARE_MENTIONS
         cues = {kind: share_of(share) for kind, share in classified.cue_shares.items()}
         rows = zip(*cues.values(), strict=True)
         # The type that most nouns beside each entity show, and the share of its mentions.
@@ -132,7 +135,7 @@ class _TypeFinder:
         usages = [self.describe_usage(number) for number in self.unsure]
         found = classify_types(names, usages, list(self.unsure.values()))
         for number, kind in zip(self.unsure, found, strict=True):
-            types[number] = kind
+            types[number] = "" if kind == "name" and self._is_rare_word(number) else kind
         # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
         companies: Counter[str] = Counter()
         for name, kind in zip(self.names, types, strict=True):
@@ -160,6 +163,12 @@ class _TypeFinder:
             and lower not in KNOWN_NAMES
             and not self.names[number].isupper()
         )
+
+    def _is_rare_word(self, number: int) -> bool:
+        """Return whether a name is one rare word that is also written in lower case: Gambler."""
+        name = self.names[number]
+        is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
+        return bool(self.is_rare[number]) and is_word
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]

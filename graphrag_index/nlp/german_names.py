@@ -23,6 +23,7 @@ from graphrag_index.nlp.name_words import (
 from graphrag_index.text.languages import read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
+_GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 _SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
@@ -49,7 +50,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return True
     if word in GIVEN_NAMES or word in usage.after_given or word.lower() in PARTIES:
         return True
-    if _GERMAN_BODY.fullmatch(word):
+    if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):
         return True
     if "-" in word:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)

@@ -128,7 +128,9 @@ def find_capitalized_spans(
                 following = text[reached + 1 : reached + 2]
                 is_genus = text[reached - 1] in "asmx" and following.islower()
                 is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, reached)
-                if is_genus or is_dated or following in _LAW_NUMBER_STARTS:
+                # Halden Optics plc, Kepler-1625 b
+                goes_on = following == "p" or text[reached - 1].isdigit()
+                if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
                     start, reached = _extend_span(text, start, reached, sentence.end, language)
             if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
                 version = _VERSION.match(text, reached)  # Apache-2.0

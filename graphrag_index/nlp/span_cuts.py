@@ -161,10 +161,11 @@ def _cut_after_owner(span: SpanWords, words: list[str]) -> Cut | None:
 
 def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
     """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
+    is_romance = span.language.code in ("fr", "es", "it", "pt")
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
-        if span.language.code in ("fr", "es", "it", "pt") and at == 1 and words[0][0].isupper():
+        if is_romance and at == 1 and words[0][0].isupper():
             # "Recetas de Karlos Arteaga", "AC3321 de Tenerife"
             is_word = words[0].lower() in common_words(span.language.code) or initial
             has_code = any(map(str.isdigit, words[0]))
@@ -181,6 +182,10 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
         if start is None:
             return None
         left, right = words[:at], words[start:]
+        if is_romance and at == 1 and right[0].isupper() and len(right[0]) > 2:
+            is_plain = left[0].lower() in TYPE_WORDS | common_words(span.language.code)
+            if not is_plain and not left[0].isupper():
+                return at, start  # la sonde Juno de la NASA
         known = span.count_known_mentions(right)
         # True if the left part is one word, and neither a type word nor a given name.
         single = at == 1 and not _is_type_word(left[0]) and not span.is_given_name(left[0])

@@ -33,6 +33,10 @@ _MODEL_NUMBER = re.compile(
     r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
     r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
 )
+# A planet, by the name of its star: Kepler-1625 b.
+_PLANET = re.compile(r" [b-h](?![\w'’-])")
+_CATALOGUE_NUMBER = re.compile(r"-\d+$")
+_PUBLIC_COMPANY = " plc"
 _UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ AD BC CE W V K H F C A".split())
 _LICENSE_VERSION = re.compile(r" (?:v|[Vv]ersion )?\d(?:\.\d)*(?![\w%])")
 # A firm with its country: Halden Optics (UK) Limited.
@@ -75,6 +79,10 @@ def find_species_end(text: str, start: int, end: int, language: Language) -> tup
 
 def find_numbered_end(text: str, start: int, end: int, language: Language) -> int:
     """Return the end of a law with its number, of a model, or of a firm with its country."""
+    if text.startswith(_PUBLIC_COMPANY, end) and not text[end + 4 : end + 5].isalnum():
+        return end + len(_PUBLIC_COMPANY)
+    if _PLANET.match(text, end) and _CATALOGUE_NUMBER.search(text, start, end):
+        return end + 2
     if text[end + 1 : end + 2] not in _NUMBER_STARTS:
         return end
     if form := _COUNTRY_AND_FORM.match(text, end):

@@ -14,6 +14,7 @@ from graphrag_index.nlp.name_words import (
     HEAD_WORDS,
     KNOWN_NAMES,
     TYPE_WORDS,
+    common_words,
     is_head_word,
     is_organization_word,
 )
@@ -106,6 +107,10 @@ class SpanWords:
         if self.is_given_name(word):
             # "Miny Adama Wilka": "Miny" is not a form of the name Mina if nobody is called Mina.
             return self.base_form(word) not in GIVEN_NAMES and self.is_given_name(rest[0])
+        is_word = word.lower() in common_words(language.code) and not is_head_word(word)
+        is_free = is_word and len(rest) == 1 and not is_body
+        if is_free and self.count_known_mentions(rest) > self.times:
+            return True  # Ask Wen
         if usage.count_lower(word, self.language.code) > 0 or (
             word.endswith(("ing", "ed")) and len(word) > 5
         ):
@@ -117,6 +122,8 @@ class SpanWords:
         usage = self.usage
         if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
             return False
+        if rest[-1].isdigit() and len(rest) > 1 and not is_certain_noun(word):
+            return False  # Thermolux Eco 9
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
         if word.lower() in KNOWN_NAMES:

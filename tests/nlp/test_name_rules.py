@@ -74,6 +74,13 @@ RULES = [
     # Codes, and models with a number.
     ("The machine shows E15 or F-12 if it is hot.", set(), {"E15"}),
     ("Man fährt den Zelnika 600 in die Werkstatt.", {"Zelnika 600"}, {"Zelnika"}),
+    ("Man prüft die Zelnika Eco 9 im Mai.", {"Zelnika Eco 9"}, {"Eco 9", "Zelnika Eco"}),
+    ("They fill the Zelnika Classic 3 with water.", {"Zelnika Classic 3"}, {"Zelnika Classic"}),
+    ("The fair of Orvelda Optics plc begins today.", {"Orvelda Optics plc"}, set()),
+    ("They found Kepler-1625 b by its shadow.", {"Kepler-1625 b"}, {"Kepler-1625"}),
+    ("Man trifft sich in der Osterstraße.", {"Osterstraße"}, set()),
+    ("On parle de Orvelpa de la NASA, et la NASA publie.", {"NASA"}, {"Orvelpa de la NASA"}),
+    ("Ask Orvelda. We met Orvelda and left Orvelda.", {"Orvelda"}, {"Ask Orvelda"}),
     # Two places beside a dash, and a place in a line of capitals.
     ("Wir nahmen den Zug Zürich–Olten am Morgen.", {"Zürich", "Olten"}, {"Zürich–Olten"}),
     ("FLOOD COMES NEAR TO VIENNA TODAY\n\nIt rained.", {"VIENNA"}, {"FLOOD"}),
@@ -141,6 +148,11 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
 )
 def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None:
     assert set(extract(text).titles) == titles
+
+
+def test_a_rare_word_that_is_also_written_in_lower_case_is_no_name() -> None:
+    text = "They met the Gambler and Anna Holt. No gambler stayed in Norway."
+    assert set(extract(text).titles) == {"Anna Holt", "Norway"}
 
 
 def test_an_office_with_a_hyphen_is_no_name() -> None:
