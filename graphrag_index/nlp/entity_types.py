@@ -165,10 +165,10 @@ class _TypeFinder:
         )
 
     def _is_rare_word(self, number: int) -> bool:
-        """Return whether a name is one rare word that is also written in lower case: Gambler."""
+        """Return whether a name is a rare word, without an article, that is in lower case too."""
         name = self.names[number]
         is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
-        return bool(self.is_rare[number]) and is_word
+        return bool(self.is_rare[number]) and is_word and self.determiner[number] == 0
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]

@@ -151,7 +151,7 @@ def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None
 
 
 def test_a_rare_word_that_is_also_written_in_lower_case_is_no_name() -> None:
-    text = "They met the Gambler and Anna Holt. No gambler stayed in Norway."
+    text = "They know Turbine and Anna Holt. No turbine stayed in Norway."
     assert set(extract(text).titles) == {"Anna Holt", "Norway"}
 
 
