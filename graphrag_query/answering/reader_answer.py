@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_query.answering.direct_answer import DirectAnswer
+from graphrag_query.answering.direct_answer_words import DirectAnswer
 from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line
 from graphrag_query.question.question import Question
 

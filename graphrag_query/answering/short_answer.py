@@ -103,11 +103,8 @@ def answer_from_sentences(
     takes_several = bool(items) or (direct is not None and len(direct.evidence) > 1)
     read = None if takes_several else find_reader_answer(question, candidates, text_units, priors)
     if read:
-        direct, [first] = read, read.evidence
-        document = text_units[first.text_unit]["document_id"]
-        is_near = {n: unit["document_id"] == document for n, unit in text_units.items()}
-        others = [c for c in chosen if not (is_near[c.text_unit] and _overlap(c, first))]
-        chosen = [first, *others][: settings.max_sentences]
+        direct = read
+        chosen = _put_first(read.evidence[0], chosen, text_units)[: settings.max_sentences]
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
@@ -150,6 +147,15 @@ def _find_list(
     n_words = accumulate(len(item.text.split()) for item in items)
     fitting = [item for item, n in zip(items, n_words, strict=True) if n <= MAX_WORDS]
     return fitting if len(fitting) > 1 else []
+
+
+def _put_first(
+    first: Candidate, others: Sequence[Candidate], text_units: Mapping[int, TextUnit]
+) -> list[Candidate]:
+    """Put a sentence before others, without those that overlap with it."""
+    document = text_units[first.text_unit]["document_id"]
+    is_near = {number: unit["document_id"] == document for number, unit in text_units.items()}
+    return [first, *(c for c in others if not (is_near[c.text_unit] and _overlap(c, first)))]
 
 
 def _fit_words(
