@@ -60,9 +60,9 @@ def find_names_of_class(
     """Find names that the noun stands beside: "the ship Alpha", "The Alpha was a small ship".
 
     Sentences that begin with "The Alpha" and go on with "the ship" say the same, if nothing else is
-    known of the name. What has another type needs more of such sentences, and persons such as
-    "Alpha, a small ship": in "on the ship Ann cooked", Ann is no ship. `noun` is a stem; the names
-    are in lower case.
+    known of the name. What has another type needs more of such sentences, or one of each kind, and
+    persons need such as "Alpha, a small ship": in "on the ship Ann cooked", Ann is no ship. `noun`
+    is a stem; the names are in lower case.
     """
     beside_of: Counter[str] = Counter()
     again: Counter[str] = Counter()
@@ -93,7 +93,8 @@ def find_names_of_class(
     found = {name for name, n in again.items() if n > 1 and types.get(name) in _VAGUE_TYPES}
     for name, n_beside in beside_of.items():
         n_texts = sum(name in text for text in lowered)
-        if types.get(name) in _VAGUE_TYPES or n_beside >= MIN_SHARE_BESIDE * n_texts:
+        is_often = n_beside >= MIN_SHARE_BESIDE * n_texts
+        if types.get(name) in _VAGUE_TYPES or is_often or again[name]:
             found.add(name)
     return found
 

@@ -40,6 +40,15 @@ def test_a_definite_noun_says_what_a_vague_name_names_if_it_does_so_twice() -> N
     assert not find_names_of_class(texts, "ship", english, {"alpha": "geo"})
 
 
+def test_a_name_of_another_type_needs_two_kinds_of_sentences() -> None:
+    english, types = language_of("en"), {"alpha": "organization"}
+    beside, again = "He left on the ship Alpha.", "The Alpha was beset, and the ship sank."
+    others = [f"The Alpha passed island {number}." for number in range(40)]
+    assert find_names_of_class([beside, again, *others], "ship", english, types) == {"alpha"}
+    assert not find_names_of_class([beside, *others], "ship", english, types)
+    assert not find_names_of_class([again, *others], "ship", english, types)
+
+
 def test_a_list_is_gathered_from_the_sample(index: Index) -> None:
     answer = index.search("local", "Which ships did Shackleton use?")
     members = dict(line.removeprefix("- ").rsplit(" ", 1) for line in answer.text.split("\n"))
