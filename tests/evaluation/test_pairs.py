@@ -12,7 +12,6 @@ from graphrag_evaluation.judging.pairwise import (
     list_pairs,
     summarize_pairs,
 )
-from graphrag_evaluation.judging.position_bias import RecordedVerdict, measure_position_bias
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import compare_paired
@@ -104,19 +103,3 @@ def test_a_summary_counts_and_corrects() -> None:
     assert alone is not None
     # The larger of two p-values is not multiplied, the smaller one is doubled.
     assert ab.p_value == alone.p_value > ac.p_value
-
-
-def test_flips_and_wins_of_recorded_verdicts() -> None:
-    # The winning places of pairs in both orders: a flip, a tie twice, no flip, one order only.
-    places = [(0, 0), (None, None), (0, 1), (1,)]
-    verdicts = [
-        RecordedVerdict(str(at), "", shown, place)
-        for at, both in enumerate(places)
-        for shown, place in zip((("a", "b"), ("b", "a")), both, strict=False)
-    ]
-    found = measure_position_bias(verdicts)
-    assert (found.n, found.n_ties, found.first_share) == (5, 2, 3 / 5)
-    assert (found.n_both_orders, found.flip_rate) == (3, 1 / 3)
-    # Shown first, `a` won two of three times and `b` one of two times.
-    assert found.wins == {"a": (2 / 3, 1 / 2), "b": (1 / 2, 1 / 3)}
-    assert found.p_value == 1
