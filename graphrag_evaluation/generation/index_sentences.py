@@ -71,38 +71,38 @@ def read_sentences(index: Index) -> list[Sentence]:
     for entity, unit, start, end in mentions.sort("start_char").iter_rows():
         title, kind, aliases = entities[entity]
         of_unit[unit].append(Mention(start, end, title, kind or "", tuple(aliases)))
-    found: dict[tuple[str, int], Sentence] = {}
+    spans, languages, within = [], [], []
     for unit in units.iter_rows(named=True):
-        # Text units overlap.
-        for sentence in _sentences_of(unit, of_unit[unit["human_readable_id"]]):
-            found.setdefault((sentence.span.document, sentence.span.start_char), sentence)
+        for span in _split_unit(unit):
+            spans.append(span)
+            languages.append(unit["language"])
+            within.append(unit["human_readable_id"])
+    said = pl.Series([span.text for span in spans], dtype=pl.String)
+    alone = stand_alone(said, pl.Series(languages, dtype=pl.String))
+    found: dict[tuple[str, int], Sentence] = {}
+    for span, language, number, stands in zip(spans, languages, within, alone, strict=True):
+        mentions = _mentions_in(span, of_unit[number])
+        if stands and mentions:
+            # Text units overlap.
+            found.setdefault((span.document, span.start_char), Sentence(span, language, mentions))
     return list(found.values())
 
 
-def _sentences_of(unit: Mapping[str, Any], mentions: Sequence[Mention]) -> Iterator[Sentence]:
-    text, offset, language = unit["text"], unit["start_char"], unit["language"]
-    sentences = [
-        sentence
-        for sentence in split_sentences(text)
-        if sentence.prose
-        and MIN_SENTENCE_CHARS <= sentence.end - sentence.start <= MAX_SENTENCE_CHARS
-    ]
-    if not sentences:
-        return
-    said = pl.Series([text[one.start : one.end] for one in sentences], dtype=pl.String)
-    alone = stand_alone(said, pl.repeat(language, len(said), eager=True))
-    for sentence, stands in zip(sentences, alone, strict=True):
-        first, last = sentence.start + offset, sentence.end + offset
-        inside = [one for one in mentions if first <= one.start and one.end <= last]
-        if not stands or not inside:
-            continue
-        placed = sorted(inside, key=lambda one: (one.start, -one.end))
-        yield Sentence(
-            GoldSpan(unit["document_id"], first, last, text[sentence.start : sentence.end]),
-            language,
-            tuple(
-                Mention(one.start - first, one.end - first, one.title, one.type, one.aliases)
-                # Of names at the same place, the longest counts.
-                for _, (one, *_) in groupby(placed, key=lambda one: one.start)
-            ),
-        )
+def _split_unit(unit: Mapping[str, Any]) -> Iterator[GoldSpan]:
+    """Yield the sentences of a text unit that are neither short nor long."""
+    text, offset = unit["text"], unit["start_char"]
+    for sentence in split_sentences(text):
+        start, end = sentence.start, sentence.end
+        if sentence.prose and MIN_SENTENCE_CHARS <= end - start <= MAX_SENTENCE_CHARS:
+            yield GoldSpan(unit["document_id"], start + offset, end + offset, text[start:end])
+
+
+def _mentions_in(span: GoldSpan, mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return the mentions of a text unit in a sentence; of names at one place, the longest."""
+    first, last = span.start_char, span.end_char
+    inside = [one for one in mentions if first <= one.start and one.end <= last]
+    placed = sorted(inside, key=lambda one: (one.start, -one.end))
+    return tuple(
+        Mention(one.start - first, one.end - first, one.title, one.type, one.aliases)
+        for _, (one, *_) in groupby(placed, key=lambda one: one.start)
+    )

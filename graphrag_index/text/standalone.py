@@ -36,13 +36,14 @@ def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
     that begins with a pronoun or conjunction do not stand alone.
     """
     text, language = pl.col("text"), pl.col("language")
+    codes = set(languages.unique())
     first = text.str.extract(r"(\p{L}+)", 1).str.to_lowercase()
     is_opening = pl.any_horizontal(
         False,
         *(
             (language == code) & first.is_in(words.split())
             for code, words in _LISTS["openings"].items()
-            if code in languages
+            if code in codes
         ),
     )
     is_unclear = (
