@@ -167,29 +167,3 @@ def test_requests_outside_batches_do_not_import_openai() -> None:
     modules = set(done.stdout.split())
     assert "aiohttp" in modules
     assert {"openai", "httpx2"}.isdisjoint(modules)
-
-
-def test_importing_the_packages_is_cheap() -> None:
-    code = "import sys, graphrag_index, graphrag_query; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
-    )
-    heavy = {"lancedb", "numpy", "onnxruntime", "aiohttp", "openai", "polars", "pyarrow"}
-    heavy |= {"pydantic", "scipy"}
-    assert heavy.intersection(done.stdout.split()) == set()
-
-
-@pytest.mark.parametrize("command", ["graphrag_index", "graphrag_query"])
-def test_help_imports_no_heavy_library(command: str) -> None:
-    code = (
-        f"import sys, runpy; sys.argv[1:] = ['--help']\n"
-        f"try: runpy.run_module('{command}', run_name='__main__')\n"
-        f"finally: print('modules:', *sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True
-    )
-    shown, _, modules = done.stdout.partition("modules:")
-    assert "Usage" in shown
-    heavy = {"lancedb", "numpy", "onnxruntime", "polars", "pyarrow", "pydantic", "rich", "scipy"}
-    assert heavy.intersection(modules.split()) == set()

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def sources(folder: str) -> list[Path]:
     return sorted((REPOSITORY / folder).rglob("*.py"))
 
 
+@cache
 def first_lines(path: Path) -> list[tuple[int, str]]:
     """Return the line number and the first line of every docstring of a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
