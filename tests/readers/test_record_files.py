@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.readers import Document, ReadFailure, read_file
+from graphrag_index.readers import Document, ReadFailure, read_file, record_files
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.json_stream import JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -113,12 +113,14 @@ class TestCsv:
             "has no field 'text'; did you mean 'Text'? Set load_documents.text_column"
         ]
 
-    def test_a_mark_that_swallows_too_much_ends_the_file(self, tmp_path: Path) -> None:
-        rows = (
-            "1,some text of a row that the open quotation mark swallows, with commas,\n" * 2_000_000
-        )
+    def test_a_mark_that_swallows_too_much_ends_the_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert record_files._MAX_FIELD_CHARACTERS == 1 << 27
+        monkeypatch.setattr(record_files, "_MAX_FIELD_CHARACTERS", 1 << 20)
+        rows = "1,some text of a row that the open quotation mark swallows, with commas,\n" * 20_000
         assert reasons(tmp_path / "a.csv", f'n,text\n0,"open\n{rows}') == [
-            "has a field of more than 134,217,728 characters in record 1 (line 2): "
+            "has a field of more than 1,048,576 characters in record 1 (line 2): "
             "is its quotation mark closed? The rest is not read"
         ]
 
