@@ -305,7 +305,7 @@ def test_documents_that_name_no_entity_are_counted(caplog):
 
 @pytest.mark.parametrize("engine", [*ENGINES, *CORES])
 @given(data=st.data())
-@examples(30)
+@examples(12)
 def test_the_order_of_rows_changes_nothing(engine, data):
     names = [f"e{i:02}" for i in range(data.draw(st.integers(1, 30)))]
     unit = st.sampled_from([f"t{i}" for i in range(10)])

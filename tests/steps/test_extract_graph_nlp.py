@@ -12,6 +12,7 @@ from graphrag_index.nlp.mention_links import pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.storage.memo import DOCUMENTS_PER_READ
 from graphrag_index.text.sentences import join_lines
+from tests.fixtures.examples import n_examples
 from tests.fixtures.extraction import Extraction, extract
 
 STORY = (
@@ -267,7 +268,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=n_examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(TEXTS, min_size=1, max_size=4), st.integers(8, 60))
 @example(["Qa " * 400 + "."], 8)
 @example(["中" * 500, "https://example.org/" + "x" * 500], 8)
