@@ -270,13 +270,18 @@ class TestRun:
         assert not (root / "output").exists()
         assert (root / "elsewhere" / "index.json").is_file()
 
-    def test_a_step_of_ones_own_changes_what_those_after_it_read(self, tmp_path: Path) -> None:
+    def test_a_step_of_ones_own_changes_what_those_after_it_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # This process imports the step once; processes of their own import what it is then.
+        monkeypatch.delitem(sys.modules, "my_steps", raising=False)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
         steps = ["load_documents", "my_steps:redact", *SHIPPED[1:3]]
         settings = "steps: {redact: {words: [Amundsen]}}\n"
         root = write_project(tmp_path, steps, settings, TEXTS)
         (root / "my_steps.py").write_text(REDACT, encoding="utf-8")
 
-        assert "run: load_documents, redact, " in call_process(root, "run", "--dry-run").stdout
+        assert "run: load_documents, redact, " in call(root, "run", "--dry-run").stdout
         result = call_process(root, "run")
         assert (result.returncode, result.stderr) == (0, "")
         number, name, _, *wrote = result.stdout.splitlines()[1].split()
@@ -285,7 +290,7 @@ class TestRun:
             "Roald ___ reached the South Pole. ___ sailed on the Fram.",
             "Robert Scott reached the South Pole after Roald ___.",
         ]
-        unchanged = call_process(root, "run").stdout
+        unchanged = call(root, "run").stdout
         assert unchanged.count("unchanged") == len(steps)
 
         # A change in a function that the step calls is a change of the step.
@@ -294,7 +299,7 @@ class TestRun:
         assert [("unchanged" in line) for line in changed[:4]] == [True, False, False, False]
         assert table(root, "documents")["text"][1].endswith("after Roald XX.")
 
-        wrong = call_process(root, "run", "--set", "steps.redact.word=[Scott]")
+        wrong = call(root, "run", "--set", "steps.redact.word=[Scott]")
         assert wrong.returncode == 2
         assert wrong.stderr == ("Error: steps.redact: unknown key 'word'; did you mean 'words'?\n")
 
