@@ -54,7 +54,7 @@ def judge_at(
             f"models.chat.base_url={server.url}",
             "models.chat.model=test-model",
             "models.chat.price={input: 1.0, output: 2.0}",
-            "models.chat.timeout=2",
+            "models.chat.timeout=60",
             "models.chat.retry_seconds=1",
         ),
     )

@@ -99,7 +99,7 @@ def overrides(server: Server) -> tuple[str, ...]:
         f"models.chat.base_url={server.url}",
         "models.chat.model=test-model",
         "models.chat.price={input: 1.0, output: 2.0}",
-        "models.chat.timeout=2",
+        "models.chat.timeout=60",
         "models.chat.retry_seconds=1",
     )
 

@@ -134,7 +134,7 @@ def test_worker_processes_give_the_same_results(sample_project: Path) -> None:
                     (row.question.id, row.answer.text, row.passages, row.scores["recall@10"])
                     for row in rows
                 ]
-                for name, rows in run_systems(systems, questions, n_workers=n).items()
+                for name, rows in run_systems(systems, questions, budgets=(), n_workers=n).items()
             }
             for n in (1, 2)
         )

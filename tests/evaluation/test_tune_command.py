@@ -24,7 +24,7 @@ PRICE = "models.chat.price={input: 1, output: 1}"
 
 
 def arguments(server: Server, *more: str) -> list[str]:
-    values = (f"base_url={server.url}", "model=test-model", "api_key=key", "timeout=2")
+    values = (f"base_url={server.url}", "model=test-model", "api_key=key", "timeout=60")
     settings = [part for value in values for part in ("--set", f"models.chat.{value}")]
     return ["tune", "--model", "chat", "--passages", "16", *settings, *more]
 
