@@ -16,7 +16,7 @@ from graphrag_index.pipeline import ray_runner
 from graphrag_index.pipeline.ray_runner import RayRunner
 from graphrag_index.pipeline.shards import StepShards
 from tests.conftest import copy_project
-from tests.fixtures.commands import environment, wait_for
+from tests.fixtures.commands import MAX_SECONDS, environment, wait_for
 from tests.fixtures.workers import COMMAND, read_digests, run_alone
 
 ray = pytest.importorskip("ray")
@@ -127,5 +127,5 @@ def test_a_killed_node_changes_no_table(cluster: Any, address: str, tmp_path: Pa
     ) as process:
         wait_for(lambda: list(root.glob("by-ray/parts/*/part-*")), process)
         cluster.remove_node(node, allow_graceful=False)
-        assert process.wait(60) == 0
+        assert process.wait(MAX_SECONDS) == 0
     assert read_digests(root / "by-ray") == expected

@@ -94,8 +94,10 @@ def kill_and_compare(
     expected: dict[str, str],
     n_kills: int,
     seed: int,
+    n_workers: int = 5,
 ) -> int:
-    with start_workers(root, address, tmp_path / "machines", 5, lease_seconds=3) as workers:
+    folder = tmp_path / "machines"
+    with start_workers(root, address, folder, n_workers, lease_seconds=3) as workers:
         workers.kill_some(n_kills, 2.0, seed)
         assert set(workers.wait().values()) == {0}
         assert workers.digests() == expected
@@ -110,7 +112,7 @@ def kill_and_compare(
 def test_killed_workers_lose_nothing(
     root: Path, address: str, tmp_path: Path, proxy: FaultyProxy, expected: dict[str, str]
 ) -> None:
-    assert kill_and_compare(root, address, tmp_path, proxy, expected, 3, seed=1) > 1
+    assert kill_and_compare(root, address, tmp_path, proxy, expected, 3, 1, n_workers=3) > 1
 
 
 @pytest.mark.slow
