@@ -32,8 +32,9 @@ class Project:
         self.root, self.address, self.n_machines = folder / "project", address, 0
         copy_project(self.root)
         shutil.rmtree(self.root / "input")
-        shutil.copytree(EXPEDITIONS, self.root / "input")
-        (self.root / "input" / "belgica.md").unlink()
+        (self.root / "input").mkdir()
+        for name in ("aurora-mawson.md", "discovery.md", "scotia.md"):
+            shutil.copy(EXPEDITIONS / name, self.root / "input")
 
     def __call__(self, program: str, *arguments: str) -> str:
         """Give a command; return what it prints, without times, places and sizes."""

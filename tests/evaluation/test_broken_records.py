@@ -13,6 +13,7 @@ from graphrag_evaluation.judging.position_bias import read_verdicts
 from graphrag_evaluation.layouts import read_questions
 from graphrag_evaluation.reference_file import read_marked_passages
 from graphrag_index.errors import GraphRAGError
+from tests.fixtures.examples import n_examples
 
 FIELDS = {
     read_questions: {
@@ -42,7 +43,7 @@ def records(names: set[str]) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("read", FIELDS)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=n_examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_record_is_read_or_refused(
     read: Callable[[Path], Any], tmp_path: Path, data: st.DataObject

@@ -14,7 +14,7 @@ from graphrag_evaluation.project_folders import EVALUATIONS, spent_in
 from graphrag_index.errors import ExitCode
 from graphrag_index.llm.ledger import FILE
 from graphrag_index.llm.request import Spending
-from tests.fixtures.commands import call, command, environment, start, wait_for
+from tests.fixtures.commands import MAX_SECONDS, call, command, environment, start, wait_for
 from tests.fixtures.honest_judge import honest
 from tests.model_server import ChatRequest, Faults, Server, answer_from_text
 
@@ -148,7 +148,7 @@ def test_ctrl_c_says_what_is_kept(
     with start(root, "evaluate", str(questions), "--methods", "basic,local") as process:
         wait_for(lambda: asked(server), process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=MAX_SECONDS)
     assert process.returncode == ExitCode.INTERRUPTED, err
     assert "Stopped; no report was written. Replies that were paid for are kept" in err
     assert "Traceback" not in out + err

@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("needs the program chromium")
     # A busy machine draws slowly.
-    expect.set_options(timeout=30_000)
+    expect.set_options(timeout=120_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

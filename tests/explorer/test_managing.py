@@ -127,7 +127,7 @@ def test_an_uploaded_document_is_indexed_and_the_version_before_stays(owner: Pag
     owner.get_by_label("Add files").set_input_files(file)
     expect(owner.get_by_text("1 file stored")).to_be_visible()
     owner.get_by_role("button", name="Start a run").click()
-    expect(owner.get_by_text("The last run is done")).to_be_visible(timeout=60_000)
+    expect(owner.get_by_text("The last run is done")).to_be_visible(timeout=300_000)
     owner.goto("/#/docs?panel=browse&search=nordenskjold")
     expect(owner.locator(".panel.left .row").first).to_be_visible()
     owner.get_by_role("link", name="Versions").click()

@@ -15,6 +15,7 @@ import pytest
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import (
+    MAX_SECONDS,
     call,
     command,
     environment,
@@ -83,7 +84,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
         ],
         env=environment(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1"),
         check=True,
-        timeout=300,
+        timeout=MAX_SECONDS,
     )
     assert generation(tmp_path / "base") == 0
     assert generation(tmp_path / "undisturbed") == 1
@@ -159,7 +160,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_keeps_what_is_finished(
         assert process.stdout is not None
         lines = [process.stdout.readline().split()[:2] for _ in range(3)]
         process.send_signal(stop)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=MAX_SECONDS)
     assert process.returncode == 130
     assert err == (
         "Stopped. The index has not changed, and finished steps are kept: "
@@ -179,7 +180,7 @@ def test_of_two_runs_at_once_the_second_is_refused_and_the_first_goes_on(tmp_pat
     with start(root, "run", "--quiet", "--set", "steps.add_up.pause=3") as first:
         wait_for(lambda: is_in_last_step(root), first)
         second = call(root, "run")
-        assert first.communicate(timeout=60) == ("", "")
+        assert first.communicate(timeout=MAX_SECONDS) == ("", "")
     assert second.returncode == 2
     assert second.stdout == ""
     assert second.stderr == (
@@ -204,7 +205,7 @@ def test_a_full_disk_is_one_sentence_and_the_next_run_goes_on(tmp_path: Path) ->
         env=environment(),
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=MAX_SECONDS,
         check=False,
     )
     assert limited.stderr == (

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,9 @@ def failed_requests(
 
 
 def test_no_generated_request_makes_the_server_fail(sample_client: TestClient) -> None:
-    for operation in READING:
-        for mode in GenerationMode:
-            assert failed_requests(sample_client, operation, mode, 2) == []
+    # Valid requests for one operation, and invalid ones for the next.
+    for operation, mode in zip(READING, cycle(GenerationMode), strict=False):
+        assert failed_requests(sample_client, operation, mode, 2) == []
     assert len(READING) > 20
 
 

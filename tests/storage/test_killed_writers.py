@@ -15,7 +15,7 @@ from graphrag_index.errors import StepError
 from graphrag_index.pipeline.history import collect_garbage, roll_back
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.working_copy import locate_working_copy
-from tests.fixtures.commands import command, environment, write_project
+from tests.fixtures.commands import MAX_SECONDS, command, environment, write_project
 from tests.fixtures.kill_history import Stopped
 from tests.fixtures.machines import Machines, Tables, equal, read
 from tests.fixtures.object_server import Fault, FaultyProxy, new_bucket
@@ -38,7 +38,7 @@ CHANGES: dict[str, Callable[[Machines], object]] = {
 def test_a_writer_may_be_killed_before_some_requests(
     change: str, machines: Machines, server: str, expected: list[Tables]
 ) -> None:
-    kill_writers(change, machines, server, expected, every=9)
+    kill_writers(change, machines, server, expected, every=15)
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def kill_commands(machines: Machines, server: str, expected: list[Tables], n_kil
             stderr=subprocess.PIPE,
         ) as writer:
             writers.append(writer)
-            _, told = writer.communicate(timeout=60)
+            _, told = writer.communicate(timeout=MAX_SECONDS)
             assert writer.returncode in (0, -signal.SIGKILL), told
     reader.stopped.set()
     reader.join()
@@ -170,7 +170,7 @@ def kill_commands(machines: Machines, server: str, expected: list[Tables], n_kil
 def test_killed_commands_show_readers_nothing_half(
     machines: Machines, server: str, expected: list[Tables]
 ) -> None:
-    kill_commands(machines, server, expected, 4)
+    kill_commands(machines, server, expected, 3)
 
 
 @pytest.mark.slow
