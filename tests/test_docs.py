@@ -16,7 +16,6 @@ import polars as pl
 import pytest
 import yaml
 from typer.core import TyperGroup
-from typer.main import get_command
 
 import graphrag_query
 from graphrag_evaluation.systems import split_values
@@ -34,7 +33,7 @@ from graphrag_index.text.languages import languages
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
 from graphrag_server.server_settings import load_server_settings
 from tests.conftest import REPOSITORY, run_project
-from tests.fixtures.in_process import APPS, call_here
+from tests.fixtures.in_process import COMMANDS, call_here
 
 DOCS = REPOSITORY / "docs"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
@@ -97,7 +96,7 @@ def examples(language: str, mark: str = "") -> list[object]:
 def commands(code: str) -> list[list[str]]:
     """The lines that call this program, cut into words, without redirections."""
     lines = [shlex.split(line.partition(" > ")[0]) for line in code.splitlines()]
-    return [words for words in lines if words and words[0] in APPS]
+    return [words for words in lines if words and words[0] in COMMANDS]
 
 
 def call(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -247,7 +246,7 @@ def test_the_embedded_workflow_is_the_one_that_is_shown() -> None:
 def test_commands_are_understood(page: str) -> None:
     found = "\n".join(_COMMAND_LINE.findall(TEXTS[page]))
     for program, *arguments in commands(found):
-        command, name, context = get_command(APPS[program]), program, None
+        command, name, context = COMMANDS[program], program, None
         # A group of commands, such as `keys`, leaves the arguments of its command.
         while True:
             # Raises for an unknown option, a missing argument or a wrong value.

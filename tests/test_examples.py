@@ -1,14 +1,17 @@
 """The scripts in examples/ run as they stand, without a network."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.fixtures.in_process import call_here
 from tests.model_server import Server
 
 SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
@@ -24,6 +27,29 @@ def run_example(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]
         encoding="utf-8",
         check=False,
     )
+
+
+@pytest.fixture
+def run_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run an example and its commands in this process, and return what they print."""
+
+    def run_command(command: Sequence[str], check: bool) -> "subprocess.CompletedProcess[str]":
+        assert not check
+        assert command[:2] == [sys.executable, "-m"]
+        done = call_here(command[2].replace("_", "-"), command[3:], Path.cwd())
+        sys.stdout.write(done.stdout)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def run(name: str, *arguments: str) -> str:
+        monkeypatch.setattr(subprocess, "run", run_command)
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_path(str(REPOSITORY / "examples" / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
@@ -47,16 +73,14 @@ def test_a_step_of_ones_own_redacts_the_documents() -> None:
     assert "write to [e-mail] about the Analytical Engine." in result.stdout
 
 
-def test_a_graph_of_ones_own_is_searched() -> None:
-    result = run_example("own_graph.py")
-    assert result.returncode == 0, result.stderr
-    assert "Charles Babbage – Analytical Engine – Luigi Menabrea (2 hops)" in result.stdout
+def test_a_graph_of_ones_own_is_searched(run_here: Callable[..., str]) -> None:
+    said = "Charles Babbage – Analytical Engine – Luigi Menabrea (2 hops)"
+    assert said in run_here("own_graph.py")
 
 
-def test_a_local_model_is_asked(model_server: Server) -> None:
-    result = run_example("local_model.py", "--base-url", model_server.url, "--model", "test-model")
-    assert result.returncode == 0, result.stderr
-    assert "[1] engine.txt" in result.stdout
+def test_a_local_model_is_asked(run_here: Callable[..., str], model_server: Server) -> None:
+    options = ["--base-url", model_server.url, "--model", "test-model"]
+    assert "[1] engine.txt" in run_here("local_model.py", *options)
 
 
 def test_without_a_model_server_one_sentence_says_what_to_start() -> None:
