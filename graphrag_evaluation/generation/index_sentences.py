@@ -81,10 +81,10 @@ def read_sentences(index: Index) -> list[Sentence]:
     alone = stand_alone(said, pl.Series(languages, dtype=pl.String))
     found: dict[tuple[str, int], Sentence] = {}
     for span, language, number, stands in zip(spans, languages, within, alone, strict=True):
-        mentions = _mentions_in(span, of_unit[number])
-        if stands and mentions:
+        named = _mentions_in(span, of_unit[number])
+        if stands and named:
             # Text units overlap.
-            found.setdefault((span.document, span.start_char), Sentence(span, language, mentions))
+            found.setdefault((span.document, span.start_char), Sentence(span, language, named))
     return list(found.values())
 
 
