@@ -25,6 +25,7 @@ from graphrag_index.pipeline.tasks import (
 )
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
+from tests.fixtures.commands import wait_for
 from tests.fixtures.object_server import new_bucket, serve_objects, set_credentials
 
 SECONDS = 0.5
@@ -256,10 +257,8 @@ def test_requests_are_published_when_there_are_others(
     with closing(Leader(address)) as leader:
         bucket.write("work/workers/other-3", b"1")
         done = leader.board.submit("call-1", b"a request")
-        deadline = time.monotonic() + 10
-        while ["call-1", ""] not in bucket.read_json("work/board.json").get("tasks", []):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        published = ["call-1", ""]
+        wait_for(lambda: published in bucket.read_json("work/board.json").get("tasks", []))
         assert leader.board.n_slots == 4
         assert bucket.read("work/tasks/call-1")[0] == b"a request"  # type: ignore[index]
         # A request that failed may be sent again at once, so nothing of it stays.
@@ -268,9 +267,7 @@ def test_requests_are_published_when_there_are_others(
         assert not {"work/results/call-1", "work/tasks/call-1"} & keys(address)
         # The other worker is silent, so the leader takes the request back.
         again = leader.board.submit("call-1", b"a request")
-        while leader.board.n_others:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: not leader.board.n_others)
         lease = leader.board.take_back("call-1")
         assert lease is not None
         assert not again.done()
@@ -289,8 +286,5 @@ def test_a_request_that_failed_under_the_leader_before_is_published_again(addres
         assert not leader.board.was_published("call-1")
         bucket.write("work/workers/other-1", b"1")
         again = leader.board.submit("call-1", b"a request")
-        deadline = time.monotonic() + 10
-        while "work/tasks/call-1" not in keys(address):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(lambda: "work/tasks/call-1" in keys(address))
         assert not again.done()

@@ -9,9 +9,11 @@ import pytest
 
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
+from tests.fixtures.commands import MAX_SECONDS, wait_for
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
 
-SECONDS = 0.3
+# A holder that a busy machine stops for less keeps its lease.
+SECONDS = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +32,12 @@ def open_leases(address: str, seconds: float = SECONDS) -> "closing[Leases]":
     return closing(Leases(Bucket(address), seconds))
 
 
-def wait_until_taken(leases: Leases, seconds: float) -> float:
-    """Try to take the lease for some seconds; return how long it took."""
+def wait_until_taken(leases: Leases, seconds: float = MAX_SECONDS) -> None:
+    """Try to take the lease for some seconds."""
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         if leases.take("lease"):
-            return time.monotonic() - began
+            return
         time.sleep(0.02)
     raise AssertionError("nobody gave the lease up")
 
@@ -56,7 +58,7 @@ def test_a_lease_is_held_as_long_as_its_holder_lives(address: str) -> None:
         with pytest.raises(AssertionError, match="nobody gave"):
             wait_until_taken(other, 4 * SECONDS)
         holder.release(lease)
-        assert wait_until_taken(other, 5) < 1
+        assert other.take("lease") is not None
         # Nobody renews a lease that is not held any more.
         assert holder.take("lease") is None
 
@@ -77,7 +79,7 @@ def test_the_lease_of_a_silent_holder_is_taken_over_once(address: str) -> None:
 def test_a_lease_that_expires_again_and_again_is_left(address: str) -> None:
     for attempt in (1, 2):
         with open_leases(address) as silent:
-            wait_until_taken(silent, 5)
+            wait_until_taken(silent)
             held = silent._held.pop("lease")
             assert held.attempt == attempt
     with open_leases(address) as careful:
@@ -100,12 +102,9 @@ def test_a_holder_learns_that_its_lease_was_taken_over(server: str, address: str
             assert lease is not None
             # Its renewals are refused for so long that another process takes the lease.
             proxy.faults += [("PUT", "lease", 403)] * 20
-            wait_until_taken(other, 10)
+            wait_until_taken(other)
             proxy.faults.clear()
-            deadline = time.monotonic() + 10
-            while not lease.is_lost:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            wait_for(lambda: lease.is_lost)
             slow.release(lease)
             assert other.look_at("lease") is not None
     finally:
