@@ -1,4 +1,4 @@
-"""Islands: communities of level 0 that contain several small connected components of the graph.
+"""Islands: communities of level 0 that contain several small components of the graph.
 
 The small components of one document share an island. Documents with few of them share the island of
 documents with similar texts: the two most similar groups are merged first. Only groups in the same

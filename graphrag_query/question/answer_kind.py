@@ -197,7 +197,7 @@ def _asks(question: str, plain: str, place: int, code: str) -> bool:
 
 
 def _begins_with_verb(question: str, language: Language) -> bool:
-    """Return whether a question without an interrogative may begin with its verb, or has "a-t-il".
+    """Return whether a question may begin with its verb, or has "a-t-il", and asks no word.
 
     What begins with an article or a preposition does not: "Der Pol?".
     """
