@@ -58,8 +58,8 @@ MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
 MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
 # Longer names in capitals are other words: places of datelines, such as DETROIT.
 MAX_ACRONYM_LETTERS = 4
-# Minimum share of mentions next to a verb for persons, for a single word.
-MIN_VERB_SHARE = 0.3
+# Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
+MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
 # Maximum number of mentions of a common word that is capitalized, but no name.
 MAX_RARE_MENTIONS = 2
 # Minimum share of mentions before a verb, a noun or a pronoun that suggests a type.
@@ -135,6 +135,7 @@ class _TypeFinder:
         usages = [self.describe_usage(number) for number in self.unsure]
         found = classify_types(names, usages, list(self.unsure.values()))
         for number, kind in zip(self.unsure, found, strict=True):
+            kind = "name" if self._has_article_of_thing(number) else kind
             types[number] = "" if kind == "name" and self._is_rare_word(number) else kind
         # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
         companies: Counter[str] = Counter()
@@ -163,6 +164,14 @@ class _TypeFinder:
             and lower not in KNOWN_NAMES
             and not self.names[number].isupper()
         )
+
+    def _has_article_of_thing(self, number: int) -> bool:
+        """Return whether an English name has an article as ships and works have: the Nimrod.
+
+        In "a Kubrick film", it is that of a noun. German has articles before rivers, too.
+        """
+        has_article = min(self.determiner[number], 4 * self.article[number]) >= MIN_ARTICLE_SHARE
+        return has_article and self.place[number] == 0 and self.codes[number] == "en"
 
     def _is_rare_word(self, number: int) -> bool:
         """Return whether a name is a rare word, without an article, that is in lower case too."""

@@ -33,6 +33,9 @@ from tests.fixtures.extraction import extract
         ("They live in the village of Umbrino.", "Umbrino", "geo"),
         ("Er las. Der Konzern kaufte Kaffa. Kaffa ist eine Firma.", "Kaffa", "organization"),
         ("Thrall: who is coming?\nJarvo: I will.\nThrall: fine.", "Thrall", "person"),
+        # An article, in English: a ship or a work.
+        ("Ice held the Nimrod for a week. Then the crew left the Nimrod.", "Nimrod", "name"),
+        ("Ice held Nimrod for a week. Then the crew left Nimrod.", "Nimrod", "person"),
         # The head of a name.
         ("She studies at the University of Cape Town.", "University of Cape Town", "organization"),
         ("El Partido Popular ganó las elecciones.", "Partido Popular", "organization"),
