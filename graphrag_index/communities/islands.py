@@ -176,7 +176,9 @@ def _split_into_leaves(vectors: Floats, members: Integers) -> Iterator[Integers]
             yield np.sort(members)
             continue
         differences = vectors[members] - vectors[members].mean(axis=0)
-        place = differences @ find_main_directions(differences)[:, 0]
+        axis = find_main_directions(differences)[:, 0]
+        # Libraries of linear algebra give an axis either sign.
+        place = differences @ (axis * np.sign(axis[np.abs(axis).argmax()]))
         order = np.argsort(np.round(place, DECIMALS), kind="stable")
         waiting += [members[half] for half in np.array_split(order, 2)]
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.communities import islands
 from graphrag_index.communities.islands import MAX_COMPARED, merge_groups
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
@@ -124,6 +125,15 @@ def test_similar_groups_come_together_in_whatever_leaf_they_are() -> None:
     labels = merge_groups(vectors, sizes, 0, CreateCommunities())
     n_topics = [len(set(topic[labels == label])) for label in set(labels)]
     assert n_topics.count(1) >= 0.9 * len(n_topics)
+
+
+def test_islands_do_not_depend_on_the_sign_of_an_axis(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = np.random.default_rng(5).standard_normal((2 * MAX_COMPARED + 1, 16))
+    sizes = np.ones(len(vectors), dtype=np.int64)
+    labels = merge_groups(vectors, sizes, 0, CreateCommunities())
+    find = islands.find_main_directions
+    monkeypatch.setattr(islands, "find_main_directions", lambda rows: -find(rows))
+    assert merge_groups(vectors, sizes, 0, CreateCommunities()).tolist() == labels.tolist()
 
 
 @given(
