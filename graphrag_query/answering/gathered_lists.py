@@ -110,8 +110,10 @@ class _Sentences:
         self._is_generic = fold(noun) in map(fold, _words("generic", code))
         self._clauses = _words("clauses", code)
         if self.language.capitalizes_nouns:
-            known = question.mentions.likeliest_mentions
-            self._names = [frozenset(mention.name.split()) for mention in known]
+            # Sentences have the accents that the names of mentions lack.
+            written = {fold(word): word for word in WORD.findall(question.text.lower())}
+            names = (mention.name.split() for mention in question.mentions.likeliest_mentions)
+            self._names = [frozenset(written.get(word, word) for word in name) for name in names]
         else:
             self._names = [frozenset(s.words) for s in question.mentions.spans if s.words]
         in_names = {stem_word(word) for name in self._names for word in name}

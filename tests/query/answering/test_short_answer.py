@@ -200,6 +200,14 @@ def test_a_heading_is_not_quoted_beside_sentences(index: Index) -> None:
             ],
             ["Alpha", "Beta"],
         ),
+        (
+            "Welche Schiffe benutzte Otto Nordenskjöld?",
+            [
+                "Otto Nordenskjöld benutzte das Schiff Alpha.",
+                "Otto Nordenskjöld benutzte im Mai das Schiff Beta.",
+            ],
+            ["Alpha", "Beta"],
+        ),
     ],
 )
 def test_a_list_is_gathered_from_several_documents(
