@@ -271,7 +271,8 @@ def _text_units_about_members(index: IndexStore, community: int) -> list[int]:
     for entity in index.communities([community])["entities"].explode().drop_nulls():
         text_units, is_subject = index.links.text_units_of(entity)
         about = text_units[is_subject] if is_subject.any() else text_units
-        found |= dict.fromkeys(about.tolist())
+        # An entity may be in most text units of a corpus.
+        found |= dict.fromkeys(about[:MAX_PASSAGES].tolist())
         if len(found) >= MAX_PASSAGES:
             break
     return list(found)

@@ -69,7 +69,10 @@ def _gather_members(
         return []
     index = question.index
     named = [mention.entity for mention in question.mentions.likeliest_mentions]
-    linked = (n for entity in named for n in index.links.text_units_of(entity).numbers.tolist())
+    # An entity may be in most text units of a corpus: read no more numbers than are needed.
+    most = MAX_MORE_TEXT_UNITS + len(text_units)
+    numbers = (index.links.text_units_of(entity).numbers[:most] for entity in named)
+    linked = (n for of_entity in numbers for n in of_entity.tolist())
     more = [n for n in dict.fromkeys(linked) if n not in text_units][:MAX_MORE_TEXT_UNITS]
     units = index.text_units(more)
     question.counts["text_units"] = question.counts.get("text_units", 0) + len(units)
