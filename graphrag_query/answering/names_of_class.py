@@ -10,6 +10,7 @@ from typing import NamedTuple
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import find_answer_spans
+from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
 
@@ -26,7 +27,7 @@ _GENITIVE = re.compile(r"['’]s?\b")
 
 
 class Name(NamedTuple):
-    """A name and its place in a text."""
+    """A name, on one line, and its place in a text."""
 
     start: int
     end: int
@@ -41,7 +42,7 @@ def find_names(text: str, noun: str, language: Language, types: Mapping[str, str
         if first and stem_word(first[0].lower()) == noun and first.end() < end:
             # "Schiff Alpha": German nouns are written like names.
             start = text.index(text[first.end() : end].split()[0], first.end())
-        names.append(Name(start, end, text[start:end]))
+        names.append(Name(start, end, as_one_line(text[start:end])))
     return names
 
 
@@ -89,7 +90,7 @@ def find_names_of_class(
             if is_again and before and before[0].start == tokens[1].start():
                 again[before[0].text.lower()] += 1
             beside_of.update({name.text.lower() for name in beside})
-    lowered = [text.lower() for text in texts] if beside_of else []
+    lowered = [as_one_line(text).lower() for text in texts] if beside_of else []
     found = {name for name, n in again.items() if n > 1 and types.get(name) in _VAGUE_TYPES}
     for name, n_beside in beside_of.items():
         n_texts = sum(name in text for text in lowered)

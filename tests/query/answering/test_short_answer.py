@@ -227,6 +227,13 @@ def test_a_long_list_has_a_line_for_each_member(index: Index) -> None:
     assert ask(index, "Which ships were burnt by pirates?", texts).text == expected
 
 
+def test_a_name_that_a_line_break_splits_is_listed_on_one_line(index: Index) -> None:
+    names = ["Old\nAlpha", "Beta", "Gamma", "Delta"]
+    texts = [f"The ship {name} was burnt by pirates." for name in names]
+    answer = ask(index, "Which ships were burnt by pirates?", texts)
+    assert answer.text.startswith("- Old Alpha [1]\n- Beta [2]\n")
+
+
 @pytest.mark.parametrize(
     "question", ["Which ship was burnt by pirates?", "Where did pirates burn the ships?"]
 )
