@@ -29,7 +29,7 @@ from graphrag_query.answering.direct_answer_words import (
     word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, RankedSentence
-from graphrag_query.answering.yes_no import answer_yes_or_no
+from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
@@ -49,8 +49,6 @@ KINDS = frozenset(
 MAX_WORDS_BETWEEN = 2
 # Number of characters around a number in which a word says what it counts.
 NEAR_CHARS = 30
-# Maximum number of words before the name in a sentence about one of two things.
-MAX_WORDS_TO_NAME = 12
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
 _DIGIT = re.compile(r"\d")
 # A mark between groups of three digits: 1,200 or 1.200.

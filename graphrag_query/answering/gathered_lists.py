@@ -19,6 +19,7 @@ from graphrag_query.answering.names_of_class import (
     find_names,
     find_names_of_class,
     follows_preposition,
+    listed_words,
 )
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.cues import compile_phrases, fold_question
@@ -107,8 +108,8 @@ class _Sentences:
         code = question.language.code
         kind = question.wanted.kind
         self._type = TYPES_OF_KIND.get(kind)
-        self._is_generic = fold(noun) in map(fold, _words("generic", code))
-        self._clauses = _words("clauses", code)
+        self._is_generic = fold(noun) in map(fold, listed_words("generic", code))
+        self._clauses = listed_words("clauses", code)
         if self.language.capitalizes_nouns:
             # Sentences have the accents that the names of mentions lack.
             written = {fold(word): word for word in WORD.findall(question.text.lower())}
@@ -120,7 +121,7 @@ class _Sentences:
         beside = asked.stems - in_names - {self._noun}
         words = WORD.findall(question.text)
         joints = self.language.place_prepositions | self.language.other_prepositions
-        joints |= _words("agents", code)
+        joints |= listed_words("agents", code)
         # "Did Ann use" has a subject of its own, "by Ann" and "in France" have not.
         self._has_subject = any(
             after[0].isupper() and any(after.lower() in name for name in self._names)
@@ -292,18 +293,11 @@ def _is_part(name: str, other: str) -> bool:
 def _is_plural(word: str, language: Language) -> bool:
     code = language.code
     lowered = word.lower()
-    if lowered in _words("plurals", code):
+    if lowered in listed_words("plurals", code):
         return True
     if lowered.endswith("ss"):
         return False
-    return lowered.endswith(tuple(_words("endings", code)) or ("s",))
-
-
-@cache
-def _words(name: str, code: str) -> frozenset[str]:
-    return frozenset(
-        read_lists("gathered_lists", Path(__file__).parent)[name].get(code, "").split()
-    )
+    return lowered.endswith(tuple(listed_words("endings", code)) or ("s",))
 
 
 @cache

@@ -51,7 +51,8 @@ def follows_preposition(text: str, name: Name, language: Language) -> bool:
     before = WORD.findall(text[: name.start].lower())[-2:]
     if before and before[-1] in language.determiners:
         before = before[:-1]
-    joints = language.place_prepositions | language.other_prepositions | _agent_words(language.code)
+    joints = language.place_prepositions | language.other_prepositions
+    joints |= listed_words("agents", language.code)
     return bool(before) and before[-1] in joints
 
 
@@ -123,6 +124,7 @@ def _defines(text: str, name: Name, place: int, language: Language) -> bool:
 
 
 @cache
-def _agent_words(code: str) -> frozenset[str]:
+def listed_words(name: str, code: str) -> frozenset[str]:
+    """Return the words of a list for gathered lists in a language; none in other languages."""
     lists = read_lists("gathered_lists", Path(__file__).parent)
-    return frozenset(lists["agents"].get(code, "").split())
+    return frozenset(lists[name].get(code, "").split())
