@@ -39,9 +39,10 @@ def find_names(text: str, noun: str, language: Language, types: Mapping[str, str
     names = []
     for start, end, _ in find_answer_spans(text, _ANY_NAME, language, types):
         first = WORD.match(text, start, end)
-        if first and stem_word(first[0].lower()) == noun and first.end() < end:
+        second = WORD.search(text, first.end(), end) if first else None
+        if first and second and stem_word(first[0].lower()) == noun:
             # "Schiff Alpha": German nouns are written like names.
-            start = text.index(text[first.end() : end].split()[0], first.end())
+            start = second.start()
         names.append(Name(start, end, as_one_line(text[start:end])))
     return names
 

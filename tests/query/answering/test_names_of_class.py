@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.names_of_class import find_names_of_class
+from graphrag_query.answering.names_of_class import find_names, find_names_of_class
 from graphrag_query.index import Index
 
 
@@ -30,6 +30,19 @@ def test_a_noun_beside_a_name_says_what_it_names(
 ) -> None:
     types = {"olga nowak": "person", "altdorf": "geo"}
     assert find_names_of_class([text], stem_word(noun), language_of(code), types) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Das Schiff Alpha sank.", "Alpha"),
+        ("Das Schiff-Alpha sank.", "Alpha"),
+        ("Ein Schiff.", "Schiff"),
+    ],
+)
+def test_the_noun_before_a_name_does_not_belong_to_it(text: str, name: str) -> None:
+    found = find_names(text, stem_word("schiff"), language_of("de"), {})
+    assert [one.text for one in found] == [name]
 
 
 def test_a_definite_noun_says_what_a_vague_name_names_if_it_does_so_twice() -> None:
