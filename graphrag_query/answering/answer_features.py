@@ -19,7 +19,7 @@ from graphrag_query.answering.answer_spans import (
     find_new_spans,
 )
 from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
-from graphrag_query.answering.extractive import Candidate, word_weight
+from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
@@ -263,7 +263,7 @@ class AnswerFeatures:
                 "speaker": self._fits_speaker(candidate, bool(layout & asked)),
                 "reply": replies and self._share(self._held[before[-1]]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
-                "is_question": text.endswith(("?", "？")),
+                "is_question": is_question(text),
             }
             rows.append(row)
         values = np.zeros((len(rows), len(FEATURES)))

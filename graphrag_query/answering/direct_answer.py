@@ -28,7 +28,7 @@ from graphrag_query.answering.direct_answer_words import (
     find_word,
     word_lists,
 )
-from graphrag_query.answering.extractive import Candidate, RankedSentence
+from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import fold_question
@@ -155,7 +155,11 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
     for span in sides:
         about = [c for c in candidates if _is_about(c, frozenset(span.words))]
         holding = [
-            c for c in about if asked <= find_stems_said(c, question) and not denies(c.text, code)
+            c
+            for c in about
+            if asked <= find_stems_said(c, question)
+            and not denies(c.text, code)
+            and not is_question(c.text)
         ]
         if not holding:
             return None

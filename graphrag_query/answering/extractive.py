@@ -137,6 +137,11 @@ def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
     return candidate.prose or (is_long and not is_heading)
 
 
+def is_question(text: str) -> bool:
+    """Return whether a sentence asks, so that it says nothing."""
+    return text.rstrip().endswith(("?", "？"))
+
+
 def rank_sentences(
     question: Question,
     candidates: Sequence[Candidate],

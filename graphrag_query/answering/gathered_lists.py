@@ -13,7 +13,7 @@ from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answering.answer_spans import TYPES_OF_KIND
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import denies
-from graphrag_query.answering.extractive import Candidate
+from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.names_of_class import (
     Name,
     find_names,
@@ -153,7 +153,7 @@ class _Sentences:
         """Yield the names in a sentence that answer the question."""
         text = candidate.text
         tokens = WORD.findall(text.lower())
-        if candidate.label or not candidate.prose or text.rstrip().endswith("?"):
+        if candidate.label or not candidate.prose or is_question(text):
             return
         if not self._has_subject and not self._required:
             return

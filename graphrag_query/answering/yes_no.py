@@ -16,7 +16,7 @@ from graphrag_query.answering.direct_answer_words import (
     find_word,
     word_lists,
 )
-from graphrag_query.answering.extractive import Candidate
+from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
@@ -55,11 +55,15 @@ def answer_yes_or_no(
     built in 1913." The date, and the name that a pronoun stands for, may stand in the sentences
     before. In another language (`is_translated`), a sentence says what its words mean.
     """
+    if is_question(best.text):
+        return None
     code = question.language.code
     foreign = foreign_languages(question, [best.text_unit])[best.text_unit] if is_translated else ""
     said = find_stems_said(best, question)
     said |= _find_dates_before(best, candidates)
-    asked = set(question.content_words)
+    # Single digits are no content words.
+    digits = {word for word in WORD.findall(question.text) if word.isdigit() and len(word) == 1}
+    asked = {*question.content_words, *digits}
     numbers = {word for word in asked if _DIGIT.search(word)}
     if numbers:
         # "In the year 1911" is "in 1911".
@@ -82,29 +86,42 @@ def answer_yes_or_no(
     ]
     if relations[0] != relations[1] or (foreign and any(relations)):
         return None
-    # "Did Ann call Eve?" is not decided by "Eve called Ann."
     capitalized = [word.lower() for word in WORD.findall(question.text)[1:] if word[0].isupper()]
     capitalized = [word for word in capitalized if stem_word(word) in asked]
-    plain = fold_question(best.quotation)
-    places = [plain.find(fold(word)) for word in capitalized]
-    if foreign:
-        # Translated names have other letters.
-        places = [place for place in places if place >= 0]
-    language = language_of(foreign) if foreign else question.language
-    agents = find_named_agents(told, language) - find_named_agents(question.text, question.language)
-    if agents & set(capitalized):
-        # "Did Ann call Eve?" - "Ann was called by Eve."
-        return None
-    if places != sorted(places) or _is_other_name(plain, question):
+    if _is_told_of_others(best, told, question, capitalized, foreign):
         return None
     is_yes = denies(question.text, code) == denies(told, foreign or code)
     if not numbers <= said:
         missing = numbers - said
         others = {word for word in said - asked if _DIGIT.search(word)}
-        if not is_yes or {len(word) for word in missing} != {len(word) for word in others}:
+        # Another digit often counts something else.
+        if (
+            not is_yes
+            or missing & digits
+            or {len(word) for word in missing} != {len(word) for word in others}
+        ):
             return None
         is_yes = False
     return DirectAnswer(find_word("affirmative" if is_yes else "negative", question), (best,))
+
+
+def _is_told_of_others(
+    best: Candidate, told: str, question: Question, names: Sequence[str], foreign: str
+) -> bool:
+    """Return whether the names of a question have other roles in a sentence, or belong to others.
+
+    "Did Ann call Eve?" is not decided by "Eve called Ann" and "Ann was called by Eve". `foreign`
+    is the language of the sentence if it is another one, or "".
+    """
+    plain = fold_question(best.quotation)
+    places = [plain.find(fold(name)) for name in names]
+    if foreign:
+        # Translated names have other letters.
+        places = [place for place in places if place >= 0]
+    language = language_of(foreign) if foreign else question.language
+    agents = find_named_agents(told, language) - find_named_agents(question.text, question.language)
+    is_swapped = not agents.isdisjoint(names) or places != sorted(places)
+    return is_swapped or _is_other_name(plain, question)
 
 
 def _find_told_part(text: str, question: Question, patterns: Collection[re.Pattern[str]]) -> str:

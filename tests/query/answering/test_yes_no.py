@@ -79,6 +79,12 @@ def test_a_pronoun_stands_for_what_was_named_before(
         ("Is the mill red?", "The mill is red, not blue, and most people like it.", "Yes"),
         ("Did the ship sink?", "The ship nearly sank.", ""),
         ("Did Olga open the mill?", "Olga never did open the mill.", "No"),
+        ("Did Olga open the mill?", "Jan denied that Olga opened the mill.", ""),
+        ("Did Olga open the mill?", "Did Olga open the mill?", ""),
+        ("Öffnete Olga die Mühle?", "Öffnete Olga die Mühle?", ""),
+        ("Did Olga open 3 mills?", "Olga opened 3 mills.", "Yes"),
+        ("Did Olga open 3 mills?", "Olga opened 4 mills.", ""),
+        ("Did Olga open 3 mills?", "Olga opened mills in 4 towns.", ""),
     ],
 )
 def test_only_the_part_that_tells_of_the_question_denies_it(
