@@ -14,6 +14,8 @@ from graphrag_query.question.question_words import WORD, stop_words_of
 
 # The types of entities that can answer each kind of question about a name.
 TYPES_OF_KIND = {"person": "person", "place": "geo", "organization": "organization"}
+# Types of entities that say nothing about what a thing is; None: it is no entity.
+VAGUE_TYPES = frozenset((None, "name", "acronym", "noun phrase"))
 # Maximum number of characters of a clause that gives a reason, or says how something is done.
 MAX_CLAUSE_CHARS = 200
 # How well such clauses fit. Words such as "durch" say how, but also where.
@@ -123,6 +125,8 @@ def _find_names(
         for quoted in _QUOTED.finditer(sentence):
             yield AnswerSpan(*quoted.span(1), 1.0)
     stop_words = stop_words_of(language)
+    # A line may end within a name. The places stay the same.
+    sentence = re.sub(r"\s", " ", sentence)
     for found in _CAPITALIZED_RUN.finditer(sentence):
         start, end = found.span()
         name = found.group()
@@ -142,10 +146,8 @@ def _find_names(
             # Any word is capitalized at the start of a sentence.
             continue
         expected = TYPES_OF_KIND.get(kind)
-        if known is None or known in ("name", "acronym", "noun phrase") or expected is None:
-            fit = 0.5
-        else:
-            fit = 1.0 if known == expected else 0.1
+        is_unclear = known in VAGUE_TYPES or expected is None
+        fit = 0.5 if is_unclear else 1.0 if known == expected else 0.1
         yield AnswerSpan(start, start + len(name), fit)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.answer_spans import find_answer_spans
+from graphrag_query.answering.answer_spans import VAGUE_TYPES, find_answer_spans
 from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
@@ -18,8 +18,6 @@ from graphrag_query.question.question_words import WORD, stop_words_of
 MAX_WORDS_TO_NOUN = 5
 # Minimum share (0 to 1) of the sentences with a name that say what it is, if it has another type.
 MIN_SHARE_BESIDE = 1 / 30
-# Types of entities that say nothing about what a thing is.
-_VAGUE_TYPES = frozenset((None, "name", "acronym", "noun phrase"))
 _ANY_NAME = WantedAnswer("place")
 # What may stand between a noun and a name: "the ship Alpha", "two ships, the Alpha".
 _BESIDE = re.compile(r"\s*(?:,\s*(?:the|die|der|das|le|la|les|el|los|las)\s)?[\"“„«]?")
@@ -93,11 +91,11 @@ def find_names_of_class(
                 again[before[0].text.lower()] += 1
             beside_of.update({name.text.lower() for name in beside})
     lowered = [as_one_line(text).lower() for text in texts] if beside_of else []
-    found = {name for name, n in again.items() if n > 1 and types.get(name) in _VAGUE_TYPES}
+    found = {name for name, n in again.items() if n > 1 and types.get(name) in VAGUE_TYPES}
     for name, n_beside in beside_of.items():
         n_texts = sum(name in text for text in lowered)
         is_often = n_beside >= MIN_SHARE_BESIDE * n_texts
-        if types.get(name) in _VAGUE_TYPES or is_often or again[name]:
+        if types.get(name) in VAGUE_TYPES or is_often or again[name]:
             found.add(name)
     return found
 

@@ -57,6 +57,14 @@ def test_a_name_of_another_type_fits_less() -> None:
     assert [span.fit for span in found] == [0.1, 1.0]
 
 
+def test_a_name_that_a_line_break_splits_has_its_type() -> None:
+    types = {"olga nowak": "person"}
+    for sentence in ("Later came Olga\nNowak.", "Later came the\nOlga Nowak."):
+        [found] = find_answer_spans(sentence, WantedAnswer("person"), ENGLISH, types)
+        assert sentence[found.start : found.end].split() == ["Olga", "Nowak"]
+        assert found.fit == 1
+
+
 def test_what_the_question_names_is_no_answer() -> None:
     wanted = WantedAnswer("person")
     assert not find_new_spans("Olga Nowak left.", "Who is Olga Nowak?", wanted, ENGLISH, {})
