@@ -115,8 +115,8 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
 def find_question_language(question: str) -> Language:
     """Detect the language of a question; a short one is known by its first words, if by nothing.
 
-    "Combien coûte le billet ?" has few function words, but only French asks so. Only German has
-    capitals after articles that are its own or also those of others: "Baute Olga die Mühle?".
+    "Combien coûte le billet ?" has few function words, but only French asks so. A capital after a
+    word such as "die" shows German: "Baute Olga die Mühle?".
     """
     language = language_in(question)
     if language.code != "und":
