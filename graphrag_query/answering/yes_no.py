@@ -108,7 +108,7 @@ def answer_yes_or_no(
 def _is_told_of_others(
     best: Candidate, told: str, question: Question, names: Sequence[str], foreign: str
 ) -> bool:
-    """Return whether the names of a question have other roles in a sentence, or belong to others.
+    """Return whether a sentence has the names of a question in other roles, or longer names.
 
     "Did Ann call Eve?" is not decided by "Eve called Ann" and "Ann was called by Eve". `foreign`
     is the language of the sentence if it is another one, or "".
