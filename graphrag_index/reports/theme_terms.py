@@ -205,7 +205,10 @@ def _subject_pattern(language: str = "") -> str:
 
 
 def says_little(term: str, language: str) -> bool:
-    """Return whether a term names no theme: a frequent word alone, but of no common subject."""
+    """Return whether a term names no theme: a frequent word alone, but of no common subject.
+
+    In a language without a list of common subjects, every word may be of one.
+    """
     word = term.lower()
     is_frequent = word in common_words(language, MAX_FREQUENT_RANK)
     return is_frequent and not re.match(_subject_pattern(language), word)
