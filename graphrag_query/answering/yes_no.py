@@ -20,7 +20,12 @@ from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, possible_stems, stop_words_of
+from graphrag_query.question.question_words import (
+    WORD,
+    content_words,
+    possible_stems,
+    stop_words_of,
+)
 from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
 
 # Number of sentences before a sentence that may tell its date.
@@ -93,7 +98,8 @@ def answer_yes_or_no(
     is_yes = denies(question.text, code) == denies(told, foreign or code)
     if not numbers <= said:
         missing = numbers - said
-        others = {word for word in said - asked if _DIGIT.search(word)}
+        others = _find_numbers_told(best, question) | _find_dates_before(best, candidates)
+        others = {word for word in others - asked if _DIGIT.search(word)}
         # Another digit often counts something else.
         if (
             not is_yes
@@ -145,6 +151,23 @@ def _find_told_part(text: str, question: Question, patterns: Collection[re.Patte
     start = marks[-1].end() if marks else start
     end = _CLAUSE_MARK.search(text, tokens[held[-1]].end())
     return text[start : end.start() if end else len(text)]
+
+
+def _find_numbers_told(best: Candidate, question: Question) -> set[str]:
+    """Return the numbers of a sentence, except in parts that tell of something else.
+
+    "Ann, born 1870, left" does not tell when Ann left, but "In 1913, Ann left" does.
+    """
+    asked, forms = set(question.content_words), question.stems_of_forms
+    found = set[str]()
+    for part in (best.about, *_CLAUSE_MARK.split(best.text)):
+        words = [word for word in WORD.findall(part.lower()) if word not in MONTHS]
+        stems = content_words(" ".join(words), question.language)
+        numbers = {word for word in stems if _DIGIT.search(word)}
+        beside = {forms.get(stem, stem) for stem in stems} - numbers
+        if not beside or beside & asked:
+            found |= numbers
+    return found
 
 
 def _is_other_name(plain: str, question: Question) -> bool:
