@@ -7,8 +7,10 @@ import html
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
@@ -30,6 +32,7 @@ from graphrag_index.communities.lineage import (
 )
 from graphrag_index.communities.map_tables import create_map
 from graphrag_index.communities.simple_graph import (
+    Floats,
     Graph,
     Integers,
     build_graph,
@@ -95,20 +98,12 @@ def create_communities(
     check_weights("relationships", relationships)
     # Sort by id, because the code below uses the row numbers of the sorted rows.
     ids, by_id = _sort_ids(entities)
-    link_ids, links_by_id = _sort_ids(relationships)
-    endpoints = read_endpoints(relationships, ids)[links_by_id]
-    weights = relationships.select("weight").collect()["weight"].to_numpy()[links_by_id]
     text_units = _read_text_units(base_text_units, documents)
-    named, shown = (
-        read_number_lists(table.select("text_unit_ids"), text_units["id"])[order]
-        for table, order in ((entities, by_id), (relationships, links_by_id))
-    )
-    is_known = (endpoints >= 0).all(axis=1)
-    if not is_known.all():
-        link_ids, shown = link_ids.filter(pl.Series(is_known)), shown[np.flatnonzero(is_known)]
-        endpoints, weights = endpoints[is_known], weights[is_known]
+    named = read_number_lists(entities.select("text_unit_ids"), text_units["id"])[by_id]
+    links = _read_links(relationships, ids, text_units["id"])
+    endpoints = links.endpoints
     # Keep the graph in memory maps of files: together with the lists it may exceed memory.
-    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], weights, shards.allocate)
+    graph = build_graph(len(ids), endpoints[:, 0], endpoints[:, 1], links.weights, shards.allocate)
 
     before = (
         read_old_communities(previous, ids, shards.allocate)
@@ -142,9 +137,9 @@ def create_communities(
         levels,
         endpoints,
         named,
-        shown,
+        links.shown,
         ids,
-        link_ids,
+        links.ids,
         text_units,
         themes.number_text_units(levels),
     )
@@ -152,6 +147,29 @@ def create_communities(
         rows = (keep_previous_ids(batch, before.communities) for batch in rows)
     for batch in regroup_batches(rows):
         yield {"communities": batch}
+
+
+class _Links(NamedTuple):
+    """The relationships between known entities, sorted by id."""
+
+    ids: pl.Series
+    # The rows of both entities, and the weight, of each relationship.
+    endpoints: npt.NDArray[np.int32]
+    weights: Floats
+    # The rows of the text units of each relationship.
+    shown: NumberLists
+
+
+def _read_links(relationships: pl.LazyFrame, ids: pl.Series, text_unit_ids: pl.Series) -> _Links:
+    link_ids, by_id = _sort_ids(relationships)
+    endpoints = read_endpoints(relationships, ids)[by_id]
+    weights = relationships.select("weight").collect()["weight"].to_numpy()[by_id]
+    shown = read_number_lists(relationships.select("text_unit_ids"), text_unit_ids)[by_id]
+    is_known = (endpoints >= 0).all(axis=1)
+    if not is_known.all():
+        link_ids, shown = link_ids.filter(pl.Series(is_known)), shown[np.flatnonzero(is_known)]
+        endpoints, weights = endpoints[is_known], weights[is_known]
+    return _Links(link_ids, endpoints, weights, shown)
 
 
 def _choose_method(

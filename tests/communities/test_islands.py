@@ -18,6 +18,7 @@ from graphrag_index.step import SerialShards
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
+from tests.fixtures import community_tables
 from tests.fixtures.community_tables import (
     document_table,
     entity_table,
@@ -26,12 +27,7 @@ from tests.fixtures.community_tables import (
 )
 from tests.fixtures.examples import examples
 
-TOPICS = {
-    "sport": "match goal team player coach stadium league season referee striker",
-    "health": "doctor hospital vaccine patient nurse disease clinic medicine symptom surgeon",
-    "space": "rocket planet orbit launch telescope star crew moon satellite astronaut",
-    "中文": "法院 判决 律师 被告 证据 审理 上诉 法官 罪名 刑期",
-}
+TOPICS = {name: words for name, words in community_tables.TOPICS.items() if name != "money"}
 # Documents of all topics, one after the other.
 MIXED = [f"{topic}{number}" for number in range(6) for topic in TOPICS]
 

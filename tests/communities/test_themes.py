@@ -24,20 +24,13 @@ from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
 from tests.fixtures.community_tables import (
+    TOPICS,
     document_table,
     entity_table,
     join_batches,
     relationship_table,
 )
 from tests.fixtures.examples import examples
-
-TOPICS = {
-    "sport": "match goal team player coach stadium league season referee striker",
-    "health": "doctor hospital vaccine patient nurse disease clinic medicine symptom surgeon",
-    "money": "bank loan market profit share price investor credit trade interest",
-    "space": "rocket planet orbit launch telescope star crew moon satellite astronaut",
-    "中文": "法院 判决 律师 被告 证据 审理 上诉 法官 罪名 刑期",
-}
 
 
 class Corpus:
