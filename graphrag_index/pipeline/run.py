@@ -177,18 +177,10 @@ class _WorkflowRun:
             shards = StepShards(self.runner, parts, hash_step_code(step, section))
             wall, cpu = time.perf_counter(), self.runner.count_cpu_seconds()
             with span("step", step=step.name), _wrap_failures(step):
-                names = step.needs(section)
-                built_in = {
-                    "settings": section,
-                    "progress": progress,
-                    "root": self.root,
-                    "shards": shards,
-                }
-                opened = {name: self._open_service(name, step, section, built_in) for name in names}
+                opened = self._open_services(step, progress, shards)
                 services = {**dict.fromkeys(step.services), **opened}
-                tables = self._write_tables(
-                    step, key, step.function(*self._read_inputs(step), **services)
-                )
+                result = step.function(*self._read_inputs(step), **services)
+                tables = self._write_tables(step, key, result)
                 for name, service in opened.items():
                     if name in self.services:
                         tables = self.services[name].close(service, tables)
@@ -223,15 +215,24 @@ class _WorkflowRun:
             frame = self.store.scan(read.table, table) if table else None
             yield frame if frame is None or read.lazy else frame.collect()
 
-    def _open_service(
-        self, name: str, step: Step, section: Any, built_in: Mapping[str, Any]
-    ) -> Any:
-        if name in self.services:
-            return self.services[name].open(step, section)
-        if name == "previous":
-            made_by = {record.name: record.made_by for record in self.earlier}.get(step.name)
-            return Previous(self.store, self.current, made_by == hash_step_code(step, section))
-        return built_in[name]
+    def _open_services(self, step: Step, progress: Progress, shards: StepShards) -> dict[str, Any]:
+        """Open the services that a step needs with its settings."""
+        section = self.sections.get(step.name)
+        made_by = {record.name: record.made_by for record in self.earlier}.get(step.name)
+        is_made_alike = made_by == hash_step_code(step, section)
+        built_in = {
+            "settings": section,
+            "root": self.root,
+            "progress": progress,
+            "previous": Previous(self.store, self.current, is_made_alike),
+            "shards": shards,
+        }
+        return {
+            name: self.services[name].open(step, section)
+            if name in self.services
+            else built_in[name]
+            for name in step.needs(section)
+        }
 
     def _write_tables(
         self, step: Step, key: str, result: Frames | Iterator[Frames]
@@ -245,27 +246,17 @@ class _WorkflowRun:
 
             def append(name: str, frame: pl.DataFrame) -> None:
                 if name not in writers:
-                    # The file name contains the key of the step. So a file of this run never
-                    # overwrites a file of an interrupted run with other settings.
-                    file_stem = f"{name}-{key[:12]}"
                     if tables[name].kind == "vectors":
                         # Build the indexes of the last vector table while the step goes on.
                         for writer in writers.values():
                             if isinstance(writer, VectorWriter):
                                 writer.finish()
-                    writers[name] = self.store.writer(
-                        self.number,
-                        tables[name],
-                        file_stem,
-                        min_indexed_rows=self.settings.generate_text_embeddings.min_indexed_rows,
-                        kept_digests=[table.digest for table in self._find_earlier(name)],
-                    )
+                    writers[name] = self._open_writer(tables[name], key)
                     stack.enter_context(writers[name])
                 writers[name].append(frame)
 
             for batch in result if isinstance(result, Iterator) else [result]:
-                frames = _check_batch(step, tables, before, batch)
-                for name, frame in frames.items():
+                for name, frame in _check_batch(step, tables, before, batch).items():
                     if frame is None:
                         unchanged[name] = before[name]
                     else:
@@ -276,6 +267,17 @@ class _WorkflowRun:
                 if name not in writers and name not in unchanged:
                     append(name, tables[name].empty())
         return {**unchanged, **{name: writer.stored for name, writer in writers.items()}}
+
+    def _open_writer(self, table: Table, key: str) -> TableWriter | VectorWriter:
+        return self.store.writer(
+            self.number,
+            table,
+            # The file name contains the key of the step. So a file of this run never overwrites a
+            # file of an interrupted run with other settings.
+            f"{table.name}-{key[:12]}",
+            min_indexed_rows=self.settings.generate_text_embeddings.min_indexed_rows,
+            kept_digests=[earlier.digest for earlier in self._find_earlier(table.name)],
+        )
 
     def _keep_unchanged(self, name: str, table: StoredTable) -> StoredTable:
         """Return the table of the current version if its content is equal, else the new table."""
