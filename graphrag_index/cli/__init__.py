@@ -4,6 +4,7 @@ The commands import heavy modules inside their functions, so that `--help` is fa
 """
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan, nan
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.errors import SettingsError, quote_argument
+from graphrag_index.errors import ExitCode, SettingsError, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -25,11 +26,28 @@ Set = Annotated[
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+AsOf = Annotated[int | None, typer.Option("--as-of", help="Version of the index.")]
+Against = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--against",
+        metavar="INDEX",
+        help="Another version (@3), project or output folder (path or path@3) to compare with.",
+    ),
+]
+OnlyEstimate = Annotated[
+    bool, typer.Option("--estimate", help="Print the requests and their price; send nothing.")
+]
 
 
 def root_option(root: Path) -> str:
     """Return the option `--root` for a folder; empty for the current folder."""
     return "" if root.resolve() == Path.cwd() else f" --root {quote_argument(str(root))}"
+
+
+def format_paid(dollars: float | None) -> str:
+    """Format a cost within a sentence."""
+    return "an unknown cost" if dollars is None else f"${dollars:,.4f}"
 
 
 def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
@@ -76,6 +94,16 @@ def load_project(root: Path, overrides: Sequence[str] | None) -> "tuple[Settings
 
     settings = load_project_settings(root, overrides)
     return settings, load_workflow(root, settings.workflow)
+
+
+@contextmanager
+def exit_on_ctrl_c(message: str) -> Iterator[None]:
+    """On Ctrl-C, print a message and exit."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(message, file=sys.stderr)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 @contextmanager

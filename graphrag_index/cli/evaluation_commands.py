@@ -1,15 +1,15 @@
 """The commands `evaluate`: measure searches on questions with known answers."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from graphrag_index.cli import Json, Root, parse_limits
+from graphrag_index.cli import Against, AsOf, Json, Root, exit_on_ctrl_c, format_paid, parse_limits
 from graphrag_index.cli.graph_quality_command import graph
 from graphrag_index.cli.judging import (
     ALL_CRITERIA,
@@ -29,6 +29,7 @@ from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, format
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
+    from graphrag_evaluation.report.evaluation_record import EvaluationRecord
     from graphrag_evaluation.runs import Result
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import System
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 MIN_BUDGET = 1_000
 # With fewer questions, worker processes take longer to start than they save.
 MIN_QUESTIONS_OF_WORKERS = 40
+_STOPPED = (
+    "Stopped; no report was written. Replies that were paid for are kept: the same command goes on."
+)
 
 
 class _DefaultRun(TyperGroup):
@@ -84,15 +88,8 @@ def run_evaluation(
             help="Override a setting of a search; several values with commas are compared.",
         ),
     ] = None,
-    as_of: Annotated[int | None, typer.Option("--as-of", help="Version of the index.")] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="INDEX",
-            help="Another version (@3), project or output folder (path or path@3) to compare with.",
-        ),
-    ] = None,
+    as_of: AsOf = None,
+    against: Against = None,
     budgets: Annotated[
         str,
         typer.Option("--budgets", help="Tokens of context at which coverage is measured."),
@@ -128,7 +125,6 @@ def run_evaluation(
     """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.layouts import read_questions
     from graphrag_evaluation.measures import check_measures
-    from graphrag_evaluation.project_folders import spent_in
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation
@@ -136,8 +132,8 @@ def run_evaluation(
     from graphrag_index.pipeline.worker_processes import count_cores
 
     criteria = [criterion.strip() for criterion in judge_with.split(",")]
-    options = Judging(root, judge, second_judge, criteria, budget, estimate)
-    check_judging(options)
+    judging = Judging(root, judge, second_judge, criteria, budget, estimate)
+    check_judging(judging)
     limits = parse_limits("--fail-below", fail_below)
     check_measures(limits)
     tokens = _parse_budgets(budgets)
@@ -147,7 +143,7 @@ def run_evaluation(
     name = reports.report_name(questions, name)
     n_workers = workers or (count_cores() if len(asked) >= MIN_QUESTIONS_OF_WORKERS else 1)
     with ExitStack() as stack:
-        stack.enter_context(_told_when_stopped())
+        stack.enter_context(exit_on_ctrl_c(_STOPPED))
         folder = None if no_report else to or reports.kept_folder(root, name)
         if folder is not None:
             stack.enter_context(reports.reserved_folder(folder))
@@ -160,11 +156,8 @@ def run_evaluation(
         _tell_missing(systems, asked)
         # The versions of one project have one ledger.
         projects = {place.folder.resolve() for place in places}
-        before = [*map(spent_in, projects)]
-        results = _run_with_bar(systems, asked, tokens, n_workers)
-        if any(system.index.has_llm for system in systems):
-            _print_paid(before, [*map(spent_in, projects)])
-        judged = judge_results(systems, results, options)
+        results = _ask_systems(systems, asked, tokens, n_workers, projects)
+        judged = judge_results(systems, results, judging)
         if judged is None:
             return
         evaluation = Evaluation(judged.results)
@@ -191,28 +184,9 @@ def run_evaluation(
     n_failed = _tell_failed(results)
     if judged.stopped is not None:
         raise judged.stopped
-    unknown = limits.keys() - set(record.measures)
-    if unknown:
-        known = ", ".join(record.measures)
-        raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
-    if record.failures:
-        raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
+    _check_limits(record)
     if n_failed:
         raise typer.Exit(ExitCode.QUARANTINED)
-
-
-@contextmanager
-def _told_when_stopped() -> Iterator[None]:
-    """On Ctrl-C, say what is kept, and exit."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(
-            "Stopped; no report was written. Replies that were paid for are kept: the same command "
-            "goes on.",
-            file=sys.stderr,
-        )
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _tell_missing(systems: "Sequence[System]", questions: "Sequence[EvaluationQuestion]") -> None:
@@ -247,35 +221,47 @@ def _tell_failed(results: "Mapping[str, Sequence[Result]]") -> int:
     return n_failed
 
 
-def _run_with_bar(
+def _ask_systems(
     systems: "Sequence[System]",
     questions: "Sequence[EvaluationQuestion]",
     budgets: Sequence[int],
     n_workers: int,
+    projects: Collection[Path],
 ) -> "dict[str, list[Result]]":
-    """Ask all systems all questions; a terminal shows the progress."""
+    """Ask all systems all questions; print what was paid now for answers of a model."""
     from graphrag_evaluation.runs import run_systems
-    from graphrag_index.cli.terminal import ProgressBar
+    from graphrag_index.cli.terminal import temporary_bar
 
-    if not sys.stderr.isatty():
-        return run_systems(systems, questions, budgets, n_workers)
-    bar = ProgressBar(sys.stderr, "evaluate")
-    bar.start(len(questions), " questions")
-    try:
-        return run_systems(systems, questions, budgets, n_workers, bar.advance)
-    finally:
-        bar.bars.stop()
+    before = _sum_spending(projects)
+    with temporary_bar(sys.stderr, "evaluate") as bar:
+        bar.start(len(questions), " questions")
+        results = run_systems(systems, questions, budgets, n_workers, bar.advance)
+    if any(system.index.has_llm for system in systems):
+        after = _sum_spending(projects)
+        n_calls, paid = after.calls - before.calls, None
+        if before.cost is not None and after.cost is not None:
+            paid = after.cost - before.cost
+        print(f"Answers: {n_calls:,} requests sent for {format_paid(paid)}.", file=sys.stderr)
+    return results
 
 
-def _print_paid(before: "Sequence[Spending]", after: "Sequence[Spending]") -> None:
-    """Print what this run has paid for answers; kept replies are not paid for again."""
-    n_calls = sum(one.calls for one in after) - sum(one.calls for one in before)
-    costs = [one.cost for one in (*after, *before)]
-    known = [cost for cost in costs if cost is not None]
-    paid = "an unknown cost"
-    if len(known) == len(costs):
-        paid = f"${sum(known[: len(after)]) - sum(known[len(after) :]):,.4f}"
-    print(f"Answers: {n_calls:,} requests sent for {paid}.", file=sys.stderr)
+def _sum_spending(projects: Collection[Path]) -> "Spending":
+    from graphrag_evaluation.project_folders import spent_in
+    from graphrag_index.llm.request import Spending
+
+    total = Spending()
+    for project in projects:
+        total.add(spent_in(project))
+    return total
+
+
+def _check_limits(record: "EvaluationRecord") -> None:
+    """Raise an error if a mean misses its limit, or if a measure with a limit is missing."""
+    if unknown := record.limits.keys() - set(record.measures):
+        known = ", ".join(record.measures)
+        raise SettingsError(f"There is no measure {min(unknown)!r} here, but {known}.")
+    if record.failures:
+        raise GraphRAGError("; ".join(said for *_, said in record.failures) + ".")
 
 
 def _parse_budgets(text: str) -> list[int]:

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project_settings, open_store, root_option
-from graphrag_index.errors import ExitCode
+from graphrag_index.cli import (
+    Root,
+    Set,
+    exit_on_ctrl_c,
+    load_project_settings,
+    open_store,
+    root_option,
+)
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.import_version import ImportResult
@@ -137,13 +143,10 @@ def import_(
 
     settings = load_project_settings(root, set_)
     watcher = Watcher() if quiet else TerminalWatcher(bars=True)
-    try:
+    with exit_on_ctrl_c("Stopped. The index has not changed: import it again."):
         result = import_index(
             folder, settings, root, replace=replace, vectors=vectors, watcher=watcher
         )
-    except KeyboardInterrupt:
-        print("Stopped. The index has not changed: import it again.", file=sys.stderr)
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
     for line in [*_import_lines(folder, result, root), *_write_updating_workflow(settings, root)]:
         if not quiet:
             print(line)

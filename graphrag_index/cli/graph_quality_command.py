@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Json, Root, parse_limits
+from graphrag_index.cli import Against, AsOf, Json, Root, parse_limits
 from graphrag_index.errors import GraphRAGError, SettingsError
 
 if TYPE_CHECKING:
@@ -23,15 +23,8 @@ _MIN_DOCUMENTS = 10
 
 def graph(
     root: Root = Path(),
-    as_of: Annotated[int | None, typer.Option("--as-of", help="Version of the index.")] = None,
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="INDEX",
-            help="Another version (@3), project or output folder (path or path@3) to compare with.",
-        ),
-    ] = None,
+    as_of: AsOf = None,
+    against: Against = None,
     reference: Annotated[
         str | None,
         typer.Option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from graphrag_index.cli import format_paid, load_project_settings
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 
 if TYPE_CHECKING:
@@ -70,7 +71,6 @@ def check_judging(options: Judging) -> None:
             raise SettingsError(f"{alone[0]} needs --judge, with a chat model of settings.yaml.")
         return
     from graphrag_evaluation.judging.judge import check_criteria, check_judge
-    from graphrag_index.cli import load_project_settings
 
     check_criteria(options.criteria)
     settings = load_project_settings(options.root, None)
@@ -94,7 +94,6 @@ def judge_results(
         return Judged(results)
     from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
     from graphrag_evaluation.project_folders import EVALUATIONS
-    from graphrag_index.cli import load_project_settings
 
     settings = load_project_settings(options.root, None)
     tasks = list_tasks(systems, results, options.criteria, options.root)
@@ -110,10 +109,9 @@ def judge_results(
                 print(f"{name}: {calls:,} requests, {tokens:,} tokens of prompts, {price}")
                 continue
             verdicts = judge.judge(tasks)
-            cost = verdicts.spent.cost
-            paid = "an unknown cost" if cost is None else f"${cost:,.4f}"
             print(
-                f"{name}: {verdicts.spent.calls:,} requests sent for {paid}; "
+                f"{name}: {verdicts.spent.calls:,} requests sent for "
+                f"{format_paid(verdicts.spent.cost)}; "
                 f"{verdicts.n_unread:,} verdicts could not be read or lack their evidence.",
                 file=sys.stderr,
             )

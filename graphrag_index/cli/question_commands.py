@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import Root, Set
+from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, format_paid
 from graphrag_index.cli.run_commands import Budget
-from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
+from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ def make(
         str, typer.Option("--model", help="Chat model that writes and checks the questions.")
     ] = "",
     budget: Budget = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print the requests and their price; send nothing.")
-    ] = False,
+    estimate: OnlyEstimate = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
     set_: Set = None,
 ) -> None:
@@ -134,13 +132,10 @@ def _ask_model(
     ):
         # Replies that failed before may be readable now.
         models.ledger.reopen_quarantined([LEDGER_STEP])
-        try:
+        with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
             found = maker.make(models.open_chat_model(options.model, LEDGER_STEP), bar.advance)
-        except KeyboardInterrupt:
-            print("Stopped. The replies are kept: the same command goes on.", file=sys.stderr)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-    cost = "an unknown cost" if found.spent.cost is None else f"${found.spent.cost:,.4f}"
-    print(f"{options.model}: {found.spent.calls:,} requests sent for {cost}.", file=sys.stderr)
+    paid = format_paid(found.spent.cost)
+    print(f"{options.model}: {found.spent.calls:,} requests sent for {paid}.", file=sys.stderr)
     if found.dropped:
         rows = [("dropped questions", "")]
         rows += [(reason, f"{number:,}") for reason, number in found.dropped.most_common()]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from graphrag_index.cli import load_project, root_option
+from graphrag_index.cli import exit_on_ctrl_c, load_project, root_option
 from graphrag_index.errors import (
     ExitCode,
     GraphRAGError,
@@ -70,22 +70,18 @@ def open_session(
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
     # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    told = (
+        "Stopped. The index has not changed, and finished steps are kept: "
+        f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with the "
+        "interrupted step."
+    )
+    if lead is not None:
+        told = "Stopped. If there are other workers, one of them leads on."
+    with exit_on_ctrl_c(told):
         session = _RunSession(root, overrides, options, lead)
         let_ctrl_c_end_waits()
         with closing(session.models):
             yield session
-    except KeyboardInterrupt:
-        if lead is not None:
-            print("Stopped. If there are other workers, one of them leads on.", file=sys.stderr)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-        print(
-            "Stopped. The index has not changed, and finished steps are kept: "
-            f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with "
-            "the interrupted step.",
-            file=sys.stderr,
-        )
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 class _RunSession:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project, root_option
+from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, load_project, root_option
 from graphrag_index.cli.run_commands import Budget
-from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, let_ctrl_c_end_waits
+from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ def tune(
         ),
     ] = 200,
     budget: Budget = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Print the requests and their price; send nothing.")
-    ] = False,
+    estimate: OnlyEstimate = False,
     name: Annotated[str, typer.Option("--name", help="Name of the proposal.")] = "proposal",
     to: Annotated[
         Path | None,
@@ -105,11 +103,8 @@ def tune(
         _print_estimate(store, root, settings, options, folder)
         return
     with lock_target(folder, "tuning"):
-        try:
+        with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
             files, tuning = _propose(store, root, settings, options, folder, budget)
-        except KeyboardInterrupt:
-            print("Stopped. The replies are kept: the same command goes on.", file=sys.stderr)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
         print(f"\nThe proposal is in {folder}; changes.diff shows what it would change.")
         if install:
             _install(root, folder, files, tuning, yes)
