@@ -1,6 +1,5 @@
 """Quality of graphs with known answers."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +21,9 @@ from graphrag_evaluation.graph_quality.report_statements import measure_report_s
 from graphrag_evaluation.statistics import ratio_interval
 from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.schema.tables import TABLES
-from tests.fixtures.commands import Call
-from tests.fixtures.literal_index import make_index, means
+from tests.fixtures.literal_index import make_index, means, two_triangles
 
 TEXT = "Émile Racoviță sailed on the Belgica. He studied penguins in 1898."
-
-
-def two_triangles(members: list[str], **tables: pl.LazyFrame) -> CheckedIndex:
-    """Return two triangles joined by a bridge, and an entity alone; `tables` replace others.
-
-    Two text units name each relationship: a sample without one of them has the same graph.
-    """
-    links = ["ab", "bc", "ac", "de", "ef", "df", "cd"]
-    index = make_index(
-        entities=[{"id": name, "title": name} for name in "abcdefg"],
-        text_units=[{"id": f"{unit}", "document_id": "letter"} for unit in range(6)],
-        relationships=[
-            {
-                "source": link[0],
-                "target": link[1],
-                "weight": 1.0,
-                "text_unit_ids": [str(at % 3), str(3 + at % 3)],
-            }
-            for at, link in enumerate(links)
-        ],
-        communities=[
-            {"community": number, "level": 0, "entity_ids": list(names)}
-            for number, names in enumerate(members)
-        ],
-    )
-    return CheckedIndex(index.path, "a test", None, index.tables | tables)
 
 
 def test_communities_of_two_triangles_are_stable() -> None:
@@ -342,60 +314,3 @@ def test_clusters_are_drawn_as_a_whole() -> None:
     # Two clusters: both draws may be the worse one, or the better one.
     assert (interval.low, interval.high) == (0.25, 0.75)
     assert ratio_interval([], []) is None
-
-
-def test_the_graph_of_a_project_is_measured(sample_project: Path, graphrag_index: Call) -> None:
-    arguments = ["evaluate", "graph", "--root", str(sample_project), "--resamples", "2"]
-    found = json.loads(graphrag_index(*arguments, "--json").out)["indexes"][str(sample_project)]
-    measures = found["measures"]
-    assert measures["grounded_mentions"]["mean"] > 0.99
-    assert measures["duplicate_names"]["mean"] == 0
-    assert measures["supported_claims"]["mean"] > 0.99
-    assert measures["cited_claims"]["mean"] == measures["stated_claims"]["mean"] == 1
-    assert 0 < measures["confirmed_claims"]["mean"] < 0.5
-    assert measures["rebuilt_ari"]["mean"] == 1
-    assert 0 < measures["ari@0"]["mean"] < 1
-    assert list(found["not_measured"]) == ["grounded_claims"]
-
-
-@pytest.fixture
-def folder_of_tables(tmp_path: Path) -> Path:
-    """A folder with tables as Microsoft GraphRAG writes them: two triangles."""
-    for name, rows in two_triangles(["abc", "def"]).tables.items():
-        rows.collect().write_parquet(tmp_path / f"{name}.parquet")
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("option", "code", "said"),
-    [
-        ("--fail-below largest_component=0.85", 0, ""),
-        ("--fail-below alone=0.5", 1, "alone of {} is 0.1429, below 0.5."),
-        ("--fail-above alone=0.1", 1, "alone of {} is 0.1429, above 0.1."),
-        ("--fail-below grounded_claims=0", 1, "cannot be measured: the index has no claims."),
-        (
-            "--fail-below beauty=1",
-            2,
-            "There is no measure 'beauty' of a graph, but",
-        ),
-        ("--fail-below ari@7=0", 1, "cannot be measured: the index has no such level."),
-        ("--fail-above alone", 2, "--fail-above alone: write it as measure=0.9."),
-        ("--as-of 3", 2, "--as-of needs its versions."),
-        ("--against {}/nowhere", 1, "nowhere"),
-    ],
-)
-def test_limits_and_places_are_checked(
-    folder_of_tables: Path, graphrag_index: Call, option: str, code: int, said: str
-) -> None:
-    options = option.format(folder_of_tables).split()
-    told = graphrag_index("evaluate", "graph", "--root", folder_of_tables, *options)
-    assert told.code == code, told.err
-    assert said.format(folder_of_tables) in told.err
-
-
-def test_a_broken_table_is_told(folder_of_tables: Path, graphrag_index: Call) -> None:
-    (folder_of_tables / "relationships.parquet").write_bytes(b"PAR1 cut off")
-    told = graphrag_index("evaluate", "graph", "--root", folder_of_tables)
-    assert told.code == 1
-    assert "relationships cannot be read" in told.err
-    assert "Traceback" not in told.err

@@ -31,3 +31,10 @@ def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
     prompts = write(tmp_path, "extract_graph", "Mine.")
     assert prompts.read_prompt("extract_graph") == "Mine."
     assert prompts.project_prompts() == {"extract_graph": "Mine."}
+
+
+@pytest.mark.parametrize("prompt", ["extract_graph", "continue_extraction"])
+def test_prompts_of_the_users_own_are_taken(prompt: str, tmp_path: Path) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / f"{prompt}.txt").write_text("Mine {", encoding="utf-8")
+    assert Prompts(tmp_path).fill(prompt, {}) == "Mine {"

@@ -1,9 +1,6 @@
 """Each rule of Microsoft GraphRAG's tables, on an index of ours that was exported as one."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import lancedb
 import polars as pl
@@ -18,6 +15,7 @@ from graphrag_index.pipeline.history import current_version
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from tests.conftest import run_project
+from tests.fixtures.exported_index import RULES, Index
 from tests.fixtures.microsoft_index import MICROSOFT, version_2, version_3, write, write_vectors
 from tests.fixtures.model_project import write_project
 from tests.fixtures.small_index import table, write_index
@@ -58,28 +56,6 @@ EMBEDDED = {
     "entity_description": "entities",
     "community_full_content": "community_reports",
 }
-
-
-class Index(NamedTuple):
-    """An index of ours, and what was exported of it."""
-
-    store: TableStore
-    folder: Path
-    told: list[str]
-
-    def read(self, name: str) -> pl.DataFrame:
-        return pl.read_parquet(self.folder / f"{name}.parquet")
-
-    def own(self, name: str) -> pl.DataFrame:
-        return pl.read_ipc(self.folder / "graphrag_index" / f"{name}.arrow")
-
-    def ours(self, name: str) -> pl.DataFrame:
-        version = current_version(self.store)
-        return self.store.scan(name, version.tables[name]).collect()
-
-    def vectors(self, name: str) -> pl.DataFrame:
-        table = lancedb.connect(str(self.folder / "lancedb")).open_table(name)
-        return pl.DataFrame(table.to_arrow())
 
 
 @pytest.fixture(scope="module")
@@ -136,222 +112,6 @@ def test_the_number_is_that_of_the_row(index: Index, name: str) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_rows_are_in_the_order_of_ours(index: Index, name: str) -> None:
     assert index.read(name)["id"].to_list() == index.ours(name)["id"].to_list()
-
-
-Rule = Callable[[Index], bool]
-
-
-def is_true(rows: pl.DataFrame, *rules: pl.Expr) -> bool:
-    return bool(rows.select(pl.all_horizontal(*rules).all()).item())
-
-
-def named(ids: pl.DataFrame, column: str, known: pl.DataFrame) -> bool:
-    """Tell whether all ids in lists are ids of a table."""
-    found = ids[column].explode().drop_nulls()
-    return len(found) > 0 and bool(found.is_in(known["id"].implode()).all())
-
-
-def documents_name_their_text_units_in_order(index: Index) -> bool:
-    units = index.read("text_units").group_by("document_id", maintain_order=True).agg("id")
-    named = index.read("documents").filter(pl.col("text_unit_ids").list.len() > 0)
-    return [*units.iter_rows()] == [*named.select("id", "text_unit_ids").iter_rows()]
-
-
-def links_are_those_of_the_tables_turned_round(index: Index) -> bool:
-    units = index.read("text_units")
-    for column, name in (("entity_ids", "entities"), ("relationship_ids", "relationships")):
-        forth = index.read(name).select("id", "text_unit_ids").explode("text_unit_ids")
-        back = units.select("id", column).explode(column).drop_nulls()
-        if set(forth.iter_rows()) != {(id, unit) for unit, id in back.iter_rows()}:
-            return False
-    claims = index.read("covariates").select("id", "text_unit_id")
-    back = units.select("id", "covariate_ids").explode("covariate_ids").drop_nulls()
-    return set(claims.iter_rows()) == {(id, unit) for unit, id in back.iter_rows()}
-
-
-def degree_counts_neighbours(index: Index) -> bool:
-    ends = index.read("relationships").select("source", "target")
-    both = pl.concat([ends, ends.select(source="target", target="source")]).unique()
-    degrees = dict(both.group_by("source").len().iter_rows())
-    entities = index.read("entities")
-    return [degrees.get(title, 0) for title in entities["title"]] == entities["degree"].to_list()
-
-
-def combined_degree_is_the_sum(index: Index) -> bool:
-    degree = dict(index.read("entities").select("title", "degree").iter_rows())
-    rows = index.read("relationships").select("source", "target", "combined_degree")
-    return all(degree[a] + degree[b] == both for a, b, both in rows.iter_rows())
-
-
-def relationships_of_communities_are_those_within(index: Index) -> bool:
-    ids = dict(index.read("entities").select("title", "id").iter_rows())
-    links = index.read("relationships").select("id", "source", "target").rows()
-    for row in index.read("communities").iter_rows(named=True):
-        of = set(row["entity_ids"])
-        within = sorted(id for id, a, b in links if ids[a] in of and ids[b] in of)
-        if within != row["relationship_ids"]:
-            return False
-    return True
-
-
-def text_units_of_communities_are_those_of_their_relationships(index: Index) -> bool:
-    units = dict(index.read("relationships").select("id", "text_unit_ids").iter_rows())
-    rows = index.read("communities").select("relationship_ids", "text_unit_ids")
-    return all(
-        found == sorted({unit for id in links for unit in units[id]})
-        for links, found in rows.iter_rows()
-    )
-
-
-def parents_and_children_fit(index: Index) -> bool:
-    rows = index.read("communities").select("community", "level", "parent", "children").rows()
-    level = {number: level for number, level, _, _ in rows}
-    children = {number: sorted(n for n, _, p, _ in rows if p == number) for number in level}
-    return all(
-        sorted(below) == children[number]
-        and (parent == -1 if depth == 0 else level[parent] == depth - 1)
-        for number, depth, parent, below in rows
-    )
-
-
-def members_belong_to_the_community_above(index: Index) -> bool:
-    rows = index.read("communities").select("community", "parent", "entity_ids").rows()
-    members = {number: set(ids) for number, _, ids in rows}
-    return all(parent < 0 or set(ids) <= members[parent] for _, parent, ids in rows)
-
-
-def reports_repeat_their_communities(index: Index) -> bool:
-    columns = ["human_readable_id", "community", "level", "parent", "children", "period", "size"]
-    reports = index.read("community_reports").select(columns)
-    communities = index.read("communities").select(columns)
-    return (
-        reports.join(communities, on="community")
-        .sort("community")
-        .select(columns)
-        .equals(reports.sort("community"))
-        and communities.join(reports, on="community", suffix="_of_report")
-        .select(
-            pl.all_horizontal(
-                pl.col(c) == pl.col(f"{c}_of_report") for c in columns if c != "community"
-            )
-        )
-        .to_series()
-        .all()
-    )
-
-
-def full_content_is_made_of_the_parts(index: Index) -> bool:
-    return all(
-        row["full_content"]
-        == "\n\n".join(
-            [f"# {row['title']}", row["summary"]]
-            + [f"## {part['summary']}\n\n{part['explanation']}" for part in row["findings"]]
-        )
-        for row in index.read("community_reports").iter_rows(named=True)
-    )
-
-
-def json_is_that_of_the_reply(index: Index) -> bool:
-    for row in index.read("community_reports").iter_rows(named=True):
-        reply = {
-            "title": row["title"],
-            "summary": row["summary"],
-            "findings": [
-                {"summary": part["summary"], "explanation": part["explanation"]}
-                for part in row["findings"]
-            ],
-            "rating": row["rank"],
-            "rating_explanation": row["rating_explanation"],
-        }
-        if row["full_content_json"] != json.dumps(reply, indent=4, ensure_ascii=False):
-            return False
-    return True
-
-
-def is_sorted_by(rows: pl.DataFrame, *by: str, deepest_first: bool = False) -> bool:
-    descending = [deepest_first, *[False] * (len(by) - 1)]
-    return rows.select(by).equals(rows.select(by).sort(by, descending=descending))
-
-
-RULES: dict[str, Rule] = {
-    "documents name their text units in order": documents_name_their_text_units_in_order,
-    "text units name a document": lambda i: is_true(
-        i.read("text_units"), pl.col("document_id").is_in(i.read("documents")["id"].implode())
-    ),
-    "text units have tokens": lambda i: is_true(i.read("text_units"), pl.col("n_tokens") > 0),
-    "links are those of the tables, turned round": links_are_those_of_the_tables_turned_round,
-    "titles are different": lambda i: i.read("entities")["title"].is_unique().all(),
-    "entities name text units": lambda i: named(
-        i.read("entities"), "text_unit_ids", i.read("text_units")
-    ),
-    "frequency is the number of text units": lambda i: is_true(
-        i.read("entities"), pl.col("frequency") == pl.col("text_unit_ids").list.len()
-    ),
-    "degree counts neighbours": degree_counts_neighbours,
-    "ends are titles": lambda i: is_true(
-        i.read("relationships"),
-        pl.col("source", "target").is_in(i.read("entities")["title"].implode()),
-    ),
-    "a pair has one relationship": lambda i: (
-        i.read("relationships").select("source", "target").is_unique().all()
-    ),
-    "relationships name text units": lambda i: named(
-        i.read("relationships"), "text_unit_ids", i.read("text_units")
-    ),
-    "combined degree is the sum": combined_degree_is_the_sum,
-    "communities are by level, then number": lambda i: is_sorted_by(
-        i.read("communities"), "level", "community"
-    ),
-    "a community is its number, and there is one": lambda i: (
-        is_true(i.read("communities"), pl.col("human_readable_id") == pl.col("community"))
-        and i.read("communities")["community"].is_unique().all()
-    ),
-    "level 0 is the first of three": lambda i: (
-        i.read("communities")["level"].unique().to_list() == [0, 1, 2]
-    ),
-    "parents and children fit": parents_and_children_fit,
-    "members belong to the community above": members_belong_to_the_community_above,
-    "a community is called by its number": lambda i: is_true(
-        i.read("communities"),
-        pl.col("title") == "Community " + pl.col("community").cast(pl.String),
-    ),
-    "members are entities": lambda i: named(
-        i.read("communities"), "entity_ids", i.read("entities")
-    ),
-    "relationships of communities are those within": relationships_of_communities_are_those_within,
-    "text units are those of the relationships": (
-        text_units_of_communities_are_those_of_their_relationships
-    ),
-    "period is a day, if any": lambda i: is_true(
-        i.read("communities"), pl.col("period").str.contains(r"^(\d{4}-\d\d-\d\d)?$")
-    ),
-    "size counts members": lambda i: is_true(
-        i.read("communities"), pl.col("size") == pl.col("entity_ids").list.len()
-    ),
-    "reports are deepest first, then by number": lambda i: is_sorted_by(
-        i.read("community_reports"), "level", "community", deepest_first=True
-    ),
-    "a community has one report at most": lambda i: (
-        i.read("community_reports")["community"].is_unique().all()
-    ),
-    "reports repeat their communities": reports_repeat_their_communities,
-    "full content is made of the parts": full_content_is_made_of_the_parts,
-    "the JSON is that of the reply": json_is_that_of_the_reply,
-    "rank is 0 to 10": lambda i: is_true(
-        i.read("community_reports"), pl.col("rank").is_between(0, 10)
-    ),
-    "covariates are claims by number": lambda i: is_true(
-        i.read("covariates"),
-        pl.col("covariate_type") == "claim",
-        pl.col("human_readable_id") == pl.int_range(pl.len()),
-    ),
-    "claims name a text unit": lambda i: is_true(
-        i.read("covariates"), pl.col("text_unit_id").is_in(i.read("text_units")["id"].implode())
-    ),
-    "claims tell of somebody": lambda i: is_true(
-        i.read("covariates"), pl.col("subject_id").str.len_chars() > 0
-    ),
-}
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -10,33 +10,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.errors import ExitCode, SettingsError
+from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import (
     Settings,
     load_settings,
     parse_settings,
-    read_env_file,
     settings_text,
 )
+from tests.fixtures.loaded_settings import load, refusal
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def load(root: Path, text: str | bytes, *overrides: str, env: str = "") -> Settings:
-    data = text.encode("utf-8") if isinstance(text, str) else text
-    (root / "settings.yaml").write_bytes(data)
-    if env:
-        (root / ".env").write_text(env, encoding="utf-8")
-    return load_settings(root, overrides)
-
-
-def refusal(root: Path, text: str | bytes, *overrides: str, env: str = "") -> str:
-    """What is said about settings that cannot be meant; the path is left out."""
-    with pytest.raises(SettingsError) as caught:
-        load(root, text, *overrides, env=env)
-    assert caught.value.exit_code == ExitCode.WRONG_USE
-    return str(caught.value).replace(f"{root}/", "")
 
 
 def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
@@ -260,158 +244,6 @@ def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").mkdir()
     with pytest.raises(SettingsError, match=r"settings\.yaml cannot be read: "):
         load_settings(tmp_path)
-
-
-class TestVariables:
-    def test_a_variable_of_the_env_file_is_put_in(self, tmp_path: Path) -> None:
-        settings = load(tmp_path, "output: here/${PLACE_IN_TEST}", env="PLACE_IN_TEST=there\n")
-        assert settings.output == "here/there"
-
-    def test_the_environment_wins_over_the_env_file(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("PLACE_IN_TEST", "environment")
-        assert (
-            load(tmp_path, "output: ${PLACE_IN_TEST}", env="PLACE_IN_TEST=file").output
-            == "environment"
-        )
-
-    def test_a_default_stands_for_what_is_unset_or_empty(self, tmp_path: Path) -> None:
-        text = "output: ${UNSET_IN_TEST:-one}/${EMPTY_IN_TEST:-two}/${SET_IN_TEST:-three}"
-        assert load(tmp_path, text, env="EMPTY_IN_TEST=\nSET_IN_TEST=3").output == "one/two/3"
-
-    def test_an_unset_variable_is_refused_by_name(self, tmp_path: Path) -> None:
-        said = refusal(tmp_path, "output: ${UNSET_IN_TEST}")
-        assert said == (
-            "settings.yaml uses ${UNSET_IN_TEST}, which is not set: "
-            "export UNSET_IN_TEST or write it into .env."
-        )
-
-    @pytest.mark.parametrize("text", ["${PLACE", "${my place}", "${}", "${1A}"])
-    def test_what_is_no_variable_is_refused(self, tmp_path: Path, text: str) -> None:
-        said = refusal(tmp_path, f"output: '{text}'")
-        assert said == (
-            f"settings.yaml has {text!r}: write ${{NAME}} or ${{NAME:-default}}, "
-            "or $$ for a dollar sign."
-        )
-
-    def test_two_dollar_signs_are_one_and_one_is_itself(self, tmp_path: Path) -> None:
-        assert load(tmp_path, "output: $$a/$b/$${c}").output == "$a/$b/${c}"
-
-    def test_a_number_from_a_variable_is_a_number(self, tmp_path: Path) -> None:
-        text = "create_text_units: {max_tokens: '${N_IN_TEST}'}\nfinalize_graph: {layout: '${L}'}"
-        settings = load(tmp_path, text, env="N_IN_TEST=99\nL=false")
-        assert settings.create_text_units.max_tokens == 99
-        assert settings.finalize_graph.layout is False
-
-    def test_text_from_a_variable_stays_text_whatever_it_looks_like(self, tmp_path: Path) -> None:
-        for value in ("0123", "null", "a: b", "[", "@x", "#x"):
-            assert (
-                load(tmp_path, "output: ${V_IN_TEST}", env=f'V_IN_TEST="{value}"').output == value
-            )
-
-    def test_variables_stand_in_lists_too(self, tmp_path: Path) -> None:
-        settings = load(
-            tmp_path, "load_documents: {include: ['${V_IN_TEST}/*']}", env="V_IN_TEST=notes"
-        )
-        assert settings.load_documents.include == ["notes/*"]
-
-    @pytest.mark.parametrize(
-        ("line", "variables"),
-        [
-            ("A=1", {"A": "1"}),
-            ("  A = b c  ", {"A": "b c"}),
-            ("export A=1", {"A": "1"}),
-            ("A=x=y", {"A": "x=y"}),
-            ("A=a#b # comment", {"A": "a#b"}),
-            ("A= # comment", {"A": ""}),
-            ("A=", {"A": ""}),
-            ("A=\"b # c\" # d\nB=' e '", {"A": "b # c", "B": " e "}),
-            ("# comment\n\nA=1\nA=2", {"A": "2"}),
-        ],
-    )
-    def test_lines_of_the_env_file(
-        self, tmp_path: Path, line: str, variables: dict[str, str]
-    ) -> None:
-        (tmp_path / ".env").write_text(line, encoding="utf-8")
-        assert read_env_file(tmp_path / ".env") == variables
-
-    def test_a_line_that_says_nothing_is_refused_by_number(self, tmp_path: Path) -> None:
-        assert refusal(tmp_path, "", env="A=1\nB\n") == ".env, line 2: expected NAME=value."
-
-    def test_no_env_file_means_no_variables(self, tmp_path: Path) -> None:
-        assert read_env_file(tmp_path / ".env") == {}
-
-
-class TestOverrides:
-    @pytest.mark.parametrize(
-        ("override", "section", "key", "value"),
-        [
-            ("create_text_units.max_tokens=99", "create_text_units", "max_tokens", 99),
-            ("load_documents.include=[a, '*.b']", "load_documents", "include", ["a", "*.b"]),
-            ("load_documents.title_column=null", "load_documents", "title_column", None),
-            ("load_documents.title_column=", "load_documents", "title_column", None),
-            ("load_documents.folder=a=b", "load_documents", "folder", "a=b"),
-            ("finalize_graph.layout=false", "finalize_graph", "layout", False),
-            ("local_search.min_similarity=1e-3", "local_search", "min_similarity", 0.001),
-        ],
-    )
-    def test_an_override_is_read_as_yaml(
-        self, tmp_path: Path, override: str, section: str, key: str, value: object
-    ) -> None:
-        settings = load(tmp_path, "", override)
-        assert getattr(getattr(settings, section), key) == value
-
-    def test_an_override_wins_over_the_file_and_keeps_the_rest(self, tmp_path: Path) -> None:
-        text = "create_text_units: {max_tokens: 50, overlap_tokens: 5}\nload_documents:\n"
-        settings = load(
-            tmp_path, text, "create_text_units.max_tokens=60", "load_documents.folder=there"
-        )
-        assert settings.create_text_units.max_tokens == 60
-        assert settings.create_text_units.overlap_tokens == 5
-        assert settings.load_documents.folder == "there"
-
-    def test_variables_stand_in_overrides_too(self, tmp_path: Path) -> None:
-        settings = load(
-            tmp_path,
-            "",
-            "output=${V_IN_TEST}/${W_IN_TEST:-$$x}",
-            "load_documents.include=['${V_IN_TEST}/*']",
-            env="V_IN_TEST=there",
-        )
-        assert settings.output == "there/$$x"
-        assert settings.load_documents.include == ["there/*"]
-        assert refusal(tmp_path, "", "output=${UNSET_IN_TEST}") == (
-            "--set output=${UNSET_IN_TEST} uses ${UNSET_IN_TEST}, which is not set: "
-            "export UNSET_IN_TEST or write it into .env."
-        )
-
-    def test_the_last_override_of_a_key_wins(self, tmp_path: Path) -> None:
-        assert load(tmp_path, "", "output=a", "output=b").output == "b"
-
-    def test_an_override_reaches_steps_of_ones_own(self, tmp_path: Path) -> None:
-        assert load(tmp_path, "", "steps.redact.words=[a]").steps == {"redact": {"words": ["a"]}}
-
-    @pytest.mark.parametrize(
-        ("override", "said"),
-        [
-            ("output", "--set output: expected section.key=value."),
-            ("=3", "--set =3: expected section.key=value."),
-            ("output.a=3", "--set output.a=3: output is a value, not a section."),
-            (
-                "finalize_graph.sed=3",
-                "settings.yaml with --set: unknown key 'finalize_graph.sed'; did you mean 'seed'?",
-            ),
-        ],
-    )
-    def test_an_override_that_cannot_be_meant_is_refused(
-        self, tmp_path: Path, override: str, said: str
-    ) -> None:
-        assert refusal(tmp_path, "output: x", override) == said
-
-    def test_broken_yaml_in_an_override_is_refused(self, tmp_path: Path) -> None:
-        said = refusal(tmp_path, "", "output=[a")
-        assert said.startswith("--set output=[a is not valid YAML: ")
 
 
 def test_a_home_folder_is_found_in_output() -> None:

@@ -1,3 +1,5 @@
+"""The step `extract_graph`: entities and relationships from replies of a model."""
+
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,17 +14,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction import findings, merging
-from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
-from graphrag_index.extraction.reply_records import (
-    FoundEntity,
-    FoundRecords,
-    read_records,
-    read_strength,
-)
-from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.quoted_text import find_quoted_texts, quote_text
-from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
@@ -291,50 +285,6 @@ def test_no_mark_in_a_name_or_text_breaks_anything(name: str) -> None:
     assert find_quoted_texts(found.model.asked[0].messages[1]["content"]) == [text]
 
 
-def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]]:
-    places = Passage(text, language).align_names(names)
-    return {name: [text[start:end] for start, end in places[name].spans] for name in names}
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "forms", "language"),
-    [
-        ("Ada saw Ada, not Adam.", "Ada", ["Ada", "Ada"], "en"),
-        ("The ROYAL SOCIETY met.", "Royal Society", ["ROYAL SOCIETY"], "en"),
-        ("Al-Qaeda and al Qaeda.", "al-Qaeda", ["Al-Qaeda", "al Qaeda"], "en"),
-        ("The U.S. told us.", "US", ["U.S"], "en"),
-        ("José y Jose\u0301 y JOSE.", "Jose", ["José", "Jose\u0301", "JOSE"], "es"),
-        ("W Krakowie i pod Krakowem.", "Kraków", ["Krakowie", "Krakowem"], "pl"),
-        ("Listy Marii Skłodowskiej.", "Maria Skłodowska", ["Marii Skłodowskiej"], "pl"),
-        ("Die Straßen. STRASSE.", "Straße", ["STRASSE"], "de"),
-        ("The Germans came.", "German", ["Germans"], "en"),
-        ("Shackleton sailed.", "Sir Ernest Shackleton", ["Shackleton"], "en"),
-        ("The Society met a society.", "Royal Geographical Society", ["Society"], "en"),
-        ("習近平訪問北京。", "習近平主席", ["習近平"], "zh"),
-        ("鲁迅生于绍兴。鲁迅是作家。", "鲁迅", ["鲁迅", "鲁迅"], "zh"),
-        ("서울은 크다.", "서울", ["서울"], "ko"),
-        ("It was long. A pact on nuclear arms followed.", "arms pact on all nuclear weapons ever",
-         ["A pact on nuclear arms followed."], "en"),
-        ("It was long.", "Zürich", ["It was long."], "de"),
-        ("Lord Byron wrote.\nHe left.", "wrote\x00", ["wrote"], "en"),
-    ],
-)  # fmt: skip
-def test_names_are_aligned_to_the_text(
-    text: str, name: str, forms: list[str], language: str
-) -> None:
-    assert aligned(text, name, language=language) == {name: forms}
-
-
-def test_a_part_of_another_name_is_no_mention() -> None:
-    text = "Anna Weber lives in New York. Weber left York for New York."
-    assert aligned(text, "Anna Weber", "Karl Weber", "York", "New York") == {
-        "Anna Weber": ["Anna Weber"],
-        "Karl Weber": ["Weber"],
-        "York": ["York"],
-        "New York": ["New York", "New York"],
-    }
-
-
 def test_inflected_forms_are_aliases_and_parts_are_not() -> None:
     text = "Byłem w Krakowie z Curie."
     found = extract([reply(entity("Kraków"), entity("Maria Curie"))], text, language="pl")
@@ -357,85 +307,6 @@ def test_chinese_is_kept() -> None:
     assert found.relationships["evidence"].to_list() == [[span("d0", 0, 20)]]
 
 
-ADA, BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"Entities": [{"Name": "Ada", "TYPE": "person", "Description": "A."}, "Ben"]},
-        {"entities": {"Ada": {"type": "person", "description": "A."}, "Ben": {}}, "extra": 1},
-        {"entities": [["Ada", "person", "A."], ["Ben"]], "relationships": []},
-        {"result": {"nodes": [{"title": '"Ada"', "type": ["person"], "description": "A."}, "Ben"]}},
-        [{"kind": "entity", "name": "Ada", "category": "person", "desc": "A."}, {"name": "Ben"}],
-        [["entity", "Ada", "person", "A."], ["entity", "Ben"]],
-        [{"type": "entity", "name": "Ada", "entity_type": "person", "description": "A."}, "Ben"],
-        [{"entities": [["Ada", "person", "A."]]}, {"entities": ["Ben"], "relationships": None}],
-    ],
-)
-def test_entities_are_read_in_many_forms(data: Any) -> None:
-    assert read_records(data) == (FoundRecords((ADA, BEN)), 0)
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {
-            "Source": "Ada",
-            "Target": "Ben",
-            "type": "knows",
-            "description": "K.",
-            "strength": "8/10",
-        },
-        {"from": {"name": "Ada"}, "to": "Ben", "relation": "knows", "desc": "K.", "weight": "high"},
-        ["Ada", "Ben", "knows", "K.", 8],
-        ["relationship", "Ada", "Ben", "knows", "K.", 0.8],
-    ],
-)
-def test_relationships_are_read_in_many_forms(record: Any) -> None:
-    found, n_bad = read_records({"entities": ["Ada", "Ben"], "relationships": [record]})
-    assert found.relationships == (("Ada", "Ben", "knows", "K.", 8.0),)
-    assert n_bad == 0
-
-
-def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
-    records = [["Ada", "knows", "Ben"], ["Ada", "Ben", "They met."], ["Ada", "Ben", "It.", "9"]]
-    found, _ = read_records({"entities": ["Ada", "Ben"], "relationships": records})
-    assert [row[:4] for row in found.relationships] == [
-        ("Ada", "Ben", "knows", ""),
-        ("Ada", "Ben", "", "They met."),
-        ("Ada", "Ben", "", "It."),
-    ]
-
-
-def test_a_type_that_never_ends_is_none() -> None:
-    found, n_bad = read_records({"entities": [{"name": "Ada", "type": "person " * 5_000}]})
-    assert (found, n_bad) == (FoundRecords((FoundEntity("Ada"),)), 0)
-
-
-def test_a_bad_record_is_dropped_and_counted() -> None:
-    bad: list[Any] = [None, 7, {}, {"name": None}, {"name": "..."}, [], "x" * 500]
-    links = [None, {"source": "Ada"}, {"source": "Ada", "target": "ADA"}, ["Ada"]]
-    found, n_bad = read_records({"entities": ["Ada", *bad], "relationships": links})
-    assert found == FoundRecords((FoundEntity("Ada"),))
-    assert n_bad == len(bad) + len(links)
-
-
-@pytest.mark.parametrize(
-    "data", [{"error": "no"}, {}, "text", 3, None, {"entities": [{}, None]}, {"entities": 5}]
-)
-def test_what_is_no_extraction_is_an_error(data: Any) -> None:
-    with pytest.raises(ReplyError):
-        read_records(data)
-
-
-def test_strengths_are_read_as_written() -> None:
-    values = [7, "7", "8/10", "80 %", 0.8, "high", "weak", "?", None, True, 99, -3, float("nan")]
-    assert [read_strength(value) for value in values] == [
-        *(7.0, 7.0, 8.0, 8.0, 8.0, 8.0, 2.0, 5.0, 5.0, 5.0, 10.0, 3.0, 5.0),
-    ]
-
-
 def test_the_prompt_around_a_text_unit_is_short_and_the_same_for_all() -> None:
     encoding = load_encoding("o200k_base")
     found = extract([reply(), reply()], LOVELACE, "Other.")
@@ -448,13 +319,6 @@ def test_the_prompt_around_a_text_unit_is_short_and_the_same_for_all() -> None:
     )
     assert around <= 450
     assert around + count_tokens(schema, encoding) <= 700
-
-
-@pytest.mark.parametrize("prompt", ["extract_graph", "continue_extraction"])
-def test_prompts_of_the_users_own_are_taken(prompt: str, tmp_path: Path) -> None:
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / f"{prompt}.txt").write_text("Mine {", encoding="utf-8")
-    assert Prompts(tmp_path).fill(prompt, {}) == "Mine {"
 
 
 TEXTS = st.text(alphabet="Aab ß.\n北京é\u0301İ{'-", min_size=1, max_size=60)

@@ -1,10 +1,6 @@
 """The step: which files it finds, what ids it gives, what it says when there is nothing to read."""
 
-import fnmatch
-import os
-import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.errors import ExitCode, InputError, SettingsError
-from graphrag_index.readers.input_files import check_output_folder, find_files
+from graphrag_index.errors import SettingsError
+from graphrag_index.readers.input_files import check_output_folder
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents
-from graphrag_index.storage.versions import Version, move_pointer
 from tests.fixtures.examples import examples
+from tests.fixtures.loaded_documents import load, write
 
 
 class Counter(Silent):
@@ -34,35 +30,6 @@ class Counter(Silent):
 
     def advance(self, n: int = 1) -> None:
         self.done += n
-
-
-def write(root: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = root / "input" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-    return root
-
-
-def load(root: Path, **values: object) -> tuple[pl.DataFrame, pl.DataFrame]:
-    section = LoadDocuments.model_validate(values)
-    batches = list(load_documents(settings=section, root=root, progress=Silent()))
-    documents, unread = (
-        pl.concat([TABLES[name].empty(), *(batch[name] for batch in batches if name in batch)])
-        for name in ("loaded_documents", "unread_files")
-    )
-    return documents, unread
-
-
-def names(root: Path, **values: object) -> list[str]:
-    return [file.name for file in find_files(LoadDocuments.model_validate(values), root)]
-
-
-def failure(root: Path, **values: object) -> str:
-    with pytest.raises(InputError) as caught:
-        load(root, **values)
-    assert caught.value.exit_code == ExitCode.WRONG_USE
-    return str(caught.value)
 
 
 def test_a_folder_becomes_two_tables(tmp_path: Path) -> None:
@@ -144,239 +111,6 @@ class TestIds:
             backwards = load(Path(folder))[0]["id"].to_list()
         assert len(set(ids)) == len(texts)
         assert set(ids) == set(backwards)
-
-
-class TestFindingFiles:
-    def test_files_are_in_the_order_of_their_names_by_code_point(self, tmp_path: Path) -> None:
-        listed = ["Z.txt", "a b.txt", "a-b/c.txt", "a.txt", "a/b.txt", "é.txt", "東.txt"]
-        write(tmp_path, dict.fromkeys(reversed(listed), "x"))
-        assert names(tmp_path) == listed
-
-    def test_other_types_and_hidden_files_are_passed_over(self, tmp_path: Path) -> None:
-        write(
-            tmp_path,
-            dict.fromkeys(
-                [
-                    *("A.TXT", ".gitkeep", ".hidden/a.txt", "sub/.b.txt", "~$a.docx", "x.png"),
-                    "README",
-                ],
-                "x",
-            ),
-        )
-        assert names(tmp_path) == ["A.TXT"]
-
-    def test_indexes_are_passed_over_finished_or_not(self, tmp_path: Path) -> None:
-        write(
-            tmp_path,
-            dict.fromkeys(
-                [
-                    *("a.txt", "output/stats.json", "output/versions/1/steps.json"),
-                    *("stopped/.lock", "stopped/versions/1/steps.json"),
-                    "stopped/versions/1/loaded_documents-0123456789ab.parquet",
-                ],
-                "x",
-            ),
-        )
-        version = Version(number=1, workflow="standard", program="0.1", steps=(), settings={})
-        move_pointer(tmp_path / "input" / "output", version)
-        assert names(tmp_path) == ["a.txt"]
-
-    def test_files_of_ones_own_may_be_called_as_those_of_an_index(self, tmp_path: Path) -> None:
-        files = [
-            *("book/index.json", "book/part.txt", "book/versions/1/a.parquet"),
-            *("other/.lock", "other/versions/2/steps.json", "other/versions/notes.txt"),
-        ]
-        write(tmp_path, dict.fromkeys(files, '{"version": 1, "workflow": "x"}'))
-        assert names(tmp_path) == [name for name in files if name != "other/.lock"]
-
-    def test_the_input_folder_itself_is_never_taken_for_an_index(self, tmp_path: Path) -> None:
-        left_by_a_run = "versions/1/loaded_documents-0123456789ab.parquet"
-        write(tmp_path, dict.fromkeys(["a.txt", ".lock", left_by_a_run], "x"))
-        assert names(tmp_path) == ["a.txt", left_by_a_run]
-
-    @pytest.mark.parametrize(
-        ("include", "exclude", "expected"),
-        [
-            (["**/*"], [], ["a.md", "a.txt", "n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["*.md"], [], ["a.md"]),
-            (["**/*.md"], [], ["a.md", "n/a.md", "n/o/a.md"]),
-            (["n/**"], [], ["n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["n/"], [], ["n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["./n/*/?.txt", "*.txt"], [], ["a.txt", "n/o/b.txt"]),
-            (["n\\*.md"], [], ["n/a.md"]),
-            (["**/*"], ["n/o"], ["a.md", "a.txt", "n/a.md"]),
-            (["**/*"], ["**/o/"], ["a.md", "a.txt", "n/a.md"]),
-            (["**/*"], ["**/a.*"], ["n/o/b.txt"]),
-            (["**/[bc].*"], [], ["n/o/b.txt"]),
-            (["**/[a-c].md"], [], ["a.md", "n/a.md", "n/o/a.md"]),
-            (["**/[!b].txt"], [], ["a.txt"]),
-            (["n[!x]a.md", "n[+-9]a.md"], ["[z-a].md"], []),
-        ],
-    )
-    def test_patterns_choose_the_files(
-        self, tmp_path: Path, include: list[str], exclude: list[str], expected: list[str]
-    ) -> None:
-        write(tmp_path, dict.fromkeys(["a.md", "a.txt", "n/a.md", "n/o/a.md", "n/o/b.txt"], "x"))
-        if expected:
-            assert names(tmp_path, include=include, exclude=exclude) == expected
-        else:
-            assert "matches load_documents.include" in failure(tmp_path, include=include)
-
-    @pytest.mark.parametrize("pattern", ["[ab].txt", "[]].txt", "[!]].txt", "[c-a].txt", "[a.txt"])
-    def test_brackets_mean_what_they_do_in_other_programs(
-        self, tmp_path: Path, pattern: str
-    ) -> None:
-        files = ["[a.txt", "].txt", "a.txt", "b.txt", "c.txt", "^.txt"]
-        write(tmp_path, dict.fromkeys([*files, "README.md"], "x"))
-        found = names(tmp_path, include=[pattern, "*.md"])
-        assert found == sorted(["README.md", *fnmatch.filter(files, pattern)])
-
-    def test_a_type_that_is_not_read_is_an_error_where_a_pattern_names_it(
-        self, tmp_path: Path
-    ) -> None:
-        write(tmp_path, {"a.txt": "x", "b.rtf": "x", "c.png": "x"})
-        _, unread = load(tmp_path, include=["**/*.txt", "**/*.rtf", "c.*"])
-        assert unread["path"].to_list() == ["b.rtf"]
-        assert unread["reason"][0].startswith(
-            "is of a type that is not read; the types are .txt, .md"
-        )
-
-    def test_the_folder_may_lie_anywhere(self, tmp_path: Path) -> None:
-        write(tmp_path / "elsewhere", {"a.txt": "x"})
-        assert names(tmp_path / "root", folder=str(tmp_path / "elsewhere" / "input")) == ["a.txt"]
-        assert names(tmp_path, folder="elsewhere/input") == ["a.txt"]
-
-    def test_links_are_followed_but_not_in_circles(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a/x.txt": "x"})
-        write(tmp_path / "other", {"y.txt": "y"})
-        folder = tmp_path / "input"
-        try:
-            (folder / "a" / "up").symlink_to(folder, target_is_directory=True)
-            (folder / "b").symlink_to(tmp_path / "other" / "input", target_is_directory=True)
-            (folder / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
-            (folder / "self.txt").symlink_to(folder / "self.txt")
-        except OSError:
-            pytest.skip("links are not allowed here")
-        documents, unread = load(tmp_path)
-        assert documents["path"].to_list() == ["a/x.txt", "b/y.txt"]
-        assert unread["path"].to_list() == ["gone.txt", "self.txt"]
-        assert unread["reason"].str.starts_with("cannot be read: ").all()
-
-    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes in folders")
-    def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.txt": "x"})
-        os.mkfifo(tmp_path / "input" / "pipe.txt")
-        assert load(tmp_path)[1].rows() == [("pipe.txt", "is not a regular file")]
-
-    def test_a_name_that_is_not_unicode_is_shown_as_well_as_can_be(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.txt": "x"})
-        try:
-            Path(os.fsdecode(os.fsencode(tmp_path / "input") + b"/M\xfcnchen.txt")).write_bytes(
-                b"Text."
-            )
-        except OSError:
-            pytest.skip("the file system takes Unicode names only")
-        documents, _ = load(tmp_path)
-        assert documents.select("path", "title", "text").row(0) == (
-            *("M\ufffdnchen.txt", "M\ufffdnchen.txt", "Text."),
-        )
-        assert fingerprint_input(LoadDocuments(), tmp_path)
-
-
-@pytest.fixture
-def unprivileged() -> Iterator[Path]:
-    """Give a folder to work in as a user whom permissions bind, which they do not root."""
-    if not hasattr(os, "geteuid"):
-        pytest.skip("the system has other permissions")
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o777)
-    was_root = os.geteuid() == 0
-    if was_root:
-        os.seteuid(65534)
-    try:
-        yield folder
-    finally:
-        if was_root:
-            os.seteuid(0)
-        for locked in folder.rglob("locked*"):
-            locked.chmod(0o700)
-        shutil.rmtree(folder)
-
-
-def test_what_may_not_be_read_is_named_and_the_rest_goes_on(unprivileged: Path) -> None:
-    write(unprivileged, {"a.txt": "x", "locked/b.txt": "y", "locked.txt": "z"})
-    before = fingerprint_input(LoadDocuments(), unprivileged)
-    (unprivileged / "input" / "locked").chmod(0)
-    (unprivileged / "input" / "locked.txt").chmod(0)
-    documents, unread = load(unprivileged)
-    assert documents["path"].to_list() == ["a.txt"]
-    assert unread.rows() == [
-        ("locked", "cannot be listed: Permission denied"),
-        ("locked.txt", "cannot be read: Permission denied"),
-    ]
-    assert fingerprint_input(LoadDocuments(), unprivileged) != before
-
-
-def test_files_that_change_or_vanish_while_others_are_read_are_named(tmp_path: Path) -> None:
-    line = '{"text": "' + "word " * 200_000 + '"}\n'
-    write(tmp_path, {"a.jsonl": line * 9, "b.txt": "x", "c/d.txt": "y", "e.txt": "z"})
-    batches = load_documents(settings=LoadDocuments(), root=tmp_path, progress=Silent())
-    frames = [next(batches)]
-    os.truncate(tmp_path / "input" / "a.jsonl", 6 * len(line) - 100)
-    (tmp_path / "input" / "b.txt").unlink()
-    shutil.rmtree(tmp_path / "input" / "c")
-    frames += batches
-    documents = pl.concat([frame["loaded_documents"] for frame in frames])
-    unread = pl.concat([frame["unread_files"] for frame in frames])
-    assert documents["path"].to_list() == ["a.jsonl"] * 5 + ["e.txt"]
-    assert unread.rows() == [
-        ("a.jsonl", "line 6 is not valid JSON: Unterminated string starting at, character 10"),
-        ("b.txt", "cannot be read: No such file or directory"),
-        ("c/d.txt", "cannot be read: No such file or directory"),
-    ]
-
-
-class TestNothingToRead:
-    def test_no_folder(self, tmp_path: Path) -> None:
-        assert failure(tmp_path, folder="papers") == (
-            f"The input folder {tmp_path / 'papers'} does not exist: put your documents there, "
-            "or name their folder in load_documents.folder."
-        )
-        (tmp_path / "papers").touch()
-        assert "papers is a file, not a folder: " in failure(tmp_path, folder="papers")
-
-    def test_an_empty_folder(self, tmp_path: Path) -> None:
-        write(tmp_path, {".gitkeep": ""})
-        assert failure(tmp_path).startswith(f"The input folder {tmp_path / 'input'} is empty: put")
-
-    def test_no_file_of_a_type_that_is_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.png": "x", "b.zip": "x", "c/d.png": "x", "Makefile": "x"})
-        message = failure(tmp_path)
-        assert "has no file of a type that is read (.txt, .md, " in message
-        assert message.endswith("), only .png, .zip, files without a suffix.")
-
-    def test_no_file_that_matches(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.txt": "x"})
-        assert failure(tmp_path, include=["*.md"]) == (
-            f"No file in the input folder {tmp_path / 'input'} matches load_documents.include "
-            "(*.md) and not load_documents.exclude: change the patterns."
-        )
-        assert failure(tmp_path, exclude=["*"]).startswith("No file in the input folder")
-
-    def test_no_file_that_can_be_read_names_the_first_reason(self, tmp_path: Path) -> None:
-        write(tmp_path, {"b.txt": b"\0\0", "a.json": "{"})
-        message = failure(tmp_path)
-        assert message.startswith(f"None of the 2 files in {tmp_path / 'input'} could be read; ")
-        assert "The first: a.json: is not valid JSON in or after record 1" in message
-        (tmp_path / "input" / "a.json").unlink()
-        assert failure(tmp_path) == (
-            f"The only file in {tmp_path / 'input'} could not be read; "
-            "repair or replace it: b.txt: looks binary; if it is text, set load_documents.encoding."
-        )
-
-    def test_the_fingerprint_fails_alike(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="does not exist"):
-            fingerprint_input(LoadDocuments(), tmp_path)
 
 
 class TestOutput:

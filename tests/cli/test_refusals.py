@@ -1,0 +1,208 @@
+"""Wrong use of the command line: one sentence that says what would be right."""
+
+import errno
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from graphrag_index.errors import explain_failures
+from graphrag_index.pipeline.history import lock_output
+from graphrag_index.storage.table_store import TableStore
+from tests.fixtures.commands import Call, call, small_project, write_project
+from tests.fixtures.two_documents import SHIPPED, TEXTS
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("name", ["run", "validate", "show"])
+    def test_a_folder_without_settings_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path, name: str
+    ) -> None:
+        for folder in (tmp_path, tmp_path / "nowhere"):
+            result = graphrag_index(name, "--root", folder)
+            assert (result.code, result.out) == (2, "")
+            assert result.err == (
+                f"Error: There is no settings.yaml in {folder}: name another folder with --root, "
+                "or write a first one with `graphrag-index init`.\n"
+            )
+
+    @pytest.mark.parametrize("name", ["run", "validate"])
+    @pytest.mark.parametrize(
+        ("override", "said"),
+        [
+            ("outptu=x", "unknown key 'outptu'; did you mean 'output'?"),
+            ("workflow=smal", "did you mean 'small'?"),
+            ("steps.list_number.count=3", "did you mean 'list_numbers'?"),
+            ("steps.list_numbers.count=x", "steps.list_numbers: count is 'x': "),
+        ],
+    )
+    def test_wrong_settings_are_found_before_anything_is_written(
+        self, graphrag_index: Call, tmp_path: Path, name: str, override: str, said: str
+    ) -> None:
+        root = small_project(tmp_path)
+        result = graphrag_index(name, "--root", root, "--set", override)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("Error: ")
+        assert said in result.err
+        assert result.err.count("\n") == 1
+        assert not (root / "output").exists()
+
+    @pytest.mark.parametrize("name", ["run", "validate"])
+    def test_an_input_folder_without_documents_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path, name: str
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2])
+        result = graphrag_index(name, "--root", root)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"Error: The input folder {root / 'input'} does not exist: ")
+        (root / "input").mkdir()
+        result = graphrag_index(name, "--root", root)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(f"Error: The input folder {root / 'input'} is empty: ")
+
+    @pytest.mark.parametrize("name", ["run", "validate"])
+    @pytest.mark.parametrize(
+        ("folder", "output", "said"),
+        [("input", "input", "is"), ("input", ".", "holds"), (".", ".", "is")],
+    )
+    def test_an_output_where_the_documents_lie_is_wrong_use_and_leaves_nothing(
+        self,
+        graphrag_index: Call,
+        tmp_path: Path,
+        name: str,
+        folder: str,
+        output: str,
+        said: str,
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2], documents=TEXTS)
+        before = sorted(root.rglob("*"))
+        result = graphrag_index(
+            *(name, "--root", root, "--set", f"output={output}"),
+            *("--set", f"load_documents.folder={folder}"),
+        )
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"Error: The output {(root / output).resolve()} {said} the input folder: "
+            "name another with `--set output=FOLDER`.\n"
+        )
+        assert sorted(root.rglob("*")) == before
+
+    def test_an_output_below_the_documents_is_passed_over(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2], "output: input/index\n", TEXTS)
+        for expected in ("2 documents", "unchanged", "unchanged"):
+            assert graphrag_index("validate", "--root", root).code == 0
+            result = graphrag_index("run", "--root", root)
+            assert (result.code, result.err) == (0, "")
+            assert expected in result.out.splitlines()[0]
+        # An older output lies there as well; a run that was stopped wrote no index.
+        (root / "input" / "index" / "index.json").unlink()
+        result = graphrag_index("run", "--root", root, "--set", "output=input/other")
+        assert (result.code, result.err) == (0, "")
+        assert "2 documents" in result.out.splitlines()[0]
+
+    def test_a_missing_model_is_found_before_any_step_runs(self, tmp_path: Path) -> None:
+        root = write_project(tmp_path, [*SHIPPED, "generate_text_embeddings"], documents=TEXTS)
+        for name in ("run", "validate"):
+            model = "generate_text_embeddings.model=all-MiniLM-L6-v2"
+            cache = str(tmp_path / "cache")
+            result = call(root, name, "--set", model, GRAPHRAG_INDEX_CACHE=cache)
+            assert (result.returncode, result.stdout) == (1, "")
+            assert "`graphrag-index download-model`" in result.stderr
+        assert not (root / "output").exists()
+
+    def test_an_index_that_is_not_there_cannot_be_shown(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        result = graphrag_index("show", "--root", small_project(tmp_path))
+        assert (result.code, result.out) == (1, "")
+        assert result.err == (
+            f"Error: There is no index in {tmp_path / 'output'} yet: "
+            "run `graphrag-index run` first.\n"
+        )
+
+    def test_a_damaged_table_is_one_sentence_and_a_run_mends_it(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED, documents=TEXTS)
+        assert graphrag_index("run", "--root", root, "--quiet").code == 0
+        path = (root / "output" / "entities.parquet").resolve()
+        os.truncate(path, 100)
+        result = graphrag_index("show", "--root", root)
+        assert result.code == 1
+        assert result.err == (
+            f"Error: The table entities is damaged ({path}): "
+            "run `graphrag-index run` to write it again.\n"
+        )
+        assert graphrag_index("run", "--root", root, "--quiet").code == 0
+        assert graphrag_index("show", "--root", root).code == 0
+
+    def test_a_damaged_pointer_is_one_sentence(self, graphrag_index: Call, tmp_path: Path) -> None:
+        root = small_project(tmp_path)
+        assert graphrag_index("run", "--root", root, "--quiet").code == 0
+        (root / "output" / "index.json").write_text("{", encoding="utf-8")
+        for name in ("run", "show"):
+            result = graphrag_index(name, "--root", root)
+            assert (result.code, result.out) == (1, "")
+            assert result.err.startswith(f"Error: {root / 'output' / 'index.json'} is damaged: ")
+
+    def test_an_output_that_is_a_file_is_wrong_use(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = small_project(tmp_path)
+        (root / "output").write_text("mine", encoding="utf-8")
+        result = graphrag_index("run", "--root", root)
+        assert (result.code, result.out) == (2, "")
+        assert result.err == (
+            f"Error: The output {root / 'output'} is not a folder: "
+            "name another with `--set output=FOLDER`.\n"
+        )
+
+    def test_a_run_beside_another_is_wrong_use(self, graphrag_index: Call, tmp_path: Path) -> None:
+        root = small_project(tmp_path)
+        with lock_output(TableStore(root / "output")):
+            result = graphrag_index("run", "--root", root)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("Error: Another run is writing to ")
+
+    @pytest.mark.parametrize(
+        ("error", "said"),
+        [
+            (
+                OSError(errno.ENOSPC, "No space left on device", "/index/a"),
+                "Error: The disk is full (/index/a): make room and run again; finished steps "
+                "are kept and the index is as it was.\n",
+            ),
+            (
+                PermissionError(errno.EACCES, "Permission denied", "/index/a"),
+                "Error: Permission denied (/index/a).\n",
+            ),
+            (OSError("lost"), "Error: lost.\n"),
+        ],
+    )
+    def test_failures_of_the_system_are_one_sentence(
+        self, capsys: pytest.CaptureFixture[str], error: OSError, said: str
+    ) -> None:
+        with pytest.raises(SystemExit) as ended, explain_failures():
+            raise error
+        assert ended.value.code == 1
+        assert capsys.readouterr().err == said
+
+    def test_a_mistake_in_a_step_of_ones_own_is_one_sentence_and_a_traceback_if_asked_for(
+        self, tmp_path: Path
+    ) -> None:
+        root = small_project(tmp_path)
+        result = call(root, "run", "--set", "steps.add_up.fail=true")
+        assert result.returncode == 1
+        sentence = (
+            r"Error: Step add_up \(.*small_steps\.py, line \d+\) failed: "
+            r"ArithmeticError: The sum does not come out\.\n"
+        )
+        assert re.fullmatch(sentence, result.stderr)
+        result = call(root, "run", "--set", "steps.add_up.fail=true", "--verbose")
+        assert result.returncode == 1
+        assert 'raise ArithmeticError("The sum does not come out.")' in result.stderr
+        assert re.search(sentence + r"\Z", result.stderr)
+        assert call(root, "run").stdout.count("unchanged") == 3

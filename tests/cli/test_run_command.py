@@ -1,0 +1,149 @@
+"""The command `run`: what it prints, and the tables that it leaves."""
+
+import re
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.fixtures.commands import Call, call, call_process, small_project, write_project
+from tests.fixtures.two_documents import REDACT, SHIPPED, TEXTS
+
+
+def table(root: Path, name: str) -> pl.DataFrame:
+    return pl.read_parquet(root / "output" / f"{name}.parquet")
+
+
+class TestRun:
+    def test_each_step_is_a_line_and_the_end_says_what_there_is_and_what_comes_next(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path / "project", SHIPPED, documents=TEXTS)
+        result = graphrag_index("run", "--root", root)
+        assert (result.code, result.err) == (0, "")
+        *steps, empty, counts, place, ask = result.out.splitlines()
+        assert [line.split()[:2] for line in steps] == [
+            [str(number), name] for number, name in enumerate(SHIPPED, 1)
+        ]
+        assert all(re.fullmatch(r" +\d  \w+ +\d+\.\d s  [\d,]+ .*", line) for line in steps), steps
+        assert steps[0].endswith("2 documents")
+        entities = table(root, "entities").height
+        assert empty == ""
+        assert counts.startswith(f"2 documents, 2 text units, {entities} entities, ")
+        assert place == f"The tables are in {root / 'output'} (version 1)."
+        assert ask == (f'Ask it: graphrag-query global "What are the main themes?" --root {root}')
+        assert "\x1b" not in result.out
+
+        again = graphrag_index("run", "--root", root)
+        assert again.code == 0
+        assert again.out.count("unchanged") == len(SHIPPED)
+        assert f"Nothing changed: {root / 'output'} is up to date (version 1)." in again.out
+
+        overview = graphrag_index("show", "--root", root)
+        assert (overview.code, overview.err) == (0, "")
+        assert "Amundsen" in overview.out
+        page = tmp_path / "page.html"
+        assert graphrag_index("show", "--root", root, "--html", page).out == f"Wrote {page}\n"
+        assert 'id="index-data"' in page.read_text(encoding="utf-8")
+
+    def test_quiet_prints_nothing_when_all_is_well(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        result = graphrag_index("run", "--root", small_project(tmp_path), "--quiet")
+        assert (result.code, result.out, result.err) == (0, "", "")
+
+    def test_verbose_tells_what_the_program_does_and_nothing_of_other_libraries(
+        self, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:2], documents=TEXTS)
+        result = call(root, "run", "--verbose")
+        assert result.returncode == 0
+        lines = result.stderr.splitlines()
+        assert lines[0].startswith("DEBUG: load_documents runs with LoadDocuments(folder='input'")
+        assert all(line.startswith("DEBUG: ") for line in lines)
+        assert any(
+            re.fullmatch(r"DEBUG: documents: 2 rows in versions/1/documents-\w+\.parquet", line)
+            for line in lines
+        )
+
+    def test_files_that_were_not_read_are_listed_each_time(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:1], documents={**TEXTS, "bad.json": "{"})
+        for _ in range(2):
+            result = graphrag_index("run", "--root", root, "--quiet")
+            assert (result.code, result.out) == (3, "")
+            assert "\n1 file or record was not read:\n  bad.json: " in result.err
+            assert result.err.endswith("Correct or remove these files and run again.\n")
+        (root / "input" / "bad.json").unlink()
+        assert graphrag_index("run", "--root", root, "--quiet").code == 0
+
+    def test_a_column_that_no_record_has_is_told_and_is_no_failure(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        settings = "load_documents: {metadata_columns: [autor]}\n"
+        records = {"a.csv": "author,text\nScott,One.\n", "b.csv": "author,text\nFram,Two.\n"}
+        root = write_project(tmp_path, SHIPPED[:1], settings, records)
+        result = call(root, "run")
+        assert (result.returncode, result.stderr) == (
+            0,
+            "WARNING: load_documents.metadata_columns: no record and no front matter has 'autor'; "
+            "their fields are author, text.\n",
+        )
+
+    def test_many_unread_files_are_counted(self, graphrag_index: Call, tmp_path: Path) -> None:
+        bad = {f"{number:02}.json": "{" for number in range(25)}
+        root = write_project(tmp_path, SHIPPED[:1], documents={**TEXTS, **bad})
+        result = graphrag_index("run", "--root", root)
+        assert result.code == 3
+        assert "25 files or records were not read:" in result.err
+        assert "  19.json: " in result.err
+        assert "20.json" not in result.err
+        assert "  ... and 5 more, all in the table unread_files.\n" in result.err
+
+    def test_an_override_is_given_on_the_command_line(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = small_project(tmp_path)
+        result = graphrag_index(
+            *("run", "--root", root, "--set", "steps.list_numbers.count=5"),
+            *("--set", "output=elsewhere"),
+        )
+        assert result.code == 0
+        assert "5 numbers" in result.out
+        assert not (root / "output").exists()
+        assert (root / "elsewhere" / "index.json").is_file()
+
+    def test_a_step_of_ones_own_changes_what_those_after_it_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # This process imports the step once; processes of their own import what it is then.
+        monkeypatch.delitem(sys.modules, "my_steps", raising=False)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        steps = ["load_documents", "my_steps:redact", *SHIPPED[1:3]]
+        settings = "steps: {redact: {words: [Amundsen]}}\n"
+        root = write_project(tmp_path, steps, settings, TEXTS)
+        (root / "my_steps.py").write_text(REDACT, encoding="utf-8")
+
+        assert "run: load_documents, redact, " in call(root, "run", "--dry-run").stdout
+        result = call_process(root, "run")
+        assert (result.returncode, result.stderr) == (0, "")
+        number, name, _, *wrote = result.stdout.splitlines()[1].split()
+        assert (number, name, wrote) == ("2", "redact", ["s", "2", "documents"])
+        assert table(root, "documents")["text"].to_list() == [
+            "Roald ___ reached the South Pole. ___ sailed on the Fram.",
+            "Robert Scott reached the South Pole after Roald ___.",
+        ]
+        unchanged = call(root, "run").stdout
+        assert unchanged.count("unchanged") == len(steps)
+
+        # A change in a function that the step calls is a change of the step.
+        (root / "my_steps.py").write_text(REDACT.replace("___", "XX"), encoding="utf-8")
+        changed = call_process(root, "run").stdout.splitlines()
+        assert [("unchanged" in line) for line in changed[:4]] == [True, False, False, False]
+        assert table(root, "documents")["text"][1].endswith("after Roald XX.")
+
+        wrong = call(root, "run", "--set", "steps.redact.word=[Scott]")
+        assert wrong.returncode == 2
+        assert wrong.stderr == ("Error: steps.redact: unknown key 'word'; did you mean 'words'?\n")

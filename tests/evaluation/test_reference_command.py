@@ -1,0 +1,159 @@
+"""The command `evaluate graph --reference`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.fixtures.commands import Call
+from tests.fixtures.microsoft_index import version_0, version_1, version_2, version_3, write
+
+
+@pytest.fixture
+def reference(sample_project: Path, tmp_path: Path) -> Path:
+    """A file that marks the entities of three documents of the sample as its index has them."""
+    tables = {
+        name: pl.read_parquet(sample_project / "output" / f"{name}.parquet")
+        for name in ("documents", "entities", "text_units")
+    }
+    lines = []
+    for title, ids in tables["documents"].select("title", "text_unit_ids").head(3).iter_rows():
+        is_there = pl.col("text_unit_ids").list.eval(pl.element().is_in(ids)).list.any()
+        names = tables["entities"].filter(is_there)["title"].to_list()
+        lines.append({"document": title, "entities": [*names[1:], "Captain Nemo"]})
+    path = tmp_path / "marks.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return path
+
+
+def test_the_command_compares_with_a_file(
+    sample_project: Path, reference: Path, graphrag_index: Call
+) -> None:
+    arguments = ["evaluate", "graph", "--root", sample_project, "--resamples", "1"]
+    arguments += ["--reference", reference]
+    told = graphrag_index(*arguments, "--json", "--fail-below", "entity_recall=0.99")
+    assert told.code == 1
+    assert "entity_recall of" in told.err
+    assert "below 0.99" in told.err
+    (found,) = json.loads(told.out)["indexes"].values()
+    assert 0.8 < found["measures"]["entity_recall"]["mean"] < 1
+    assert found["reference"]["documents"] == 3
+    assert found["reference"]["documents_of_index"] == 63
+    assert found["reference"]["missed_entities"] == [{"name": "Captain Nemo", "documents": 3}]
+    assert "relationship_f1" in found["not_measured"]
+    shown = graphrag_index(*arguments).out
+    assert f"Compared with {reference}: 3 of 63 documents; 0 of the reference were not" in shown
+    assert "Intervals over fewer than 10 documents are too narrow." in shown
+    assert "Captain Nemo (3)" in shown
+
+
+def test_an_index_is_its_own_reference(sample_project: Path, graphrag_index: Call) -> None:
+    arguments = ["evaluate", "graph", "--root", sample_project, "--resamples", "1", "--json"]
+    told = graphrag_index(*arguments, "--reference", sample_project)
+    (found,) = json.loads(told.out)["indexes"].values()
+    f1 = {f"{name}_f1" for name in ("entity", "typed", "mention", "relationship")}
+    assert {found["measures"][name]["mean"] for name in f1} == {1}
+    assert found["reference"]["documents"] == 63
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "marks.jsonl, line 2: expected"),
+        ("[]", "marks.jsonl, line 2: expected"),
+        ('{"document": "d"}', "line 2: expected"),
+        ('{"document": "d", "entities": [7]}', "line 2: expected"),
+        ('{"document": "d", "entities": [" "]}', "' ' is no name"),
+        (
+            '{"document": "d", "entities": [{"title": "a", "start_char": 3}]}',
+            "'end_char' is missing",
+        ),
+        (
+            '{"document": "d", "text": "Ada", "entities": '
+            '[{"title": "Ada", "start_char": 0, "end_char": 9}]}',
+            "line 2: the span 0 to 9 of 'Ada' is not in the text of 3 characters",
+        ),
+        (
+            '{"document": "Belgian Antarctic Expedition", "entities": '
+            '[{"title": "Ada", "start_char": 0, "end_char": 900000}]}',
+            "line 2: the span 0 to 900000 of 'Ada' is not in the text of",
+        ),
+        *(
+            (
+                f'{{"document": "d", "entities": [{{"title": "Ada", "start_char": {start}, '
+                f'"end_char": {end}}}]}}',
+                said,
+            )
+            for start, end, said in (
+                (-1, 2, "the span -1 to 2 of 'Ada' is not in the text"),
+                (5, 5, "the span 5 to 5 of 'Ada' is not in the text"),
+                (0, "1e999", "line 2: expected"),
+            )
+        ),
+        (
+            '{"document": "d", "entities": ["a"], "relationships": [["a", "b"]]}',
+            "names 'b', which is not among the entities",
+        ),
+        ('{"document": "d", "entities": ["a"], "relationships": [["a"]]}', "line 2: expected"),
+        (
+            '{"document": "data/expeditions.csv", "entities": []}',
+            "documents are named 'data/expeditions.csv'; use the id",
+        ),
+    ],
+)
+def test_a_wrong_line_is_told_in_one_sentence(
+    sample_project: Path, tmp_path: Path, graphrag_index: Call, line: str, said: str
+) -> None:
+    path = tmp_path / "marks.jsonl"
+    path.write_text(f'{{"document": "no such", "entities": []}}\n{line}\n', encoding="utf-8")
+    told = graphrag_index("evaluate", "graph", "--root", sample_project, "--reference", path)
+    assert told.code == 2
+    assert said in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("content", "option", "code", "said"),
+    [
+        (b"", "", 2, "has no passage"),
+        (b"\xff\xfe", "", 2, "cannot be read"),
+        (b'{"document": "no such", "entities": []}', "", 2, "no document of the reference"),
+        (None, "", 2, "marks.jsonl cannot be read: No such file or directory."),
+        (b"{}", "--fail-below typed_f1=0.5 --reference", 2, "typed_f1 needs --reference"),
+    ],
+)
+def test_a_useless_reference_is_told(
+    sample_project: Path,
+    tmp_path: Path,
+    graphrag_index: Call,
+    content: bytes | None,
+    option: str,
+    code: int,
+    said: str,
+) -> None:
+    path = tmp_path / "marks.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    options = option.split()[:2] if option else ["--reference", str(path)]
+    told = graphrag_index("evaluate", "graph", "--root", sample_project, *options)
+    assert told.code == code
+    assert said in told.err
+
+
+@pytest.mark.parametrize("version", [version_0, version_1, version_2, version_3])
+def test_indexes_of_every_version_of_microsoft_are_measured_and_compared(
+    tmp_path: Path, graphrag_index: Call, version: Callable[[], dict[str, pl.DataFrame]]
+) -> None:
+    theirs, latest = write(tmp_path / "theirs", version()), write(tmp_path / "3", version_3())
+    arguments = ["evaluate", "graph", "--root", theirs, "--resamples", "2", "--json"]
+    (found,) = json.loads(graphrag_index(*arguments, "--reference", latest).out)["indexes"].values()
+    measures = {name: figure["mean"] for name, figure in found["measures"].items()}
+    # Each text unit names its entities.
+    assert measures["grounded_mentions"] == 1
+    # DI has no relationship, but for one with what is no entity.
+    assert measures["alone"] == 0.25
+    assert found["reference"]["documents"] == 2
+    for kind in ("entity", "typed", "relationship"):
+        assert measures[f"{kind}_f1"] == 1, kind
