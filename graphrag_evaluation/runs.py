@@ -83,17 +83,6 @@ def run_systems(
     return results
 
 
-def run_system(
-    system: System, questions: Sequence[EvaluationQuestion], budgets: Sequence[int] = TOKEN_BUDGETS
-) -> list[Result]:
-    """Ask a system all questions.
-
-    Raises `SettingsError` if no gold document of any question is in the index.
-    """
-    missing_documents(system, questions)
-    return [_run_question(system, question, budgets) for question in questions]
-
-
 def _run_chunk(
     systems: Sequence[System], questions: Sequence[EvaluationQuestion], budgets: Sequence[int]
 ) -> list[list[Result]]:

@@ -208,12 +208,12 @@ def read_page(
     return {"items": items, "total": found.total, "next_cursor": found.next_cursor}
 
 
-def kept_rows(store: IndexStore, table: str) -> pl.Expr | None:
-    """Return a condition on `human_readable_id` for the rows that the filters keep."""
+def scan_kept(store: IndexStore, table: str) -> pl.LazyFrame:
+    """Open a table, with the rows that the filters keep."""
+    rows = store.scan(table)
     if not isinstance(store, FilteredIndex):
-        return None
-    flags = getattr(store.masks, table)
-    return number_in(np.flatnonzero(flags))
+        return rows
+    return rows.filter(number_in(np.flatnonzero(getattr(store.masks, table))))
 
 
 def number_in(numbers: "np.ndarray[Any, Any] | Sequence[int]") -> pl.Expr:

@@ -6,8 +6,9 @@ and the question only; a question whose answer is not found again is dropped.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.make_questions import (
@@ -41,6 +42,7 @@ MAX_SIMILAR_TEXTS = 8
 # Length of a question, for an estimate.
 MAX_QUESTION_CHARS = 200
 UNREADABLE = "a reply could not be read"
+T = TypeVar("T")
 
 
 @dataclass
@@ -120,14 +122,9 @@ class QuestionMaker:
     ) -> Iterator[tuple[EvaluationQuestion, Source]]:
         """Ask for a question from each source, and yield those with evidence in the texts."""
         requests = ((source, self._requests.make(source)) for source in sources)
-        for source, outcome in pair_outcomes(model, requests):
-            advance()
-            found.spent.add(outcome.spent)
-            if outcome.failure:
-                found.dropped[UNREADABLE] += 1
-                continue
+        for source, value in _read_replies(model, requests, found, advance):
             try:
-                question = read_question(outcome.values[0], source)
+                question = read_question(value, source)
             except DroppedError as reason:
                 found.dropped[str(reason)] += 1
                 continue
@@ -150,14 +147,9 @@ class QuestionMaker:
             (question, self._requests.check(question, self._texts_of(question, source)))
             for question, source in made
         )
-        for question, outcome in pair_outcomes(model, requests):
-            advance()
-            found.spent.add(outcome.spent)
-            if outcome.failure:
-                found.dropped[UNREADABLE] += 1
-                continue
+        for question, value in _read_replies(model, requests, found, advance):
             try:
-                yield confirm(question, outcome.values[0])
+                yield confirm(question, value)
             except DroppedError as reason:
                 found.dropped[str(reason)] += 1
 
@@ -167,6 +159,22 @@ class QuestionMaker:
             return [span.text for span in question.spans]
         similar = list(self._corpus.similar_texts(question.text, MAX_SIMILAR_TEXTS))
         return [passage.text for passage in source.passages] + similar
+
+
+def _read_replies(
+    model: RequestSender,
+    requests: Iterable[tuple[T, Request]],
+    found: NaturalQuestions,
+    advance: Callable[[], None],
+) -> Iterator[tuple[T, Any]]:
+    """Send requests from pairs (item, request); yield (item, value) for replies without failure."""
+    for item, outcome in pair_outcomes(model, requests):
+        advance()
+        found.spent.add(outcome.spent)
+        if outcome.failure:
+            found.dropped[UNREADABLE] += 1
+        else:
+            yield item, outcome.values[0]
 
 
 def _sketch(source: Source) -> EvaluationQuestion:

@@ -1,6 +1,7 @@
 """Grounding: whether passages hold the names of the entities that they are evidence for."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,9 @@ def read_names(index: CheckedIndex) -> pl.DataFrame:
 
 
 def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
-    n_entities = count_rows(index.tables["entities"])
-    no_entities = "the index has no entities"
     spans_of_units = ("mentions", "entity", "text_unit", "start_char", "end_char")
     if not (index.has(*spans_of_units) and index.has("documents", "id", "text")):
-        return _measure_entities_of_units(index, names, n_entities, seed)
+        return _measure_mentions_of_units(index, names, seed)
     units = index.tables["text_units"].select("document_id").with_row_index("text_unit")
     spans = (
         index.tables["mentions"]
@@ -68,47 +67,40 @@ def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Fi
         .collect(engine="streaming")
     )
     held, examples = _find_held(index, spans, ["entity"], names)
-    is_grounded = np.zeros(n_entities, dtype=bool)
-    is_grounded[spans["entity"].to_numpy()[held]] = True
+    none = "the index has no mentions"
     return {
         "grounded_mentions": share_figure(
-            *_by_document(spans, held), examples, none="the index has no mentions", seed=seed
+            *_by_document(spans, held), examples, none=none, seed=seed
         ),
-        "grounded_entities": share_figure(
-            is_grounded,
-            np.ones(n_entities),
-            _titles(index, ~is_grounded),
-            none=no_entities,
-            seed=seed,
-        ),
+        "grounded_entities": _measure_entities(index, spans["entity"].to_numpy()[held], seed),
     }
 
 
-def _measure_entities_of_units(
-    index: CheckedIndex, names: pl.DataFrame, n_entities: int, seed: int
-) -> Figures:
+def _measure_entities(index: CheckedIndex, rows: npt.NDArray[Any], seed: int) -> Figure | str:
+    """Measure the share of entities whose row is among `rows`."""
+    is_grounded = np.zeros(count_rows(index.tables["entities"]), dtype=bool)
+    is_grounded[rows] = True
+    titles = _titles(index, ~is_grounded)
+    none = "the index has no entities"
+    return share_figure(is_grounded, np.ones(len(is_grounded)), titles, none=none, seed=seed)
+
+
+def _measure_mentions_of_units(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
     """Measure whether the text units of entities have a name of the entity."""
-    measures = ("grounded_mentions", "grounded_entities")
+    measures, none = ("grounded_mentions", "grounded_entities"), "the entities have no text units"
     if not (index.has("entities", "text_unit_ids") and index.has("text_units", "id", "text")):
-        return dict.fromkeys(measures, "the entities have no text units")
+        return dict.fromkeys(measures, none)
     stated = _stated_units(index, "entities").rename({"row": "entity"})
     found = _find_named(index, stated, names)
-    none = "the entities have no text units"
     titles = index.tables["entities"].select("title").collect()["title"]
     missing = found.filter(~pl.col("held")).head(MAX_EXAMPLES)
     examples = [f"{titles[entity]}: text unit {unit}" for entity, unit, _ in missing.rows()]
-    is_grounded = np.zeros(n_entities, dtype=bool)
-    is_grounded[found.filter("held")["entity"].to_numpy()] = True
     return {
         "grounded_mentions": share_figure(
             *_by_unit(found, found["held"]), examples, none=none, seed=seed
         ),
-        "grounded_entities": share_figure(
-            is_grounded,
-            np.ones(n_entities),
-            _titles(index, ~is_grounded),
-            none="the index has no entities",
-            seed=seed,
+        "grounded_entities": _measure_entities(
+            index, found.filter("held")["entity"].to_numpy(), seed
         ),
     }
 

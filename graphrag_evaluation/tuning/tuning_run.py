@@ -99,7 +99,6 @@ class Tuning:
     types: Sequence[ProposedType]
     examples: Sequence[PromptExample]
     about: str
-    prompt_before: str
     prompt: str
     settings: ExtractGraph  # with the proposed types
     n_unreadable: int  # replies, or records of replies, that could not be read
@@ -181,7 +180,6 @@ class _TuningRun:
             types=types,
             examples=examples,
             about=about,
-            prompt_before=self.in_force,
             prompt=proposed.text,
             settings=section,
             n_unreadable=self.n_unreadable,
@@ -247,11 +245,7 @@ class _TuningRun:
         """Return the records of a model, or those of the index, with their spans."""
         if not found:
             return read_index_records(self.store, self.sample.tuning)
-        return {
-            passage.key: locate_records(passage, found[passage.key])[0]
-            for passage in self.sample.tuning
-            if passage.key in found
-        }
+        return _locate_all(self.sample.tuning, found)
 
     def _reference(
         self, passages: Sequence[SampledPassage]
@@ -263,12 +257,7 @@ class _TuningRun:
         if options.reference_model is not None:
             model = self.open_model(options.reference_model)
             found = self._extract(model, passages)
-            located = {
-                one.key: locate_records(one, found[one.key])[0]
-                for one in passages
-                if one.key in found
-            }
-            return f"the model {options.reference_model}", located
+            return f"the model {options.reference_model}", _locate_all(passages, found)
         what = "the linguistic extractor"
         if any(step.name == "extract_graph_nlp" for step in self.store.version.steps):
             return what, read_index_records(self.store, passages)
@@ -316,3 +305,10 @@ class _TuningRun:
         clusters = [passage.document for passage in self.held_out]
         difference = compare_paired(totals[0], totals[1], clusters)
         return Comparison(reference, before, after, difference)
+
+
+def _locate_all(
+    passages: Sequence[SampledPassage], found: Mapping[str, FoundRecords]
+) -> dict[str, KnownRecords]:
+    """Locate the records that a model found in passages, by the keys of the passages."""
+    return {one.key: locate_records(one, found[one.key])[0] for one in passages if one.key in found}

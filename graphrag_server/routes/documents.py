@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_server.document_spans import read_texts
 from graphrag_server.routes.entities import Entity, read_entities
-from graphrag_server.table_pages import Paging, Version, kept_rows, read_page, read_page_numbers
+from graphrag_server.table_pages import Paging, Version, read_page, read_page_numbers, scan_kept
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
 
@@ -102,8 +102,7 @@ class TextUnitDetails(TextUnit):
 @router.get("/documents")
 def list_documents(opened: Version, page: Paging) -> DocumentPage:
     """List documents in the order of their paths. Sort by path, title, date, length or number."""
-    store = opened.store
-    rows = store.scan("documents").select(
+    rows = scan_kept(opened.store, "documents").select(
         "human_readable_id",
         "id",
         pl.col("title", "path", "creation_date", "language").fill_null(""),
@@ -111,8 +110,6 @@ def list_documents(opened: Version, page: Paging) -> DocumentPage:
         n_characters=pl.col("text").str.len_chars(),
         n_text_units=pl.col("text_unit_ids").list.len(),
     )
-    if (kept := kept_rows(store, "documents")) is not None:
-        rows = rows.filter(kept)
     sorts = {"number": "human_readable_id", "length": "n_characters", "date": "creation_date"}
     result = read_page(
         opened,
@@ -178,10 +175,7 @@ def list_text_units(
     document: Annotated[int | None, Query(description="Number of a document.")] = None,
 ) -> TextUnitPage:
     """List text units in the order of their documents. Sort by number or n_tokens."""
-    store = opened.store
-    rows = store.scan("text_units")
-    if (kept := kept_rows(store, "text_units")) is not None:
-        rows = rows.filter(kept)
+    rows = scan_kept(opened.store, "text_units")
     if document is not None:
         opened.check_row("document_rows", document, "document")
         found = opened.whole.open_mapped("text_unit_rows").find_rows("document", document)

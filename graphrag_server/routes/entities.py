@@ -12,11 +12,11 @@ from graphrag_server.table_pages import (
     MAX_LIMIT,
     Paging,
     Version,
-    kept_rows,
     next_cursor,
     no_such_row,
     number_in,
     read_page_numbers,
+    scan_kept,
 )
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
@@ -122,9 +122,7 @@ def list_entities(
     Sort by degree, frequency, title or number.
     """
     store = opened.store
-    rows = store.scan("entities")
-    if (kept := kept_rows(store, "entities")) is not None:
-        rows = rows.filter(kept)
+    rows = scan_kept(store, "entities")
     if document is not None:
         opened.check_row("document_rows", document, "document")
         rows = rows.filter(number_in(_entities_of_document(store, document)))
@@ -230,10 +228,7 @@ def list_relationships(
     stated: Annotated[bool | None, Query(description="Only those that a text states.")] = None,
 ) -> RelationshipPage:
     """List relationships, those with the highest weights first. Sort by weight or number."""
-    store = opened.store
-    rows = store.scan("relationships")
-    if (kept := kept_rows(store, "relationships")) is not None:
-        rows = rows.filter(kept)
+    rows = scan_kept(opened.store, "relationships")
     if min_weight:
         rows = rows.filter(pl.col("weight") >= min_weight)
     if stated is not None:

@@ -26,7 +26,7 @@ from graphrag_evaluation.report.report_folder import (
     reserved_folder,
     write_report,
 )
-from graphrag_evaluation.runs import run_system
+from graphrag_evaluation.runs import run_systems
 from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.summary import Comparison, Evaluation
 from graphrag_evaluation.systems import System
@@ -119,7 +119,7 @@ def test_results_are_recorded_with_their_passages(sample_project: Path, tmp_path
     ]
     with graphrag_query.open(sample_project / "output") as index:
         systems = [System("basic", index, "basic")]
-        evaluation = Evaluation({"basic": run_system(systems[0], questions)})
+        evaluation = Evaluation(run_systems(systems, questions))
         record = record_evaluation(
             evaluation, systems, name="first", questions_file="first.jsonl", limits={}
         )
@@ -152,7 +152,7 @@ def test_long_passages_are_cut_until_the_record_is_small(
     lengths = []
     with graphrag_query.open(sample_project / "output") as index:
         systems = [System("basic", index, "basic")]
-        evaluation = Evaluation({"basic": run_system(systems[0], [question])})
+        evaluation = Evaluation(run_systems(systems, [question]))
         for max_chars in (10**6, 5_000, 1):
             monkeypatch.setattr(record_results, "MAX_TEXT_CHARS", max_chars)
             record = record_evaluation(evaluation, systems, name="a", questions_file="a", limits={})

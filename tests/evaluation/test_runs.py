@@ -10,7 +10,7 @@ import pytest
 import graphrag_query
 from graphrag_evaluation.gold_passages import has_span
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.runs import run_system, run_systems
+from graphrag_evaluation.runs import run_systems
 from graphrag_evaluation.search_contexts import contexts_within
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
@@ -37,7 +37,7 @@ QUESTIONS = [
 def evaluation(sample_project: Path) -> Evaluation:
     with graphrag_query.open(sample_project / "output") as index:
         systems = [System(name, index, name) for name in ("local", "basic")]
-        return Evaluation({system.name: run_system(system, QUESTIONS) for system in systems})
+        return Evaluation(run_systems(systems, QUESTIONS))
 
 
 def test_each_question_gets_the_measures_that_apply_to_it(evaluation: Evaluation) -> None:
@@ -65,7 +65,7 @@ def test_questions_about_other_documents_are_told(sample_project: Path) -> None:
         graphrag_query.open(sample_project / "output") as index,
         pytest.raises(SettingsError, match=r"None of the 1 gold documents .* 'nowhere.txt'"),
     ):
-        run_system(System("local", index, "local"), [question])
+        run_systems([System("local", index, "local")], [question])
 
 
 def test_gold_spans_are_found_in_the_passages_that_hold_them(sample_project: Path) -> None:
@@ -82,7 +82,7 @@ def test_gold_spans_are_found_in_the_passages_that_hold_them(sample_project: Pat
         ),
     )
     with graphrag_query.open(sample_project / "output") as index:
-        [result] = run_system(System("local", index, "local"), [question])
+        [result] = run_systems([System("local", index, "local")], [question])["local"]
     assert result.scores["recall@10"] == pytest.approx(2 / 3)
     assert result.scores["all_gold@10"] == 0
     assert result.missed == [path]
@@ -170,7 +170,7 @@ def test_a_search_without_a_context_has_no_coverage(sample_project: Path, tmp_pa
     steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
     move_pointer(store.output, replace(version, steps=steps))
     with graphrag_query.open(tmp_path / "output") as index:
-        [result] = run_system(System("global", index, "global"), QUESTIONS[:1])
+        [result] = run_systems([System("global", index, "global")], QUESTIONS[:1])["global"]
     assert result.answer.outcome is Outcome.INDEX_INCOMPLETE
     assert result.scores["outcome_right"] == 0
     assert "coverage@4000" not in result.scores

@@ -18,8 +18,6 @@ from tests.model_server import Server
 READ = ["load_documents", "create_text_units"]
 TEXTS = {"a.txt": "One.", "b.txt": "Two.", "c.txt": "Three."}
 CSV = "key,text\n1,First thing.\n2,Second thing.\n3,Third thing.\n"
-# Steps that ask once for each text unit.
-EXACT = ("extract_graph", "extract_covariates")
 
 
 @pytest.fixture(scope="module")

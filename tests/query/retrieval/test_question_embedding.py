@@ -3,9 +3,8 @@
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -84,15 +83,6 @@ def vectors_of(root: Path) -> dict[str, Vectors | None]:
     version = TableStore(root / "output").read_pointer()
     assert version is not None
     return {name: table.vectors for name, table in version.tables.items() if table.lance_version}
-
-
-def edit_pointer(root: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    path = root / "output" / "index.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    for step in content["steps"]:
-        for table in step["tables"].values():
-            edit(table)
-    path.write_text(json.dumps(content), encoding="utf-8")
 
 
 def test_the_index_says_what_its_vectors_are(indexed: Path) -> None:

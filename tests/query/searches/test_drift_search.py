@@ -38,10 +38,6 @@ def ask(
     return drift_search(question, DriftSearch().with_values(values)), llm
 
 
-def question_of(request: Request) -> str:
-    return request.messages[1]["content"].rpartition("\nQuestion: ")[2]
-
-
 def first_of(request: Request) -> str:
     """A citation of the first row that a request shows."""
     section, _, row = request.messages[1]["content"].splitlines()[:3]
