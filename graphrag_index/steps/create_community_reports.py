@@ -69,9 +69,9 @@ def create_community_reports(
     of one document have at most the share `max_document_share` of the tokens. No model is asked
     about an island community or a community without descriptions; the report lists the members. A
     community whose request fails has no report, and the ledger lists the request. A report of the
-    last version is reused if at
-    most the share `rewrite_above` (0–1) of its evidence has changed. Reports are ordered by level,
-    deepest first, then `community`. `report_evidence` has one row per report of a model.
+    last version is reused if at most the share `rewrite_above` (0–1) of its evidence has changed.
+    Reports are ordered by level, deepest first, then `community`. `report_evidence` has one row
+    per report of a model.
     """
     rows = rank_communities(communities)
     lists = communities.select("community", "entity_ids", "relationship_ids").collect()

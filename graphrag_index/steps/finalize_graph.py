@@ -1,6 +1,7 @@
 """Building of the graph from extracted rows."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -88,16 +89,7 @@ def finalize_graph(
             naming.append(pl.DataFrame(pairs, _NAMING), pairs[0] // BATCH_ROWS)
             yield {"mentions": mentions}
         links = _MergedLinks(extracted_relationships, merged)
-        # Number the nodes by id, as in create_communities. So the layout and the communities refer
-        # to the same nodes, and the layout does not depend on the order of the entities.
-        node = np.argsort(ids.arg_sort().to_numpy()).astype(np.int32)
-        sources, targets = node[links.endpoints].T
-        graph = build_graph(len(ids), sources, targets, links.weights, shards.allocate)
-        degree = count_neighbours(graph)[node]
-        positions: Floats | None = None
-        if settings.layout:
-            positions = layout_graph(graph, seed=settings.seed)[node].round(6)
-        del graph, node, sources, targets
+        degree, positions = _place_entities(ids, links, settings, shards)
         rows_of_entities = _read_one_description(extracted_entities, _ENTITY_COLUMNS)
         for batch, rows in _split_by_number(rows_of_entities, merged.numbers, len(ids), shards):
             named = naming.read(batch.start // BATCH_ROWS)
@@ -116,10 +108,7 @@ def finalize_graph(
     for batch, rows in _split_by_number(rows_of_links, links.numbers, len(links.weights), shards):
         source, target = links.endpoints[batch].T
         source_ids, target_ids = ids.gather(source), ids.gather(target)
-        is_upward = source_ids <= target_ids
-        low = source_ids.zip_with(is_upward, target_ids)
-        high = target_ids.zip_with(is_upward, source_ids)
-        link_ids = content_ids("relationship", low, high)
+        link_ids = _hash_pairs(source_ids, target_ids)
         if given is not None:
             link_ids = given[batch].fill_null(link_ids)
         relationships = _merge_relationships(rows, text_unit_ids).with_columns(
@@ -226,6 +215,28 @@ class _MergedLinks:
         pairs = pl.DataFrame(self.endpoints, schema={"number": pl.Int32, "target": pl.Int32})
         found = pairs.select(_PAIR).join(own, ["one", "other"], "left", maintain_order="left")
         return found["id"]
+
+
+def _place_entities(
+    ids: pl.Series, links: _MergedLinks, settings: FinalizeGraph, shards: Shards
+) -> tuple[npt.NDArray[Any], Floats | None]:
+    """Return the number of neighbours of each entity, and its position if there is a layout."""
+    # Number the nodes by id, as in create_communities. So the layout and the communities refer to
+    # the same nodes, and the layout does not depend on the order of the entities.
+    node = np.argsort(ids.arg_sort().to_numpy()).astype(np.int32)
+    sources, targets = node[links.endpoints].T
+    graph = build_graph(len(ids), sources, targets, links.weights, shards.allocate)
+    degree = count_neighbours(graph)[node]
+    positions = layout_graph(graph, seed=settings.seed)[node].round(6) if settings.layout else None
+    return degree, positions
+
+
+def _hash_pairs(one: pl.Series, other: pl.Series) -> pl.Series:
+    """Return one id per pair of ids, which does not depend on the order of the two."""
+    is_upward = one <= other
+    return content_ids(
+        "relationship", one.zip_with(is_upward, other), other.zip_with(is_upward, one)
+    )
 
 
 def _read_one_description(rows: pl.LazyFrame, columns: Sequence[str]) -> pl.LazyFrame:

@@ -1,7 +1,7 @@
 """Entity resolution: merging of entities that are one thing with several names."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -151,9 +151,7 @@ def resolve_entities(
     sure = [pair for pair in scored if pair.score >= settings.merge_above]
     answers: dict[Pair, bool | None] = {}
     if chat_model is not None:
-        doubtful = [pair for pair in scored if pair.score < settings.merge_above]
-        doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
-        asked = doubtful[: settings.max_questions]
+        asked = _select_doubtful(scored, nodes, settings)
         texts = described({number for pair in asked for number in (pair.left, pair.right)})
         answers = ask_model(asked, nodes, texts, chat_model, prompts, progress)
         sure += [pair for pair in asked if answers[pair]]
@@ -197,6 +195,15 @@ def _find_acronyms(pairs: pl.DataFrame, titles: pl.Series) -> set[int]:
     ends = shortened.select("left", "right").iter_rows()
     both = (pair for pair in ends if any(Name(titles[number]).is_acronym for number in pair))
     return set(chain.from_iterable(both))
+
+
+def _select_doubtful(
+    scored: Iterable[Pair], nodes: Mapping[int, Node], settings: ResolveEntities
+) -> list[Pair]:
+    """Return the pairs to ask a model about, the best first."""
+    doubtful = [pair for pair in scored if pair.score < settings.merge_above]
+    doubtful.sort(key=lambda pair: (-pair.score, nodes[pair.left].key, nodes[pair.right].key))
+    return doubtful[: settings.max_questions]
 
 
 def _must_stay_apart(nodes: Mapping[int, Node], one: int, other: int) -> bool:
