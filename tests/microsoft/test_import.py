@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,10 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.text.citations import check_citations
 from tests.fixtures.checked import found
 from tests.fixtures.commands import Call
-from tests.fixtures.importing import chats, read, write_project, write_theirs
+from tests.fixtures.importing import chats, read, write_project
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
     SEARCHES,
-    WIDTH,
     Tables,
     answered,
     version_1,
@@ -38,23 +37,6 @@ from tests.model_server import Server
 
 needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 NAMES = ("text_unit_text", "entity_description", "community_full_content")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=WIDTH) as server:
-        yield server
-
-
-@pytest.fixture
-def theirs(tmp_path: Path) -> Path:
-    return write_theirs(tmp_path / "theirs")
-
-
-@pytest.fixture
-def project(tmp_path: Path, server: Server) -> Path:
-    server.requests.clear()
-    return write_project(tmp_path / "project", server.url)
 
 
 def test_rows_ids_numbers_and_vectors_are_those_of_the_files(

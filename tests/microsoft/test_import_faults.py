@@ -1,7 +1,7 @@
 """Imports of what is broken, interrupted or in the way."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,26 +12,8 @@ from graphrag_index.errors import ExitCode
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import Call
-from tests.fixtures.importing import chats, read, write_project, write_theirs
-from tests.fixtures.microsoft_index import WIDTH
+from tests.fixtures.importing import chats, read
 from tests.model_server import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=WIDTH) as server:
-        yield server
-
-
-@pytest.fixture
-def theirs(tmp_path: Path) -> Path:
-    return write_theirs(tmp_path / "theirs")
-
-
-@pytest.fixture
-def project(tmp_path: Path, server: Server) -> Path:
-    server.requests.clear()
-    return write_project(tmp_path / "project", server.url)
 
 
 def _cut(path: Path) -> None:

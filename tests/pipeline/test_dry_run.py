@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -184,12 +183,6 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     assert call.dry_run(project).splitlines()[0] == (
         "The index lacks a list of its documents: a run would read all again."
     )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=32) as server:
-        yield server
 
 
 def asked(root: Path) -> Counter[str]:

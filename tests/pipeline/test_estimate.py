@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import astuple
 from io import StringIO
 from pathlib import Path
@@ -61,12 +60,6 @@ def sent_tokens(server: Server) -> Counter[str]:
             tokens[format["name"]] += count_tokens(message["content"], encoding) + 4
         tokens[format["name"]] += count_tokens(json.dumps(format["schema"]), encoding)
     return tokens
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=32) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

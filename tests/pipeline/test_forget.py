@@ -90,12 +90,6 @@ def replies(root: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=32) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A project of the workflow `standard` after its first run; tests must not change it."""
     root = write_project(tmp_path_factory.mktemp("indexed"), "standard", server.url)

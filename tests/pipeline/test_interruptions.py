@@ -24,6 +24,7 @@ from tests.fixtures.commands import (
     wait_for,
     write_project,
 )
+from tests.fixtures.small_index import read_files
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, flock and signals")
 
@@ -42,17 +43,6 @@ def generation(root: Path) -> int:
             found |= set(frame["generation"])
     assert len(found) == 1
     return found.pop()
-
-
-def tables(root: Path) -> dict[str, bytes]:
-    """The bytes of the Parquet tables that the pointer names, and the digests of the vectors."""
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return {
-        name: (store.output / table.file).read_bytes() if table.file else table.digest.encode()
-        for name, table in version.tables.items()
-    }
 
 
 def is_in_last_step(root: Path) -> bool:
@@ -88,7 +78,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
     )
     assert generation(tmp_path / "base") == 0
     assert generation(tmp_path / "undisturbed") == 1
-    expected, files = tables(tmp_path / "undisturbed"), names(tmp_path / "undisturbed")
+    expected, files = read_files(tmp_path / "undisturbed"), names(tmp_path / "undisturbed")
 
     numbers = sorted(int(path.name) for path in (tmp_path / "killed").iterdir())
     assert numbers == list(range(1, len(numbers) + 1))
@@ -100,7 +90,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
     ends = [*tmp_path.glob("resumed/*"), *tmp_path.glob("detour/*")]
     assert len(ends) == len(numbers) + len(numbers) // detour_at_every
     for root in ends:
-        assert tables(root) == expected, f"{root} differs"
+        assert read_files(root) == expected, f"{root} differs"
         left = {name for name in names(root) if "/versions/" not in name}
         assert left == {name for name in files if "/versions/" not in name}
         # Each generation has other tables than the one before.
@@ -143,7 +133,7 @@ def test_kills_at_any_moment_harm_no_reader(tmp_path: Path, kills: int, steps: l
     assert call(root, *final).returncode == 0
     undisturbed = write_project(tmp_path / "undisturbed", paths, settings)
     assert call(undisturbed, *final).returncode == 0
-    assert tables(root) == tables(undisturbed)
+    assert read_files(root) == read_files(undisturbed)
     assert not [*root.rglob("*.tmp")]
     version = TableStore(root / "output").read_pointer()
     assert version is not None

@@ -25,24 +25,8 @@ from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
 from tests.fixtures.model_project import KEY, read, run, write_project
+from tests.fixtures.small_index import read_files
 from tests.model_server import Faults, Server, counts, read_log
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(dimensions=32) as server:
-        yield server
-
-
-def tables(root: Path) -> dict[str, bytes]:
-    """The bytes of the Parquet tables that the pointer names, and the digests of the vectors."""
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return {
-        name: (store.output / table.file).read_bytes() if table.file else table.digest.encode()
-        for name, table in version.tables.items()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +73,7 @@ def test_the_ledger_replaces_the_server(project: Path, server: Server, tmp_path:
     paths = [request.path for request in server.requests[asked:]]
     # Only whether the server is there was asked, which costs nothing.
     assert set(paths) <= {"/v1/models"}
-    assert tables(root) == tables(project)
+    assert read_files(root) == read_files(project)
 
 
 def test_the_key_is_in_no_file(project: Path) -> None:
@@ -140,7 +124,7 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         assert again.returncode == 0, again.stderr
         chats = [request for request in bad.requests[asked:] if "chat" in request.path]
         assert len(chats) == 4
-        assert tables(root)["extracted_mentions"] == tables(project)["extracted_mentions"]
+        assert read_files(root)["extracted_mentions"] == read_files(project)["extracted_mentions"]
 
 
 def test_a_third_of_the_replies_faulty(
@@ -231,7 +215,7 @@ def test_killed_at_random_moments_nothing_is_paid_twice(n_kills: int, tmp_path: 
     # were asked at once, for each kill.
     assert len(twice) <= n_kills * 8
     assert set(in_flight) <= set(answered)
-    assert tables(root) == tables(undisturbed)
+    assert read_files(root) == read_files(undisturbed)
 
 
 def test_status_tells_tokens_and_money(project: Path) -> None:

@@ -53,8 +53,14 @@ def inputs(*texts: str) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
 
 
 def embed(model: LengthModel, previous: Previous, *texts: str) -> dict[str, pl.DataFrame]:
+    return embed_tables(model, previous, *inputs(*texts))
+
+
+def embed_tables(
+    model: LengthModel, previous: Previous, *given: pl.LazyFrame
+) -> dict[str, pl.DataFrame]:
     batches = generate_text_embeddings(
-        *inputs(*texts),
+        *given,
         settings=GenerateTextEmbeddings(model="lengths"),
         embedding_model=model,
         previous=previous,
@@ -143,16 +149,8 @@ def test_an_index_without_anything_gets_empty_tables(tmp_path: Path) -> None:
 
 def test_without_reports_their_vectors_are_an_empty_table(tmp_path: Path) -> None:
     text_units, entities, _ = inputs("one")
-    batches = generate_text_embeddings(
-        text_units,
-        entities,
-        settings=GenerateTextEmbeddings(model="lengths"),
-        embedding_model=LengthModel(),
-        previous=Previous(TableStore(tmp_path), None),
-        progress=Silent(),
-        shards=SerialShards(),
-    )
-    tables = {name: frame for batch in batches for name, frame in batch.items()}
+    previous = Previous(TableStore(tmp_path), None)
+    tables = embed_tables(LengthModel(), previous, text_units, entities)
     assert [frame.height for frame in tables.values()] == [1, 1, 1, 0]
     again = stored(tmp_path, tables)
     assert again.scan("community_full_content") is not None
@@ -172,15 +170,7 @@ def test_of_a_report_whose_citations_alone_changed_the_vector_is_kept(tmp_path: 
 
     def run(number: int, previous: Previous) -> dict[str, pl.DataFrame]:
         units, entities, _ = inputs("One [Data: Entities (7)].")
-        batches = generate_text_embeddings(
-            *(units, entities, report_with(number).lazy()),
-            settings=GenerateTextEmbeddings(model="lengths"),
-            embedding_model=model,
-            previous=previous,
-            progress=Silent(),
-            shards=SerialShards(),
-        )
-        return {name: frame for batch in batches for name, frame in batch.items()}
+        return embed_tables(model, previous, units, entities, report_with(number).lazy())
 
     store = TableStore(tmp_path)
     first = run(4, Previous(store, None))

@@ -14,13 +14,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.steps.load_documents import load_documents
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.fetched_folder import fetch_folder
-from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serve_objects() as address:
-        yield address
+from tests.fixtures.object_server import FaultyProxy, new_bucket, set_credentials
 
 
 @pytest.fixture

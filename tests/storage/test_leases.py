@@ -1,7 +1,6 @@
 """Leases in a bucket: one holder, and another one only after the first has gone silent."""
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -10,16 +9,10 @@ import pytest
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
 from tests.fixtures.commands import MAX_SECONDS, wait_for
-from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+from tests.fixtures.object_server import FaultyProxy, new_bucket, set_credentials
 
 # A holder that a busy machine stops for less keeps its lease.
 SECONDS = 1.0
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with serve_objects() as address:
-        yield address
 
 
 @pytest.fixture
