@@ -27,6 +27,7 @@ _WORD = re.compile(r"\w+")
 _MIN_WORD_LENGTH = 4
 _MAX_SENTENCES = 5  # sentences of the evidence of a relationship in one text unit
 _BATCH_ROWS = 4_096  # text units that are read at once
+_Place = tuple[int, int, int]  # start and end in a text, and the row of what is there
 
 
 def find_first_rows(ids: pl.Series, known: pl.Series) -> Integers:
@@ -85,27 +86,16 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
     rows = tables["text_units"].select("text", "document_id", "start_char")
     batches = chain.from_iterable(batch.iter_rows() for batch in read_batches(rows, _BATCH_ROWS))
     for number, (text, document_id, offset) in enumerate(batches):
-        own, own_links = of_units[number].tolist(), links_of_units[number].tolist()
-        wanted = [*(titles[e] for e in own), *(end for row in own_links for end in endpoints[row])]
-        if not wanted:
-            continue
-        wanted = list(dict.fromkeys(wanted))
-        found = dict(zip(wanted, find_names(text, wanted), strict=True))
-        passage = Passage(text)
-        spans_here = []
-        for entity in own:
-            spans = found[titles[entity]].spans
-            spans_here += [(number, entity, offset + a, offset + b) for a, b in spans]
-            first, last = passage.extend_to_sentences(*spans[0])
-            of_entities.append((entity, document_id, offset + first, offset + last))
-        mentions += sorted(spans_here, key=lambda row: (row[2], row[3], row[1]))
-        for row in own_links:
-            one, other = (found[end] for end in endpoints[row])
-            # Skip a name that the text lacks: its span is the whole text, which starts at 0.
-            if all(name.whole or name.spans[0][0] > 0 for name in (one, other)):
-                start, end = passage.find_evidence(one, other)
-                if passage.count_sentences(start, end) <= _MAX_SENTENCES:
-                    of_links.append((row, document_id, offset + start, offset + end))
+        named, around, between = _locate_names(
+            text,
+            {entity: titles[entity] for entity in of_units[number].tolist()},
+            {link: endpoints[link] for link in links_of_units[number].tolist()},
+        )
+        mentions += [(number, row, offset + start, offset + end) for start, end, row in named]
+        for places, evidence in ((around, of_entities), (between, of_links)):
+            evidence += [
+                (row, document_id, offset + start, offset + end) for start, end, row in places
+            ]
     columns = ["text_unit", "entity", "start_char", "end_char"]
     mention_rows = pl.DataFrame(np.array(mentions, np.int64).reshape(-1, 4), schema=columns)
     return TextPositions(
@@ -113,6 +103,33 @@ def compute_positions(tables: Mapping[str, pl.LazyFrame]) -> TextPositions:
         _build_evidence_column(of_entities, len(titles)),
         _build_evidence_column(of_links, len(endpoints)),
     )
+
+
+def _locate_names(
+    text: str, titles: Mapping[int, str], endpoints: Mapping[int, tuple[str, str]]
+) -> tuple[list[_Place], list[_Place], list[_Place]]:
+    """Locate the mentions of entities in a text, and the evidence of entities and relationships.
+
+    `titles` has the title of each entity, and `endpoints` the source and target of each
+    relationship.
+    """
+    wanted = list(dict.fromkeys([*titles.values(), *chain.from_iterable(endpoints.values())]))
+    if not wanted:
+        return [], [], []
+    found = dict(zip(wanted, find_names(text, wanted), strict=True))
+    passage = Passage(text)
+    spans = {entity: found[title].spans for entity, title in titles.items()}
+    named = sorted((*span, entity) for entity in spans for span in spans[entity])
+    around = [(*passage.extend_to_sentences(*spans[entity][0]), entity) for entity in spans]
+    between = []
+    for link, (source, target) in endpoints.items():
+        one, other = found[source], found[target]
+        # Skip a name that the text lacks: its span is the whole text, which starts at 0.
+        if all(name.whole or name.spans[0][0] > 0 for name in (one, other)):
+            start, end = passage.find_evidence(one, other)
+            if passage.count_sentences(start, end) <= _MAX_SENTENCES:
+                between.append((start, end, link))
+    return named, around, between
 
 
 def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -> pl.DataFrame:

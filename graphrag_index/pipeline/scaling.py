@@ -6,7 +6,7 @@ of each step, the shards are divided among the processes, and everything that is
 network of the leader. It assumes that none of these overlaps, so it is rather too long.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,6 @@ from graphrag_index.pipeline.graph_memory import estimate_graph_memory
 from graphrag_index.pipeline.pace import Pace, StepTime
 from graphrag_index.pipeline.sample import EMBEDDING_STEP, SampleResult
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.storage.versions import StepRecord
 
 # Bytes a second between the leader and the bucket; assumed.
 NETWORK_BYTES_PER_SECOND = 100_000_000
@@ -101,7 +100,7 @@ def plan_workers(
     model: EmbeddingModel | None,
 ) -> WorkerPlan:
     """Plan a run by this number of processes, from the times of its steps and their sample."""
-    sample, fixed = pace.sample, pace.fixed
+    sample = pace.sample
     steps = [_measure_work(time, pace, model) for time in times if time.cpu_seconds is not None]
     n_entities = _count_rows(sample, "entities") * pace.growth.names
     n_edges = _count_rows(sample, "relationships") * pace.growth.pairs
@@ -113,7 +112,7 @@ def plan_workers(
     largest = max(needs, key=lambda name: needs[name])
     n_shards = sum(work.n_shards for work in steps) + sum(time.n_requests for time in times)
     n_puts, n_gets = n_shards * PUTS_PER_SHARD, n_shards * GETS_PER_SHARD
-    table_bytes = _scale_files(sample, fixed, pace.growth.text_units)
+    table_bytes = _scale_files(sample, pace.growth.text_units)
     price = StoragePrice()
     return WorkerPlan(
         n_workers=n_workers,
@@ -159,7 +158,7 @@ def _count_rows(sample: SampleResult, table: str) -> int:
     return stored.rows if stored else 0
 
 
-def _scale_files(sample: SampleResult, fixed: Mapping[str, StepRecord], growth: float) -> int:
+def _scale_files(sample: SampleResult, growth: float) -> int:
     """Return the bytes of all tables, from those of the sample."""
     return round(
         sum(path.stat().st_size for path in sample.store.output.rglob("*") if path.is_file())

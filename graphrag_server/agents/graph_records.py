@@ -33,13 +33,13 @@ def graph_records(
         head = {"mode": "path", "entity": entity, "to": to}
         paths = [Record("paths", path.model_dump()) for path in found.paths]
         entities = {row.number: row.model_dump() for row in found.entities}
-        return head, [*paths, *_relationship_records(opened, entities, found.relationships)]
+        return head, [*paths, *_relationship_records(entities, found.relationships)]
     around = read_neighbourhood(opened, entity, arguments.hops, MAX_RELATIONSHIPS)
     entities = {row.number: row.model_dump() for row in around.entities}
     head = {"mode": "neighbourhood", "entity": entity}
     if around.left_out:
         head["not_read"] = around.left_out
-    return head, _relationship_records(opened, entities, around.relationships)
+    return head, _relationship_records(entities, around.relationships)
 
 
 def find_entity(opened: OpenVersion, name: str) -> int:
@@ -74,7 +74,7 @@ def _entity_records(opened: OpenVersion, number: int) -> list[Record]:
 
 
 def _relationship_records(
-    opened: OpenVersion, entities: dict[int, dict[str, Any]], relationships: list[Relationship]
+    entities: dict[int, dict[str, Any]], relationships: list[Relationship]
 ) -> list[Record]:
     """List relationships, each after those of its entities that were not listed before."""
     records = []
