@@ -1,4 +1,4 @@
-"""Questions with what is known about their answers."""
+"""Evaluation questions with their known answers."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class GoldSpan:
 
 @dataclass(frozen=True)
 class EvaluationQuestion:
-    """A question with what is known about its answer; empty fields are unknown.
+    """A question with its known answer; empty fields are unknown.
 
     Documents are named by id, path or title. Each field allows its own measures: `documents` and
     `spans` those of retrieval, `statements` coverage, `answers` the short answer, and

@@ -1,4 +1,4 @@
-"""Questions asked to a system, with the scores of what came back."""
+"""Questions asked to systems, with the scores of the answers."""
 
 import multiprocessing
 import os

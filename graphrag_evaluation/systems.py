@@ -200,7 +200,7 @@ def _as_text(value: Any) -> str:
 
 
 def _short_names(places: Sequence[Place]) -> list[str]:
-    """Name places by what differs: the version, the last part of the folder, or the folder."""
+    """Name places by the first that differs: version, last part of the folder, or folder."""
     if len({place.folder.resolve() for place in places}) == 1:
         return [f"@{place.version}" if place.version is not None else "now" for place in places]
     short = [Place(Path(place.folder.resolve().name), place.version) for place in places]

@@ -1,4 +1,4 @@
-"""The texts of an index, searched for what they say of a name or a statement."""
+"""The texts of an index, searched for sentences about a name or a statement."""
 
 from collections.abc import Iterator
 

@@ -165,7 +165,7 @@ def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestio
 
 
 def _names_bridge(text: str, source: Source) -> bool:
-    """Return whether a question in two hops names the thing that both passages tell of."""
+    """Return whether a question in two hops names the thing that joins its two passages."""
     if source.draft is not None:
         return any(holds(text, name) for name in source.draft.hidden)
     return holds(text, source.topic)

@@ -148,7 +148,7 @@ def _locate(
 
 
 def _find_common_documents(index: CheckedIndex, reference: CheckedIndex) -> _Common:
-    """Pair documents of two indexes by their text or else a name, each if it is unique."""
+    """Pair documents of two indexes by a unique text, else by a unique name."""
     ours, theirs = _document_keys(index), _document_keys(reference)
     pairs = (
         ours.join(theirs, on="key", suffix="_reference")

@@ -1,4 +1,4 @@
-"""Recorded verdicts on pairs of answers, and what they owe to the order of the answers.
+"""Recorded verdicts on pairs of answers, and their bias towards the first answer.
 
 A record of a JSON Lines file is ``{"question": …, "first": …, "second": …, "winner": …}``: the
 names of the systems in the order in which their answers were shown, and the winner: a name,

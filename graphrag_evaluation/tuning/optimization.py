@@ -137,7 +137,7 @@ class _Adapter:
 
 
 def describe_score(score: ExtractionScore) -> str:
-    """Describe the score of a reply, what it missed, and which names are not in the passage."""
+    """Describe the score of a reply, the records it missed, and names not in the passage."""
     if score.failure:
         return f"The reply could not be read: {score.failure}."
     lines = [f"Score {score.total:.2f}: {score.validity:.0%} of the records were valid."]

@@ -30,7 +30,7 @@ TUNE_STEP = "tune"
 
 
 class ProposedPrompts(Prompts):
-    """The prompts of a project, of which some are replaced by proposed texts."""
+    """The prompts of a project, with proposed texts in place of some."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)

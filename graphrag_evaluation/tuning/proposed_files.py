@@ -130,7 +130,7 @@ def text_in_force(root: Path, path: str) -> str:
 
 
 def unified_diff(root: Path, files: Mapping[str, str]) -> str:
-    """Return the differences between what is in force and the proposed files."""
+    """Return the differences between the files in force and the proposed files."""
     parts = []
     for path, text in files.items():
         before = text_in_force(root, path)

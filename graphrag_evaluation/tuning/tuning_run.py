@@ -92,7 +92,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Tuning:
-    """The proposed prompt and types, with all that they were made of."""
+    """The proposed prompt and types, with their sources and their scores."""
 
     sample: CorpusSample
     domain: str
@@ -250,7 +250,7 @@ class _TuningRun:
     def _reference(
         self, passages: Sequence[SampledPassage]
     ) -> tuple[str, Mapping[str, KnownRecords]]:
-        """Return what is known of passages, and a description of the source."""
+        """Return the known records of passages, and a description of their source."""
         options = self.options
         if options.reference_file is not None:
             return f"the file {options.reference_file.name}", self.by_hand

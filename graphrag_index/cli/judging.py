@@ -48,7 +48,7 @@ class Judging(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The results with the scores of the first judge, and what is told beside them.
+    """The results with the scores of the first judge, and all verdicts.
 
     `stopped` is the error that ended the judgements before all were made.
     """

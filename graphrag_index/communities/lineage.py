@@ -121,7 +121,7 @@ def read_old_communities(
 def _read_communities(
     previous: Previous, ids: pl.Series
 ) -> Callable[[Allocate], PreviousCommunities] | None:
-    """Read all tables; return a function that builds the graph from what was read."""
+    """Read all tables; return a function that builds the graph."""
     found, links = previous.scan("communities"), previous.scan("relationships")
     if found is None or links is None:
         return None

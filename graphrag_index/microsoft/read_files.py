@@ -207,7 +207,7 @@ def _is_castable(given: pl.DataType, wanted: Any) -> bool:
 
 
 class LanceVectors:
-    """The vectors in a LanceDB table, read in batches; `fix` says how to repair them."""
+    """The vectors in a LanceDB table, read in batches; `fix` tells how to repair them."""
 
     def __init__(self, table: Any, label: str = "", fix: str = "make the vectors again") -> None:
         self.table, self.label, self.fix = table, label or str(table.name), fix

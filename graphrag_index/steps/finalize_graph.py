@@ -315,7 +315,7 @@ def _merge_entities(rows: pl.DataFrame, titles: pl.Series) -> pl.DataFrame:
 
 
 def _merge_relationships(rows: pl.DataFrame, text_unit_ids: pl.Series) -> pl.DataFrame:
-    """Merge the rows of each `owner` to a relationship; leave out what the two entities say."""
+    """Merge the rows of each `owner` to a relationship, without the columns of its two ends."""
     owners = rows["owner"].to_numpy()
     n = int(owners[-1]) + 1
     row, units = spread_lists(rows["text_units"])

@@ -1,4 +1,4 @@
-"""The user's folder for what can be fetched again: models, and copies of buckets."""
+"""The user's cache folder: downloaded models, and copies of buckets."""
 
 import os
 from pathlib import Path

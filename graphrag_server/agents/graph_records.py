@@ -18,7 +18,7 @@ _MAX_MENTIONS = 100
 def graph_records(
     opened: OpenVersion, arguments: GraphArguments
 ) -> tuple[dict[str, Any], list[Record]]:
-    """Read a part of the graph: what the result says once, and its records.
+    """Read a part of the graph: the fields of the whole result, and its records.
 
     The entities at the ends of a relationship come before the relationship.
     """

@@ -1,4 +1,4 @@
-"""The server of the protocol: what it lists, and the handlers of its requests.
+"""The MCP server: its lists, and the handlers of its requests.
 
 Modules that take long to import are imported when the first tool is called, so that a client gets
 the list of tools at once.

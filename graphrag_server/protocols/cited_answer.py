@@ -54,7 +54,7 @@ def _link_citations(
 
 
 def describe(answer: Answer) -> dict[str, Any]:
-    """Return what other protocols have no field for: outcome, cost, citations and so on."""
+    """Return the outcome, cost, citations and so on, for which other protocols have no field."""
     content = answer.to_dict()
     names = (
         *("outcome", "method", "question", "citations", "notes", "follow_ups", "suggestion"),

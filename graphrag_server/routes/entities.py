@@ -1,4 +1,4 @@
-"""Entities and relationships: lists, single rows, and what supports them."""
+"""Entities and relationships: lists, single rows, and their evidence."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Routes for the operation of a server: is it alive, is it ready, and what has it done."""
+"""Routes for the operation of a server: health, readiness and metrics."""
 
 import logging
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ Pooling = Literal["mean", "cls", "last", "none"]
 
 @dataclass(frozen=True)
 class OnnxFiles:
-    """The files of a model, and what is not in the files."""
+    """The files of an ONNX model, and its properties that the files lack."""
 
     graph: Path
     tokenizer: Path
