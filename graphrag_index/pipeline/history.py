@@ -192,18 +192,8 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
         for number in deleted:
             for file in (INDEX_FILE, JOURNAL_FILE):
                 (store.folder(number) / file).unlink(missing_ok=True)
-        folders = [path for path in store.output.glob("versions/*") if path.name.isdecimal()]
-        files = {table.file for _, table in used}
-        in_use = _delete_files(
-            path
-            for folder in folders
-            for path in folder.iterdir()
-            if path.suffix in (SUFFIX, MAPPED_SUFFIX)
-            and path.relative_to(store.output).as_posix() not in files
-        )
-        for folder in folders:
-            if int(folder.name) != unfinished and not any(folder.iterdir()):
-                folder.rmdir()
+        files = {table.file for _, table in used if table.file is not None}
+        in_use = _delete_tables(store, files, unfinished)
         _delete_vectors(store, used, current.tables, old_vectors)
         databases = store.graphs.glob("[0-9]*-*")
         names = {str(number) for number in kept}
@@ -213,8 +203,7 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
         store.remove_leftovers(keep=unfinished)
         if store.working_copy is not None:
             described = {f"versions/{number}/{INDEX_FILE}" for number in kept}
-            needed = described | {name for name in files if name is not None}
-            store.working_copy.collect_garbage(current.number, needed)
+            store.working_copy.collect_garbage(current.number, described | files)
             remove_finished_work(store.working_copy.bucket)
         freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
@@ -229,6 +218,25 @@ def _find_vector_tables(store: TableStore, numbers: list[int]) -> set[str]:
             tables = store.read_version(number).tables
             found |= {name for name, table in tables.items() if table.lance_version is not None}
     return found
+
+
+def _delete_tables(store: TableStore, used: set[str], unfinished: int) -> list[Path]:
+    """Delete unused table files, and the folders of versions that are empty then.
+
+    The folder of the `unfinished` run stays. Returns the files that are open.
+    """
+    folders = [path for path in store.output.glob("versions/*") if path.name.isdecimal()]
+    in_use = _delete_files(
+        path
+        for folder in folders
+        for path in folder.iterdir()
+        if path.suffix in (SUFFIX, MAPPED_SUFFIX)
+        and path.relative_to(store.output).as_posix() not in used
+    )
+    for folder in folders:
+        if int(folder.name) != unfinished and not any(folder.iterdir()):
+            folder.rmdir()
+    return in_use
 
 
 def _delete_files(paths: Iterable[Path]) -> list[Path]:
