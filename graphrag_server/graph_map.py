@@ -16,6 +16,7 @@ import polars as pl
 from graphrag_index.communities.map_tables import create_map
 from graphrag_index.communities.simple_graph import build_graph
 from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_index.storage.memo import join_batches
 from graphrag_query.retrieval.index_store import IndexStore
 
 if TYPE_CHECKING:
@@ -301,9 +302,5 @@ def layout_index(store: IndexStore) -> tuple[MappedTable, MappedTable]:
         labels[entities] = np.repeat(members, lengths)
         levels.append(labels)
     numbers = np.arange(n_entities)
-    parts: dict[str, list[pl.DataFrame]] = {}
-    for frames in create_map(graph, communities, levels, pl.Series(numbers), numbers):
-        for name, frame in frames.items():
-            parts.setdefault(name, []).append(frame)
-    discs, places = (pl.concat(parts[name]) for name in ("map_communities", "map_entities"))
-    return MappedTable.of(discs), MappedTable.of(places)
+    drawn = join_batches(create_map(graph, communities, levels, pl.Series(numbers), numbers))
+    return MappedTable.of(drawn["map_communities"]), MappedTable.of(drawn["map_entities"])

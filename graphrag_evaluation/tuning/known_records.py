@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -19,6 +20,7 @@ from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.text.normalize import fold_name, title_key
 from graphrag_query.retrieval.index_store import IndexStore
 
@@ -93,7 +95,7 @@ def extract_by_rules(
         .collect()
         .with_columns(pl.col("document").replace_strict(place, return_dtype=pl.Int32))
     )
-    found = extract_graph_nlp(
+    found: Any = extract_graph_nlp(
         documents.with_columns(human_readable_id=pl.int_range(pl.len(), dtype=pl.Int64)).lazy(),
         store.scan("base_text_units").filter(pl.col("document_id").is_in(ids)),
         sentences,
@@ -102,12 +104,8 @@ def extract_by_rules(
         shards=SerialShards(),
     )
     names = ("extracted_entities", "extracted_relationships", "extracted_mentions")
-    parts = {name: [TABLES[name].empty()] for name in names}
-    for batch in found:
-        assert isinstance(batch, dict)
-        for name, frame in batch.items():
-            parts[name].append(frame)
-    entities, relationships, mentions = (pl.concat(parts[name]) for name in names)
+    tables = join_batches(found, map(TABLES.__getitem__, names))
+    entities, relationships, mentions = (tables[name] for name in names)
     stated = relationships.explode("evidence").drop_nulls("evidence").unnest("evidence")
     links = stated.select("source", "target", "document_id", "start_char", "end_char").rows()
     types = dict(entities.select("human_readable_id", "type").iter_rows())

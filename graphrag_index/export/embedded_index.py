@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import TableError
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
@@ -170,12 +171,10 @@ def _layout_map(
         labels = np.full(len(nodes), -1)
         labels[part["node"].to_numpy()] = part["community"].replace_strict(rows).to_numpy()
         levels.append(labels)
-    parts: dict[str, list[pl.DataFrame]] = {"map_communities": [], "map_entities": []}
-    for batch in create_map(graph, communities, levels, chosen["id"], np.arange(len(nodes))):
-        for name, frame in batch.items():
-            parts[name].append(frame)
-    places = pl.concat(parts["map_entities"]).with_columns(entity=chosen["entity"])
-    return places, pl.concat(parts["map_communities"])
+    drawn = join_batches(
+        create_map(graph, communities, levels, chosen["id"], np.arange(len(nodes)))
+    )
+    return drawn["map_entities"].with_columns(entity=chosen["entity"]), drawn["map_communities"]
 
 
 def _read_communities(scan: _Scan, discs: pl.DataFrame, max_characters: int) -> pl.DataFrame:

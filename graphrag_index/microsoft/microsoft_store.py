@@ -29,6 +29,7 @@ from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF, SEARCH_TABLES, TABLES
 from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import cast_to_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
@@ -191,21 +192,16 @@ class MicrosoftStore:
 
     @cached_property
     def _mapped_tables(self) -> dict[str, MappedTable]:
-        parts: dict[str, list[pl.DataFrame]] = {}
         with name_damaged_file(self.index.files):
             tables = {
                 # Read each file only once: otherwise each search table would read the file again.
                 name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
                 for name, rows in self.tables.items()
             }
-        for frames in create_search_tables(**tables):
-            for name, frame in frames.items():
-                parts.setdefault(name, []).append(frame)
+        made = join_batches(create_search_tables(**tables))
         return {
             name: MappedTable.of(
-                cast_to_table(pl.concat(parts[name]), TABLES[name])
-                if name in parts
-                else TABLES[name].empty()
+                cast_to_table(made[name], TABLES[name]) if name in made else TABLES[name].empty()
             )
             for name in SEARCH_TABLES
         }

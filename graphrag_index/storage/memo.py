@@ -1,7 +1,7 @@
 """Reuse of rows of the last version if their input is unchanged; batches and ids of rows."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Protocol, TypeVar
@@ -70,6 +70,17 @@ def regroup_batches(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         rest = [rows[n_full:]]
     if rest and (rest[0].height or not n_yielded):
         yield rest[0]
+
+
+def join_batches(
+    batches: Iterable[Mapping[str, pl.DataFrame]], tables: Iterable[Table] = ()
+) -> dict[str, pl.DataFrame]:
+    """Join the batches that a step yields to whole tables; `tables` without a batch are empty."""
+    parts = {table.name: [table.empty()] for table in tables}
+    for batch in batches:
+        for name, frame in batch.items():
+            parts.setdefault(name, []).append(frame)
+    return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
 def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[pl.DataFrame]:

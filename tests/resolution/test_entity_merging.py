@@ -15,6 +15,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel
 from tests.fixtures.found_entities import NOWHERE, Entity, resolve, resolved, tables
@@ -29,8 +30,7 @@ LINKS = [(0, 1), (2, 1), (0, 2), (2, 3)]
 
 
 def summarized(made: dict[str, pl.DataFrame], model: FakeChatModel) -> dict[str, pl.DataFrame]:
-    parts: dict[str, list[pl.DataFrame]] = {"described_entities": [], "described_relationships": []}
-    for frames in summarize_descriptions(
+    batches = summarize_descriptions(
         made["extracted_entities"].lazy(),
         made["extracted_relationships"].lazy(),
         settings=SummarizeDescriptions(max_tokens_without_call=0),
@@ -38,26 +38,25 @@ def summarized(made: dict[str, pl.DataFrame], model: FakeChatModel) -> dict[str,
         prompts=Prompts(NOWHERE),
         previous=EarlierTables(),
         progress=Silent(),
-    ):
-        for name, frame in frames.items():
-            if name in parts:
-                parts[name].append(cast_to_table(frame, TABLES[name]))
-    return {name: pl.concat(frames) for name, frames in parts.items()}
+    )
+    tables = join_batches(batches)
+    return {
+        name: cast_to_table(tables[name], TABLES[name])
+        for name in ("described_entities", "described_relationships")
+    }
 
 
 def finalized(given: dict[str, Any], made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Finalize the extracted tables after resolution, and after later steps."""
-    parts: dict[str, list[pl.DataFrame]] = {}
-    for frames in finalize_graph(
+    batches = finalize_graph(
         *(made[f"extracted_{name}"].lazy() for name in ("entities", "relationships", "mentions")),
         given["base_text_units"],
         settings=FinalizeGraph(layout=False),
         shards=SerialShards(),
         **{name: frame.lazy() for name, frame in made.items() if name.startswith("described")},
-    ):
-        for name, frame in frames.items():
-            parts.setdefault(name, []).append(cast_to_table(frame, TABLES[name]))
-    return {name: pl.concat(frames) for name, frames in parts.items()}
+    )
+    tables = join_batches(batches)
+    return {name: cast_to_table(frame, TABLES[name]) for name, frame in tables.items()}
 
 
 def decide(

@@ -15,6 +15,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports import create_community_reports
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import Previous, TableStore
 from tests.fixtures.fake_model import FakeChatModel
 from tests.fixtures.report_replies import GOOD
@@ -106,12 +107,8 @@ def write(
         progress=Silent(),
         shards=SerialShards(),
     )
-    frames = [batch for batch in batches if isinstance(batch, Mapping)]
-    reports, evidence = (
-        pl.concat([batch[name] for batch in frames if name in batch])
-        for name in ("community_reports", "report_evidence")
-    )
-    return reports, evidence, model.asked
+    tables = join_batches(batches)
+    return tables["community_reports"], tables["report_evidence"], model.asked
 
 
 def run(

@@ -1,9 +1,7 @@
 """The tables that searches read besides vectors."""
 
-from collections import defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.generate_text_embeddings import create_search_tables
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.normalize import fold_names, phonetic_keys
 from graphrag_query.retrieval.links import Links
@@ -85,21 +84,13 @@ def written(**changed: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
         **{"relationships": RELATIONSHIPS, "mentions": MENTIONS, "communities": COMMUNITIES},
         **{"community_reports": REPORTS, "covariates": COVARIATES, **changed},
     }
-    batches: dict[str, list[pl.DataFrame]] = defaultdict(list)
-    frames: Any = create_search_tables(
+    batches = create_search_tables(
         *(None if frame is None else frame.lazy() for frame in tables.values())
     )
-    for batch in frames:
-        for name, frame in batch.items():
-            batches[name].append(frame)
+    made = join_batches(batches)
     return {
-        definition.name: pl.concat(
-            [
-                definition.empty(),
-                *(frame.select(list(definition.columns)) for frame in batches[definition.name]),
-            ]
-        )
-        for definition in create_search_tables.writes
+        one.name: made[one.name].select(list(one.columns)) if one.name in made else one.empty()
+        for one in create_search_tables.writes
     }
 
 

@@ -10,6 +10,7 @@ from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_text_units import TextCutter, create_text_units
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.text.sentences import find_headings, find_segment_starts
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.fake_model import EarlierTables
@@ -32,16 +33,14 @@ def cut(
     read: pl.LazyFrame | None = None,
     previous: EarlierTables | None = None,
 ) -> dict[str, pl.DataFrame]:
-    batches = list(
-        create_text_units(
-            documents(*texts) if read is None else read,
-            settings=settings,
-            previous=previous or EarlierTables(),
-            progress=Silent(),
-            shards=SerialShards(),
-        )
+    batches = create_text_units(
+        documents(*texts) if read is None else read,
+        settings=settings,
+        previous=previous or EarlierTables(),
+        progress=Silent(),
+        shards=SerialShards(),
     )
-    return {name: pl.concat([batch[name] for batch in batches]) for name in batches[0]}
+    return join_batches(batches)
 
 
 TEXTS = st.text(

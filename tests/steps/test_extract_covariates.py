@@ -17,6 +17,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_covariates import extract_covariates
 from graphrag_index.steps.link_text_units import link_text_units
+from graphrag_index.storage.memo import join_batches
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel
 from tests.fixtures.small_index import table
 
@@ -84,12 +85,7 @@ def extract(
         progress=Silent(),
     )
     assert isinstance(batches, Iterator)
-    parts = [batch for batch in batches if isinstance(batch, Mapping)]
-    tables = {
-        table.name: pl.concat(part[table.name] for part in parts)
-        for table in extract_covariates.writes
-    }
-    return tables, model.asked
+    return join_batches(batches), model.asked
 
 
 def text_units(*texts: str) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards
 from graphrag_index.steps.finalize_graph import finalize_graph
 from graphrag_index.steps.link_text_units import link_text_units
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.examples import examples
 
@@ -52,20 +53,19 @@ def finalize(
     mentions: pl.DataFrame,
     layout: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    batches: dict[str, list[pl.DataFrame]] = {
-        name: [] for name in ("entities", "relationships", "mentions")
-    }
-    for frames in finalize_graph(
+    batches = finalize_graph(
         entities.lazy(),
         relationships.lazy(),
         mentions.lazy(),
         TEXT_UNITS.lazy(),
         settings=FinalizeGraph(layout=layout),
         shards=SerialShards(),
-    ):
-        for name, frame in frames.items():
-            batches[name].append(cast_to_table(frame, TABLES[name]))
-    return {name: pl.concat([TABLES[name].empty(), *parts]) for name, parts in batches.items()}
+    )
+    tables = join_batches(batches)
+    return {
+        one.name: cast_to_table(tables[one.name], one) if one.name in tables else one.empty()
+        for one in finalize_graph.writes
+    }
 
 
 def span(start: int) -> dict[str, object]:

@@ -13,6 +13,7 @@ from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.generate_text_embeddings import generate_text_embeddings
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
 
@@ -67,11 +68,7 @@ def embed_tables(
         progress=Silent(),
         shards=SerialShards(),
     )
-    tables: dict[str, pl.DataFrame] = {}
-    for batch in batches:
-        for name, frame in batch.items():
-            tables[name] = pl.concat([tables[name], frame]) if name in tables else frame
-    return tables
+    return join_batches(batches)
 
 
 def stored(output: Path, tables: dict[str, pl.DataFrame]) -> Previous:

@@ -20,6 +20,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps import summarize_descriptions as summarize_step
 from graphrag_index.steps.summarize_descriptions import summarize_descriptions
+from graphrag_index.storage.memo import join_batches
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel
@@ -88,23 +89,16 @@ def summarize(
     )
     model = model or FakeChatModel(answer, max_prompt_tokens)
     model.asked.clear()
-    batches = list(
-        summarize_descriptions(
-            extracted_entities.lazy(),
-            extracted_relationships.lazy(),
-            settings=SummarizeDescriptions(**values),
-            chat_model=model,
-            prompts=Prompts(Path("no such project")),
-            previous=EarlierTables(earlier),
-            progress=Silent(),
-        )
+    batches = summarize_descriptions(
+        extracted_entities.lazy(),
+        extracted_relationships.lazy(),
+        settings=SummarizeDescriptions(**values),
+        chat_model=model,
+        prompts=Prompts(Path("no such project")),
+        previous=EarlierTables(earlier),
+        progress=Silent(),
     )
-    tables = {
-        name: pl.concat(batch.get(name, TABLES[name].empty()) for batch in batches)
-        for name in (table.name for table in summarize_descriptions.writes)
-    }
-    for name, frame in tables.items():
-        assert frame.schema == TABLES[name].schema
+    tables = join_batches(batches, summarize_descriptions.writes)
     return Summarized(
         tables["described_entities"], tables["described_relationships"], model, tables
     )

@@ -17,6 +17,7 @@ from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import Step
+from graphrag_index.storage.memo import join_batches
 from graphrag_query.index import Index
 
 QUESTIONS = [
@@ -42,9 +43,7 @@ def with_gaps(step: Step) -> Step:
 
     @wraps(function)
     def renumber(*tables: Any, **services: Any) -> dict[str, pl.DataFrame]:
-        batches = list(function(*tables, **services))
-        names = dict.fromkeys(name for batch in batches for name in batch)
-        written = {name: pl.concat(b[name] for b in batches if name in b) for name in names}
+        written = join_batches(function(*tables, **services))
         made = written["communities"]
         rows = []
         for row in made.iter_rows(named=True):

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +15,7 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.generate_text_embeddings import create_search_tables
+from graphrag_index.storage.memo import join_batches
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.path_search import path_search
@@ -226,14 +226,8 @@ def small_index(folder: Path, *titles: str) -> Index:
     }
     for name in ("documents", "text_units", "mentions", "communities"):
         lazy[name] = TABLES[name].empty().lazy()
-    written: dict[str, list[pl.DataFrame]] = {}
-    for frames in create_search_tables(**lazy):
-        for name, frame in frames.items():
-            written.setdefault(name, []).append(frame)
-    tables = {
-        definition.name: pl.concat(written.get(definition.name, [definition.empty()]))
-        for definition in create_search_tables.writes
-    }
+    made = join_batches(create_search_tables(**lazy))
+    tables = {one.name: made.get(one.name, one.empty()) for one in create_search_tables.writes}
     return graphrag_query.open(write_index(folder, **tables))
 
 
