@@ -89,10 +89,8 @@ def forbid_merge(path: Path, names: Sequence[str]) -> bool:
     for one, other in combinations(names, 2):
         if decisions.are_merged(title_key(one), title_key(other)):
             raise SettingsError(f"{path} merges {one!r} and {other!r}: {_undo_hint(one, other)}")
-    text = _read_text_to_edit(path)
-    section, _ = _find_section(text, "never", path)
-    edit = _add_entry(text, section, "never", f"- {_format_list(names)}")
-    _write_edits(path, text, [edit], lambda now: wanted <= _collect_forbidden_pairs(now))
+    entry = f"- {_format_list(names)}"
+    _write_entry(path, "never", entry, lambda now: wanted <= _collect_forbidden_pairs(now))
     return True
 
 
@@ -105,10 +103,8 @@ def add_rename(path: Path, name: str, title: str) -> bool:
         return False
     if known is not None:
         raise SettingsError(f"{path} gives {name!r} the title {known!r}: undo that decision first.")
-    text = _read_text_to_edit(path)
-    section, _ = _find_section(text, "rename", path)
-    edit = _add_entry(text, section, "rename", f"{_format_name(name)}: {_format_name(title)}")
-    _write_edits(path, text, [edit], lambda now: now.titles.get(title_key(name)) == title)
+    entry = f"{_format_name(name)}: {_format_name(title)}"
+    _write_entry(path, "rename", entry, lambda now: now.titles.get(title_key(name)) == title)
     return True
 
 
@@ -121,11 +117,8 @@ def add_split(path: Path, name: str, parts: Sequence[PartConditions]) -> bool:
         if set(known) == set(parts):
             return False
         raise SettingsError(f"{path} splits {name!r} in another way: undo that decision first.")
-    listed = ", ".join(map(_format_part, parts))
-    text = _read_text_to_edit(path)
-    section, _ = _find_section(text, "split", path)
-    edit = _add_entry(text, section, "split", f"{_format_name(name)}: [{listed}]")
-    _write_edits(path, text, [edit], lambda now: title_key(name) in now.split)
+    entry = f"{_format_name(name)}: [{', '.join(map(_format_part, parts))}]"
+    _write_entry(path, "split", entry, lambda now: title_key(name) in now.split)
     return True
 
 
@@ -272,6 +265,13 @@ def _format_name(name: str) -> str:
     """Format a name as a YAML scalar, with quotes if it needs them in a list."""
     text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
     return text.strip()[1:-1]
+
+
+def _write_entry(path: Path, name: str, entry: str, is_right: Callable[[Decisions], bool]) -> None:
+    """Write an entry at the end of a section; see `_write_edits`."""
+    text = _read_text_to_edit(path)
+    section, _ = _find_section(text, name, path)
+    _write_edits(path, text, [_add_entry(text, section, name, entry)], is_right)
 
 
 def _write_edits(
