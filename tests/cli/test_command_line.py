@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_index.cli import run_commands
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from tests.fixtures.commands import Call, command, environment, small_project, write_project
 from tests.fixtures.two_documents import SHIPPED, TEXTS
 
@@ -107,8 +107,7 @@ class TestInit:
         assert graphrag_index("init", root, "--input", documents).code == 0
         (root / "workflows" / "texts.yaml").write_text("- load_documents\n", encoding="utf-8")
         assert graphrag_index("run", "--root", root, "--set", "workflow=texts").code == 0
-        version = TableStore(root / "output").read_pointer()
-        assert version is not None
+        _, version = open_index(root / "output")
         assert version.tables["loaded_documents"].rows == 1
 
     @pytest.mark.parametrize("name", ["file", "file/project", "half", "link"])

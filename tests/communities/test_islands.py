@@ -14,15 +14,11 @@ from graphrag_index.communities import islands
 from graphrag_index.communities.islands import MAX_COMPARED, merge_groups
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import SerialShards
-from graphrag_index.steps.create_communities import create_communities
-from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.versions import StepRecord, Version
 from tests.fixtures import community_tables
 from tests.fixtures.community_tables import (
+    CommunityRuns,
     document_table,
     entity_table,
-    join_batches,
     relationship_table,
 )
 from tests.fixtures.examples import examples
@@ -32,15 +28,11 @@ TOPICS = {name: words for name, words in community_tables.TOPICS.items() if name
 MIXED = [f"{topic}{number}" for number in range(6) for topic in TOPICS]
 
 
-class Corpus:
+class Corpus(CommunityRuns):
     """Documents of one text unit and as many entities without relationships as it is told."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store, self.version, self.number = TableStore(folder), None, 0
 
     def run(self, documents: list[str], n_entities: int = 1, **values: Any) -> list[list[str]]:
         """Return the entities of each island, by its number."""
-        self.number += 1
         said = {}
         for name in documents:
             words = TOPICS[name.rstrip("0123456789")].split()
@@ -52,26 +44,15 @@ class Corpus:
             "text": list(said.values()),
         }
         settings = CreateCommunities.model_validate({"max_themes": 0, **values})
-        batches: Any = create_communities(
-            entity_table(
-                {f"{name}-{i}": [name] for name in said for i in range(n_entities)}
-            ).lazy(),
-            relationship_table().lazy(),
-            pl.LazyFrame(units),
-            document_table(*[""] * len(said)).lazy(),
+        communities = self.create(
+            entity_table({f"{name}-{i}": [name] for name in said for i in range(n_entities)}),
+            relationship_table(),
+            pl.DataFrame(units),
+            document_table(*[""] * len(said)),
             settings=settings,
-            previous=Previous(self.store, self.version),
-            shards=SerialShards(),
-        )
-        communities = join_batches(batches)["communities"]
-        stored = {}
-        for name, frame in (("communities", communities), ("relationships", None)):
-            with self.store.writer(self.number, TABLES[name], name) as writer:
-                writer.append(TABLES[name].empty() if frame is None else frame)
-            stored[name] = writer.stored
-        step = StepRecord("create_communities", str(self.number), stored)
-        sections = {"create_communities": settings.model_dump(mode="json")}
-        self.version = Version(self.number, "small", "0.1.0", (step,), sections)
+        )["communities"]
+        relationships = TABLES["relationships"].empty()
+        self.keep(settings, communities=communities, relationships=relationships)
         return communities.sort("community")["entity_ids"].to_list()
 
 

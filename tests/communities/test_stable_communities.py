@@ -16,15 +16,12 @@ from hypothesis import strategies as st
 from graphrag_index.communities.lineage import read_old_communities
 from graphrag_index.pipeline.history import roll_back
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import SerialShards
-from graphrag_index.steps.create_communities import create_communities
-from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.versions import StepRecord, Version, move_pointer
+from graphrag_index.storage.table_store import Previous
+from graphrag_index.storage.versions import move_pointer
 from tests.fixtures.community_tables import (
+    CommunityRuns,
     document_table,
     entity_table,
-    join_batches,
     relationship_table,
     text_unit_table,
 )
@@ -33,13 +30,8 @@ from tests.fixtures.examples import examples
 Links = list[tuple[str, str, float]]
 
 
-class Corpus:
+class Corpus(CommunityRuns):
     """Runs of one step over a graph that changes, each with the tables of the one before."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = TableStore(folder)
-        self.version: Version | None = None
-        self.number = 0
 
     def run(
         self, links: Links, alone: tuple[str, ...] = (), **values: object
@@ -49,46 +41,17 @@ class Corpus:
         entities = entity_table({name: ["t0"] for name in sorted(names)})
         relationships = relationship_table(*((*link, ["t0"]) for link in links))
         chosen = CreateCommunities.model_validate(values)
-        batches: Any = create_communities(
-            entities.lazy(),
-            relationships.lazy(),
-            text_unit_table(2).lazy(),
-            document_table("").lazy(),
-            settings=chosen,
-            previous=Previous(self.store, self.version),
-            shards=SerialShards(),
+        found = self.create(
+            entities, relationships, text_unit_table(2), document_table(""), settings=chosen
         )
-        found = join_batches(batches)
-        tables = {**found, "relationships": full(relationships)}
-        self._keep(tables, chosen)
+        self.keep(chosen, **found, relationships=relationships)
+        move_pointer(self.store.output, self.version)
         check_whole(found["communities"], found["community_lineage"], names)
         return found["communities"], found["community_lineage"]
 
     def roll_back(self, number: int) -> None:
         self.version = roll_back(self.store, number)
         self.number = self.version.number
-
-    def _keep(self, tables: dict[str, pl.DataFrame], chosen: CreateCommunities) -> None:
-        self.number += 1
-        stored = {}
-        for name, frame in tables.items():
-            with self.store.writer(self.number, TABLES[name], name) as writer:
-                writer.append(frame)
-            stored[name] = writer.stored
-        step = StepRecord("create_communities", str(self.number), stored)
-        sections = {"create_communities": chosen.model_dump(mode="json")}
-        self.version = Version(self.number, "small", "0.1.0", (step,), sections)
-        move_pointer(self.store.output, self.version)
-
-
-def full(relationships: pl.DataFrame) -> pl.DataFrame:
-    """The same rows with all columns of their table, empty."""
-    missing = [
-        pl.lit(None, dtype).alias(name)
-        for name, dtype in TABLES["relationships"].schema.items()
-        if name not in relationships.columns
-    ]
-    return relationships.with_columns(missing).select(list(TABLES["relationships"].columns))
 
 
 def check_whole(communities: pl.DataFrame, lineage: pl.DataFrame, names: set[str]) -> None:

@@ -18,26 +18,18 @@ from scipy.sparse import csr_array
 from graphrag_index.communities.text_vectors import find_main_directions, learn_word_vectors
 from graphrag_index.communities.themes import plan_levels, split_vectors
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import SerialShards
-from graphrag_index.steps.create_communities import create_communities
-from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.storage.versions import StepRecord, Version
 from tests.fixtures.community_tables import (
     TOPICS,
+    CommunityRuns,
     document_table,
     entity_table,
-    join_batches,
     relationship_table,
 )
 from tests.fixtures.examples import examples
 
 
-class Corpus:
+class Corpus(CommunityRuns):
     """A text unit with a clique of four entities and three loose ones, for each (topic, number)."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store, self.version, self.number = TableStore(folder), None, 0
 
     def run(
         self,
@@ -75,31 +67,10 @@ class Corpus:
         if shuffled:
             tables = [table.sample(fraction=1, shuffle=True, seed=7) for table in tables]
         settings = CreateCommunities.model_validate({"max_themes": 5, **values})
-        batches: Any = create_communities(
-            *(table.lazy() for table in tables),
-            settings=settings,
-            previous=Previous(self.store, self.version),
-            shards=SerialShards(),
-        )
-        found = join_batches(batches)
+        found = self.create(*tables, settings=settings)
         self.lineage = found["community_lineage"]
-        self.keep(found["communities"], tables[1], settings)
+        self.keep(settings, communities=found["communities"], relationships=tables[1])
         return found["communities"]
-
-    def keep(
-        self, communities: pl.DataFrame, links: pl.DataFrame, settings: CreateCommunities
-    ) -> None:
-        self.number += 1
-        stored = {}
-        for name, frame in (("communities", communities), ("relationships", links)):
-            table = TABLES[name]
-            full = pl.concat([table.empty(), frame], how="diagonal_relaxed")
-            with self.store.writer(self.number, table, name) as writer:
-                writer.append(full.select(list(table.columns)))
-            stored[name] = writer.stored
-        step = StepRecord("create_communities", str(self.number), stored)
-        sections = {"create_communities": settings.model_dump(mode="json")}
-        self.version = Version(self.number, "small", "0.1.0", (step,), sections)
 
 
 EVERYTHING = [(topic, number) for topic in TOPICS for number in range(8)]
@@ -199,19 +170,15 @@ def test_without_texts_links_group_the_communities(corpus):
         for i, j in combinations(range(160), 2)
         if i // 4 == j // 4 or (i // 40 == j // 40 and i % 4 == j % 4 == 1)
     ]
-    batches: Any = create_communities(
-        entity_table({f"n{i:03}": [] for i in range(160)}).lazy(),
-        relationship_table(*links).lazy(),
-        pl.LazyFrame(
-            schema={"id": pl.String, "human_readable_id": pl.Int64}
-            | dict.fromkeys(["document_id", "text"], pl.String)
-        ),
-        document_table().lazy(),
+    columns = {"id": pl.String, "human_readable_id": pl.Int64}
+    found = corpus.create(
+        entity_table({f"n{i:03}": [] for i in range(160)}),
+        relationship_table(*links),
+        pl.DataFrame(schema=columns | dict.fromkeys(["document_id", "text"], pl.String)),
+        document_table(),
         settings=CreateCommunities(max_themes=4, max_cluster_size=4, resolution=8),
-        previous=Previous(corpus.store, None),
-        shards=SerialShards(),
     )
-    themes = top(join_batches(batches)["communities"])
+    themes = top(found["communities"])
     assert sorted(themes["entity_ids"].to_list()) == [
         [f"n{i:03}" for i in range(start, start + 40)] for start in range(0, 160, 40)
     ]

@@ -16,7 +16,7 @@ from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ENCODING
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import move_pointer
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
@@ -164,9 +164,7 @@ def test_a_search_without_a_context_has_no_coverage(sample_project: Path, tmp_pa
     assert covered == {"global": False, "local": True}
 
     shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
-    store = TableStore(tmp_path / "output")
-    version = store.read_pointer()
-    assert version is not None
+    store, version = open_index(tmp_path / "output")
     steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
     move_pointer(store.output, replace(version, steps=steps))
     with graphrag_query.open(tmp_path / "output") as index:

@@ -18,7 +18,7 @@ from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from tests.fixtures.commands import start, wait_for
 from tests.fixtures.extraction import named_in, wanted_types
 from tests.model_server import Faults, Server
@@ -104,9 +104,7 @@ class Project:
         return [r for r in requests if "entities" in (r.schema or {}).get("properties", {})]
 
     def table(self, name: str) -> pl.DataFrame:
-        store = TableStore(self.root / "output")
-        version = store.read_pointer()
-        assert version is not None
+        store, version = open_index(self.root / "output")
         return store.scan(name, version.tables[name]).collect()
 
     @property
@@ -123,9 +121,7 @@ class Project:
         return sorted((titles[source], titles[target], kind) for source, target, kind in rows)
 
     def bytes(self) -> dict[str, bytes]:
-        store = TableStore(self.root / "output")
-        version = store.read_pointer()
-        assert version is not None
+        store, version = open_index(self.root / "output")
         return {
             name: (store.output / table.file).read_bytes()
             for name, table in version.tables.items()

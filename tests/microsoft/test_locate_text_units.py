@@ -14,7 +14,7 @@ import graphrag_query
 from graphrag_index.microsoft.locate_text_units import find_text_unit
 from graphrag_index.microsoft.prepended_text import read_prepended, restore_text
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.text.tokens import load_encoding
 from graphrag_query.display.terminal import print_answer
 from tests.fixtures.commands import Call
@@ -274,9 +274,7 @@ def test_an_import_and_its_exports_give_the_text_back(graphrag_index: Call, tmp_
         return texts
 
     def check_spans() -> None:
-        store = TableStore(project / "output")
-        version = store.read_pointer()
-        assert version is not None
+        store, version = open_index(project / "output")
         names = ("documents", "text_units")
         documents, units = (store.scan(name, version.tables[name]).collect() for name in names)
         texts = dict(documents.select("id", "text").rows())

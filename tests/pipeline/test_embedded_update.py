@@ -10,31 +10,19 @@ import time
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import INDEX_FILE, Version
+from graphrag_index.storage.table_store import open_index
+from graphrag_index.storage.versions import INDEX_FILE
 from tests.conftest import copy_project, run_project
 from tests.fixtures.commands import command, environment
+from tests.fixtures.small_index import read_table
 
 OVERRIDES = ("create_communities.stability=rebuild",)
 # What depends on the last version: what became of its communities.
 OF_LAST_VERSION = {"community_lineage"}
 # Tables that only the next run reads.
 KEPT = ("report_choices", "parsed_names", "compared_names")
-
-
-def read_version(root: Path) -> tuple[TableStore, Version]:
-    store = TableStore(root / "output")
-    version = store.read_pointer()
-    assert version is not None
-    return store, version
-
-
-def read(root: Path, name: str) -> pl.DataFrame:
-    store, version = read_version(root)
-    return store.scan(name, version.tables[name]).collect()
 
 
 def assert_same_as_new(root: Path, folder: Path) -> None:
@@ -45,7 +33,7 @@ def assert_same_as_new(root: Path, folder: Path) -> None:
     run_project(clean, *OVERRIDES)
     digests = [
         {name: t.digest for name, t in version.tables.items() if name not in OF_LAST_VERSION}
-        for _, version in map(read_version, (root, clean))
+        for _, version in (open_index(root / "output"), open_index(clean / "output"))
     ]
     assert digests[0].keys() == digests[1].keys()
     assert [name for name in digests[0] if digests[0][name] != digests[1][name]] == []
@@ -55,7 +43,7 @@ def assert_same_as_new(root: Path, folder: Path) -> None:
 
 def search(root: Path) -> list[list[tuple[object, ...]]]:
     """Search the text units by words and by vectors."""
-    store, version = read_version(root)
+    store, version = open_index(root / "output")
     table = store.vectors("text_unit_text", version.tables["text_unit_text"])
     columns = ["human_readable_id", "id"]
     words = ("Crean Kerry", "Mawson Aurora", "Amundsen", "ice", "sledge dogs")
@@ -95,7 +83,7 @@ def changed(before: Path, tmp_path: Path) -> Path:
 
 
 def test_documents_are_added_edited_and_removed(changed: Path, tmp_path: Path) -> None:
-    kept = {name: read(changed, name) for name in KEPT}
+    kept = {name: read_table(changed, name) for name in KEPT}
     run_project(changed, *OVERRIDES)
     assert_same_as_new(changed, tmp_path / "new")
     # Some rows are those of the version before.
@@ -105,7 +93,7 @@ def test_documents_are_added_edited_and_removed(changed: Path, tmp_path: Path) -
         "compared_names": ["title", "other", "type", "other_type"],
     }
     for name, rows in kept.items():
-        assert not read(changed, name).join(rows, on=on[name], how="semi").is_empty()
+        assert not read_table(changed, name).join(rows, on=on[name], how="semi").is_empty()
 
 
 def test_an_index_without_the_kept_tables_is_updated(changed: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.commands import command, environment
@@ -133,6 +133,5 @@ def run_command(root: Path) -> "subprocess.Popen[bytes]":
 
 
 def digests(root: Path) -> dict[str, str]:
-    version = TableStore(root / "output").read_pointer()
-    assert version is not None
+    _, version = open_index(root / "output")
     return {name: version.tables[name].digest for name in TABLES}

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.health import Check
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
 from tests.model_server import Server
 
@@ -132,8 +132,7 @@ class Edits(RuleBasedStateMachine):
         assert len(self.server.requests) == n_asked
 
     def _number(self) -> int:
-        version = TableStore(self.project.output).read_pointer()
-        assert version is not None
+        _, version = open_index(self.project.output)
         return version.number
 
     def teardown(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from tests.conftest import copy_project, run_project
 
 WITHOUT_VECTORS = "workflow=without_vectors"
@@ -43,9 +43,7 @@ def small_project(folder: Path) -> Path:
 
 
 def vectors_of(output: Path) -> dict[str, pl.DataFrame]:
-    store = TableStore(output)
-    version = store.read_pointer()
-    assert version is not None
+    store, version = open_index(output)
     return {
         name: store.scan(name, table).collect()
         for name, table in version.tables.items()

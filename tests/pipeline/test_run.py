@@ -16,7 +16,7 @@ from graphrag_index.pipeline.workflow import Service, Workflow
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.step import Progress, Step, step
-from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.table_store import Previous, TableStore, open_index
 from graphrag_index.storage.versions import StepRecord
 from tests.fixtures.small_index import read_files, read_table
 from tests.fixtures.small_runs import files, kept, run
@@ -98,8 +98,7 @@ class TestWhichStepsRun:
         )
         result = run(tmp_path, changed)
         assert result.steps_run == ()
-        version = TableStore(tmp_path / "output").read_pointer()
-        assert version is not None
+        _, version = open_index(tmp_path / "output")
         assert version.settings["local_search"]["max_sentences"] == 2
 
     def test_a_raised_code_version_runs_a_step_again(self, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, join_lines
 from graphrag_index.text.tokens import count_tokens, load_encoding
@@ -330,8 +330,7 @@ def test_communities_are_visibly_apart_in_the_drawing(tables: dict[str, pl.DataF
 def test_vectors_belong_to_their_rows(
     output: Path, tables: dict[str, pl.DataFrame], vectors: str, table: str, text: pl.Expr
 ) -> None:
-    version = TableStore(output).read_pointer()
-    assert version is not None
+    _, version = open_index(output)
     opened = VectorTable.open(output / "lancedb", vectors, version.tables[vectors].lance_version)
     rows = opened.lazy().collect()
     assert opened.dimension == load_embedding_model("static").dimension

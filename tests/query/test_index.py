@@ -7,7 +7,7 @@ import pytest
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import HEADING_TOKENS
@@ -109,9 +109,7 @@ def test_an_unknown_search_or_setting_is_told(index: Index) -> None:
 
 def test_a_search_that_lacks_a_table_says_so(sample_project: Path, tmp_path: Path) -> None:
     shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
-    store = TableStore(tmp_path / "output")
-    version = store.read_pointer()
-    assert version is not None
+    store, version = open_index(tmp_path / "output")
     steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
     move_pointer(store.output, dataclasses.replace(version, steps=steps))
     answer = graphrag_query.open(tmp_path / "output").global_("What are the themes?")
@@ -125,9 +123,7 @@ def test_what_a_run_left_out_is_told_with_every_answer(
     sample_project: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(sample_project / "output", tmp_path / "output", symlinks=True)
-    store = TableStore(tmp_path / "output")
-    version = store.read_pointer()
-    assert version is not None
+    store, version = open_index(tmp_path / "output")
     first, *rest = version.steps
     partial = dataclasses.replace(first, quarantined=3)
     move_pointer(store.output, dataclasses.replace(version, steps=(partial, *rest)))

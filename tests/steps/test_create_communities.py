@@ -2,7 +2,6 @@ import logging
 import math
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -15,13 +14,10 @@ from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.schema.settings.project_settings import parse_settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.step import SerialShards
-from graphrag_index.steps.create_communities import create_communities
-from graphrag_index.storage.table_store import Previous, TableStore
 from tests.fixtures.community_tables import (
+    CommunityRuns,
     document_table,
     entity_table,
-    join_batches,
     relationship_table,
     text_unit_table,
 )
@@ -41,16 +37,9 @@ def communities_of(
     """The communities of a first run."""
     text_units = text_unit_table(10) if text_units is None else text_units
     documents = document_table(*[""] * 5) if documents is None else documents
-    batches: Any = create_communities(
-        entities.lazy(),
-        relationships.lazy(),
-        text_units.lazy(),
-        documents.lazy(),
-        settings=CreateCommunities.model_validate(values),
-        previous=Previous(TableStore(Path("nowhere")), None),
-        shards=SerialShards(),
-    )
-    found = join_batches(batches)["communities"]
+    tables = (entities, relationships, text_units, documents)
+    settings = CreateCommunities.model_validate(values)
+    found = CommunityRuns(Path("nowhere")).create(*tables, settings=settings)["communities"]
     assert found.schema == TABLES["communities"].schema
     check_hierarchy(found, entities["id"].to_list())
     return found

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from graphrag_index.errors import TableError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage import vector_store
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import (
     ROWS_PER_FRAGMENT,
     VectorTable,
@@ -221,8 +221,7 @@ def test_the_version_that_the_pointer_names_is_read_after_a_later_run_was_interr
     with pytest.raises(TableError):
         write(store, 3, WARM, WARM.drop("text"))  # nor was this one finished
 
-    version = TableStore(tmp_path).read_pointer()
-    assert version is not None
+    _, version = open_index(tmp_path)
     named = version.tables[REPORTS.name]
     assert_frame_equal(store.scan(REPORTS.name, named).collect(), COLD)
     table = VectorTable.open(store.lancedb, REPORTS.name, named.lance_version)

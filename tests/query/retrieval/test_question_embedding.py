@@ -14,7 +14,7 @@ from graphrag_index.llm.local.local_models import load_embedding_model
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.project_settings import init_project, load_settings
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
@@ -80,8 +80,7 @@ def finds_its_own(index: Index) -> bool:
 
 
 def vectors_of(root: Path) -> dict[str, Vectors | None]:
-    version = TableStore(root / "output").read_pointer()
-    assert version is not None
+    _, version = open_index(root / "output")
     return {name: table.vectors for name, table in version.tables.items() if table.lance_version}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_index.storage.table_store import TableStore
+from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome, Suggestion
 from graphrag_query.index import Index
@@ -123,9 +123,7 @@ def test_two_names_without_a_path_suggest_nothing(index: Index) -> None:
 def without_reports(sample_project: Path, tmp_path_factory: pytest.TempPathFactory) -> Index:
     output = tmp_path_factory.mktemp("without") / "output"
     shutil.copytree(sample_project / "output", output, symlinks=True)
-    store = TableStore(output)
-    version = store.read_pointer()
-    assert version is not None
+    store, version = open_index(output)
     steps = tuple(s for s in version.steps if s.name != "create_community_reports_nlp")
     move_pointer(store.output, replace(version, steps=steps))
     return graphrag_query.open(output)
