@@ -17,6 +17,7 @@ from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result
+from tests.fixtures.model_project import model_sections
 from tests.model_server import Faults, Server
 
 # Whole, its stem, and its beginnings: what a full-text index might keep of it.
@@ -39,17 +40,13 @@ def write_project(root: Path, workflow: str, url: str = "") -> Path:
         (root / "input").mkdir(parents=True, exist_ok=True)
         (root / "input" / name).write_text(text, encoding="utf-8")
     shutil.copytree(REPOSITORY / "workflows", root / "workflows")
-    server = {"base_url": url, "api_key": "key", "concurrency": 4, "timeout": 5}
-    server["price"] = {"input": 1.0, "output": 2.0}  # type: ignore[assignment]
-    models = {
-        "chat": {"model": "test-model", **server},
-        "embedding": {"model": "test-embedding", **server},
-    }
+    server = {"api_key": "key", "concurrency": 4, "timeout": 5}
+    price = {"input": 1.0, "output": 2.0}
     settings = {
         "workflow": workflow,
         "finalize_graph": {"layout": False},
         "summarize_descriptions": {"max_tokens_without_call": 0},
-        **({"models": models, "generate_text_embeddings": {"model": "embedding"}} if url else {}),
+        **(model_sections(url, **server, price=price) if url else {}),
     }
     (root / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     return root

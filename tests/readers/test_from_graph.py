@@ -17,7 +17,7 @@ from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.checked import found
 from tests.fixtures.commands import Call
 from tests.fixtures.given_graph import write_graph
-from tests.fixtures.model_project import KEY
+from tests.fixtures.model_project import KEY, model_sections
 from tests.fixtures.sample_questions import check_citations
 from tests.model_server import Server
 
@@ -219,14 +219,7 @@ def test_a_model_writes_the_reports_of_the_other_workflow(
     graphrag_index: Call, model_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODEL_KEY", KEY)
-    server = {"base_url": model_server.url, "api_key": "${MODEL_KEY}"}
-    settings = {
-        "models": {
-            "chat": {"model": "test-model", **server},
-            "embedding": {"model": "test-embedding", **server},
-        },
-        "generate_text_embeddings": {"model": "embedding"},
-    }
+    settings = model_sections(model_server.url, api_key="${MODEL_KEY}")
     root = write_project(tmp_path / "project", "from_graph_written", **settings)
     estimate = graphrag_index("estimate", "--root", root)
     assert estimate.code == ExitCode.DONE

@@ -32,6 +32,7 @@ from tests.fixtures.microsoft_index import (
     write,
     write_vectors,
 )
+from tests.fixtures.model_project import model_sections
 from tests.model_server import Server
 from tests.model_server.embeddings import embed
 
@@ -47,16 +48,7 @@ def server() -> Iterator[Server]:
 
 def settings_with(server: Server, **embedding: Any) -> Settings:
     """Settings in which a server's models write and embed."""
-    store = {"base_url": server.url, "api_key": "key", "timeout": 5}
-    return parse_settings(
-        {
-            "models": {
-                "chat": {**store, "model": "test-model"},
-                "embedding": {**store, "model": "test-embedding", **embedding},
-            },
-            "generate_text_embeddings": {"model": "embedding"},
-        }
-    )
+    return parse_settings(model_sections(server.url, embedding=embedding, api_key="key", timeout=5))
 
 
 @pytest.fixture(scope="module")
