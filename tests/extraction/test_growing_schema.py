@@ -21,6 +21,7 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import open_index
 from tests.fixtures.commands import start, wait_for
 from tests.fixtures.extraction import named_in, wanted_types
+from tests.fixtures.small_index import read_table
 from tests.model_server import Faults, Server
 from tests.model_server.answers import answer_from_text
 from tests.model_server.chat import ChatRequest
@@ -104,8 +105,7 @@ class Project:
         return [r for r in requests if "entities" in (r.schema or {}).get("properties", {})]
 
     def table(self, name: str) -> pl.DataFrame:
-        store, version = open_index(self.root / "output")
-        return store.scan(name, version.tables[name]).collect()
+        return read_table(self.root, name)
 
     @property
     def titles(self) -> list[str]:

@@ -16,10 +16,10 @@ from graphrag_index.llm.request import Outcome
 from graphrag_index.llm.request import Request as Asked
 from graphrag_index.schema.tables import Table
 from graphrag_index.step import step
-from graphrag_index.storage.table_store import open_index
 from tests.fixtures.batches import ask, model, models, n_asked, waits
 from tests.fixtures.chat_requests import KEY, request, words_of_text
 from tests.fixtures.commands import call, write_project
+from tests.fixtures.small_index import read_table
 from tests.llm.conftest import OPENED
 from tests.model_server import Faults, Server
 
@@ -211,8 +211,7 @@ def project(server: Server, root: Path) -> Path:
 
 
 def words_of(root: Path) -> list[str]:
-    store, version = open_index(root / "output")
-    return store.scan("word_lists", version.tables["word_lists"]).collect()["word"].to_list()
+    return read_table(root, "word_lists")["word"].to_list()
 
 
 WORDS = ["ab", "c", "a", "b", "def", "g", "d", "e", "f"]

@@ -24,8 +24,8 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
-from tests.fixtures.model_project import KEY, read, run, write_project
-from tests.fixtures.small_index import read_files
+from tests.fixtures.model_project import KEY, run, write_project
+from tests.fixtures.small_index import read_files, read_table
 from tests.model_server import Faults, Server, counts, read_log
 
 
@@ -39,13 +39,16 @@ def project(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
 
 
 def test_every_table_is_there_and_names_what_exists(project: Path) -> None:
-    entities, relationships = read(project, "entities"), read(project, "relationships")
+    entities, relationships = read_table(project, "entities"), read_table(project, "relationships")
     assert len(entities) > 20
     assert set(relationships["source_id"]) | set(relationships["target_id"]) <= set(entities["id"])
     assert entities["description"].str.len_chars().min() > 0
-    reports, communities = read(project, "community_reports"), read(project, "communities")
+    reports, communities = (
+        read_table(project, "community_reports"),
+        read_table(project, "communities"),
+    )
     assert set(reports["community"]) == set(communities["community"])
-    claims, units = read(project, "covariates"), read(project, "text_units")
+    claims, units = read_table(project, "covariates"), read_table(project, "text_units")
     assert len(claims) > 0
     assert set(claims["text_unit_id"]) <= set(units["id"])
     assert IndexStore.open(project / "output").n_rows("text_unit_text") == len(units)
@@ -85,7 +88,7 @@ def test_the_key_is_in_no_file(project: Path) -> None:
 def test_five_poisoned_text_units_cost_exactly_those_five(
     project: Path, server: Server, tmp_path: Path
 ) -> None:
-    units = read(project, "base_text_units")
+    units = read_table(project, "base_text_units")
     chosen = random.Random(1).sample(range(len(units)), 5)
     poison = {units["text"][number]: kind for number, kind in zip(
         chosen, ("content_filter", "refusal", "400_content_filter", "wrong_schema", "prose"),
@@ -105,8 +108,8 @@ def test_five_poisoned_text_units_cost_exactly_those_five(
         quarantined = ledger.quarantined_requests(["extract_graph"])
         ledger.close()
         assert len(quarantined) == 4
-        named = set(read(root, "extracted_mentions")["text_unit"].unique())
-        whole = set(read(project, "extracted_mentions")["text_unit"].unique())
+        named = set(read_table(root, "extracted_mentions")["text_unit"].unique())
+        whole = set(read_table(project, "extracted_mentions")["text_unit"].unique())
         assert whole - named == whole & set(chosen[:4])
         # Said again by the next run, until `retry` finds the fault gone.
         assert run(root, "--set", "workflow=extraction").returncode == 3

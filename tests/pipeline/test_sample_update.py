@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.fixtures.living_folder import LivingFolder
-from tests.fixtures.model_project import read
+from tests.fixtures.small_index import read_table
 from tests.model_server import Server
 
 REPOSITORY = Path(__file__).parents[2]
@@ -31,22 +31,22 @@ def test_one_of_25_documents_is_added(server: Server, tmp_path: Path, position: 
             folder.write(path.name, path.read_text(encoding="utf-8"))
     folder.update()
     before = steps_asked(folder)
-    communities = set(read(folder.root, "communities")["community"])
+    communities = set(read_table(folder.root, "communities")["community"])
     descriptions = texts(folder)
 
     folder.write(paths[position].name, paths[position].read_text(encoding="utf-8"))
     folder.update()
     after = steps_asked(folder)
     new = {step: after[step] - before[step] for step in before}
-    units = read(folder.root, "text_units").join(
-        read(folder.root, "documents").filter(pl.col("path") == paths[position].name),
+    units = read_table(folder.root, "text_units").join(
+        read_table(folder.root, "documents").filter(pl.col("path") == paths[position].name),
         left_on="document_id",
         right_on="id",
     )
     assert new["extract_graph"] == new["extract_covariates"] == len(units)
     assert new["summarize_descriptions"] <= len(texts(folder) - descriptions)
     assert new["create_community_reports"] <= 0.15 * before["create_community_reports"]
-    kept = communities & set(read(folder.root, "communities")["community"])
+    kept = communities & set(read_table(folder.root, "communities")["community"])
     assert len(kept) >= 0.9 * len(communities)
 
 
@@ -61,5 +61,5 @@ def steps_asked(folder: LivingFolder) -> dict[str, int]:
 
 def texts(folder: LivingFolder) -> set[str]:
     """The descriptions of entities and relationships."""
-    tables = (read(folder.root, name) for name in ("entities", "relationships"))
+    tables = (read_table(folder.root, name) for name in ("entities", "relationships"))
     return {text for table in tables for text in table["description"]}
