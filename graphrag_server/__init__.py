@@ -17,7 +17,6 @@ request_record.py   the request that is being answered
 request_recorder.py request ids, the log, the headers of every reply
 question_record.py  limits, metrics and the log of questions
 metrics.py          counters in Prometheus' text format
-log_lines.py        the log as lines of JSON
 http_protocol.py    limits for slow clients, and errors of HTTP itself
 tracing.py          spans of questions and runs for OpenTelemetry
 trace_attributes.py names of the attributes of spans

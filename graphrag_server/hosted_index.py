@@ -1,11 +1,14 @@
 """The indexes of a server: each is opened at its current version, or at an earlier one."""
 
+import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from fastapi.concurrency import run_in_threadpool
 
 import graphrag_query
 from graphrag_index.errors import TableError
@@ -18,11 +21,12 @@ from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.storage.working_copy import locate_output
 from graphrag_query.index import Index
 from graphrag_server.graph_map import GraphMap
-from graphrag_server.index_checks import IndexChecks
 from graphrag_server.problems import RequestError
 
 # Maximum number of earlier versions that stay open.
 MAX_EARLIER_VERSIONS = 4
+# Maximum number of versions whose checks are kept.
+_MAX_KEPT_CHECKS = 8
 
 
 class HostedIndex:
@@ -117,3 +121,42 @@ class HostedIndexes:
         """Close the connections to models."""
         for index in self:
             index.close()
+
+
+class IndexChecks:
+    """The results of the checks of one index, by version.
+
+    A check of a large index takes half a minute. Requests for the same version wait for the same
+    check, without a thread of their own.
+    """
+
+    def __init__(self, check: Callable[[int], dict[str, Any]]) -> None:
+        self._check = check
+        self._turn = asyncio.Lock()
+        self._tasks: OrderedDict[int, asyncio.Task[dict[str, Any]]] = OrderedDict()
+
+    async def result(self, version: int) -> dict[str, Any]:
+        """Return the result of a version; check the version if there is none yet."""
+        task = self._tasks.get(version)
+        if task is None:
+            task = asyncio.create_task(self._run(version))
+            self._tasks[version] = task
+            if len(self._tasks) > _MAX_KEPT_CHECKS:
+                self._tasks.popitem(last=False)
+        # A client that disconnects does not cancel the check of the others.
+        return await asyncio.shield(task)
+
+    def known(self, version: int) -> dict[str, Any] | None:
+        """Return the result of a version if there is one. Other threads may call this."""
+        task = self._tasks.get(version)
+        if task is None or not task.done() or task.cancelled() or task.exception():
+            return None
+        return task.result()
+
+    async def _run(self, version: int) -> dict[str, Any]:
+        try:
+            async with self._turn:
+                return await run_in_threadpool(self._check, version)
+        except BaseException:
+            self._tasks.pop(version, None)
+            raise

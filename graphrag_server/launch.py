@@ -1,9 +1,12 @@
-"""Start a server: check its port, print its address, and run it until it is stopped."""
+"""Start a server: check its port, print its address, write its log, and run it."""
 
 import asyncio
+import json
+import logging
 import math
 import socket
 import threading
+from datetime import UTC, datetime
 from importlib import import_module
 from urllib.parse import quote
 
@@ -16,13 +19,14 @@ from graphrag_server.app import create_app
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.http_protocol import LimitedProtocol
 from graphrag_server.jobs.job_runner import JobRunner
-from graphrag_server.log_lines import start_log
 from graphrag_server.server_settings import ServerSettings
 
 # Seconds in which streams can end after they were told to.
 _LAST_SECONDS = 5
 # Seconds after which libraries for later requests are imported.
 _IMPORT_DELAY = 4.0
+# Attributes that every record has; all others are fields of this program.
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def run_server(settings: ServerSettings) -> None:
@@ -110,3 +114,29 @@ def bind(host: str, port: int) -> socket.socket:
         ) from None
     listener.listen(512)
     return listener
+
+
+class JsonFormatter(logging.Formatter):
+    """Formatter that writes a record, and its extra fields that are not None, as one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields = vars(record).items()
+        line |= {name: value for name, value in fields if name not in _USUAL and value is not None}
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        # ASCII, so that no character of a client can change a terminal or begin a line.
+        return json.dumps(line, default=str)
+
+
+def start_log() -> None:
+    """Write the log of all loggers to standard error; requests are logged at the level INFO."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("graphrag_server").setLevel(logging.INFO)

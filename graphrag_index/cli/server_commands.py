@@ -1,5 +1,8 @@
 """The commands that serve indexes: `serve`, `mcp`, and `keys` for who may use them."""
 
+import os
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,10 +68,8 @@ def mcp(
     ] = False,
 ) -> None:
     """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
-    from graphrag_server.agents.standard_output import claim_stdout
-
     # Before any other import, since a library can print when it is imported.
-    stream = claim_stdout()
+    stream = _claim_stdout()
     try:
         from graphrag_server.agents.mcp_stdio import run_stdio
     except ModuleNotFoundError as error:
@@ -79,6 +80,18 @@ def mcp(
     from graphrag_server.server_settings import name_projects
 
     run_stdio(name_projects(root or [Path()]), stream, allow_writes)
+
+
+def _claim_stdout() -> TextIOWrapper:
+    """Return a stream to the client, and send all else that is printed to standard error.
+
+    A line that any library or child process prints would break the protocol.
+    """
+    sys.stdout.flush()
+    stream = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return TextIOWrapper(stream, encoding="utf-8")
 
 
 @keys.command("add")

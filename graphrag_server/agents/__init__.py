@@ -12,5 +12,4 @@ mcp_server.py      the server of the protocol: tools, resources, prompts, comple
 mcp_prompts.py     prompts that a user can choose
 mcp_stdio.py       the server over standard input and output
 mcp_endpoint.py    the server at /mcp
-standard_output.py standard output that only the protocol writes to
 """

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from graphrag_server.index_checks import IndexChecks
+from graphrag_server.hosted_index import IndexChecks
 
 
 def test_requests_wait_for_the_same_check() -> None:

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from graphrag_server import http_protocol, request_recorder
 from graphrag_server.app import create_app
 from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.log_lines import JsonFormatter
+from graphrag_server.launch import JsonFormatter
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.commands import wait_for
 from tests.fixtures.served import Served, project_with_model, serve
