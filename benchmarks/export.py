@@ -8,14 +8,11 @@ would start it. Linux and macOS.
 """
 
 import argparse
-import os
-import subprocess
 import sys
-import time
 from multiprocessing import get_context
 from pathlib import Path
 
-from index import MIB, describe_machine, markdown, working_folder
+from index import MIB, describe_machine, markdown, run_measured, working_folder
 from synthetic import RELATIONSHIPS, make_graph_index
 
 from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
@@ -47,22 +44,11 @@ def measure(project: Path, form: str) -> list[str]:
     (project / "settings.yaml").touch()
     target = project / f"export-{form}"
     command = [sys.executable, "-m", "graphrag_index", "export", "--to", form, str(target)]
-    started = time.perf_counter()
-    process = subprocess.Popen(
-        [*command, "--overwrite", "--root", str(project)], stdout=subprocess.DEVNULL
-    )
-    # Of this process alone, where getrusage() would tell the peak of all children so far.
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(process.returncode)
+    seconds, cpu, peak = run_measured([*command, "--overwrite", "--root", str(project)])
     files = [target] if target.is_file() else list(target.iterdir())
     size = sum(path.stat().st_size for path in files) / 1e6
     for path in files:
         path.unlink()
-    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    cpu = used.ru_utime + used.ru_stime
     return [
         *(form, f"{seconds:.1f}", f"{cpu:.1f}", f"{size:,.0f}"),
         *(f"{size / seconds:,.0f}", f"{peak / MIB:,.0f}"),

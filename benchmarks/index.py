@@ -109,26 +109,33 @@ def measure(project: Path, n_workers: int, overrides: Sequence[str]) -> Measured
     command += ["--workers", str(n_workers)]
     for override in (*overrides, f"output={output}"):
         command += ["--set", override]
-    started = time.perf_counter()
-    process = subprocess.Popen(command)
-    # Of this process alone, where getrusage() would tell the peak of all children so far.
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}.")
+    seconds, cpu_seconds, peak = run_measured(command)
     scored = [sys.executable, SCORE, project / output, project / "ground_truth.json"]
     scores = subprocess.run(scored, check=True, capture_output=True, text=True).stdout
     steps = json.loads((project / output / "stats.json").read_text(encoding="utf-8"))["steps"]
     return Measured(
         text_units=steps["create_text_units"]["rows"]["base_text_units"],
         seconds=seconds,
-        cpu_seconds=used.ru_utime + used.ru_stime,
-        # Linux counts in KiB, macOS in bytes.
-        peak_memory_bytes=used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        cpu_seconds=cpu_seconds,
+        peak_memory_bytes=peak,
         steps=steps,
         scores=json.loads(scores),
     )
+
+
+def run_measured(command: Sequence[str]) -> tuple[float, float, int]:
+    """Run a command: seconds, CPU seconds, and peak memory in bytes."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    # Of this process alone, where getrusage() would tell the peak of all children so far.
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}.")
+    # Linux counts in KiB, macOS in bytes.
+    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return seconds, used.ru_utime + used.ru_stime, peak
 
 
 def describe_machine() -> str:

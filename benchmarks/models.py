@@ -26,7 +26,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import yaml
-from index import REPOSITORY, describe_machine, markdown, working_folder
+from index import REPOSITORY, describe_machine, markdown, run_measured, working_folder
 from planted import make_corpus
 
 sys.path.insert(0, str(REPOSITORY))
@@ -193,15 +193,7 @@ def run(project: Path) -> tuple[float, float, int]:
     command = [sys.executable, "-m", "graphrag_index", "run", "--quiet", "--root", str(project)]
     # What is installed is compiled once, not at each start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    started = time.perf_counter()
-    process = subprocess.Popen(command)
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}.")
-    memory = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return seconds, used.ru_utime + used.ru_stime, memory
+    return run_measured(command)
 
 
 def bare_seconds(url: str, n_calls: int, concurrency: int) -> float:

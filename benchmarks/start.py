@@ -9,11 +9,10 @@ question is asked of the index in `--root`, the sample's by default. Linux and m
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parent.parent
+from index import REPOSITORY, run_measured
 
 
 def main() -> None:
@@ -44,20 +43,11 @@ def main() -> None:
     print("| command | CPU s, median | range |\n| --- | --- | --- |")
     for name, command in commands.items():
         # The first run fills caches of files and of compiled modules.
-        _, *seconds = (cpu_seconds(command) for _ in range(arguments.times + 1))
+        _, *seconds = (run_measured(command)[1] for _ in range(arguments.times + 1))
         print(
             f"| {name} | {statistics.median(seconds):.2f} "
             f"| {min(seconds):.2f} to {max(seconds):.2f} |"
         )
-
-
-def cpu_seconds(command: list[str]) -> float:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed with exit code {process.returncode}.")
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":
