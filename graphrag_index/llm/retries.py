@@ -171,39 +171,14 @@ class RetriedCalls:
                     self._rate_limiter.wait_for_slot(n_tokens + max_tokens // 8),
                 ):
                     result, usage = await self._probe_first(send)
-                    self._rate_limiter.note_success(self.headers)
-                    self.last_success = time.monotonic()
-                    self._has_replied = True
-                    self._failing.clear()
-                    self._denied.clear()
-                    self._has_warned = False
-                    self._budget.add_cost(cost_of(usage, self.price))
+                    self._note_success(usage)
                     return result
             except RejectedError as error:
-                self._n_refusals += 1
-                # Refusals of calls that run together may arrive before the first reply.
-                together = self._settings.concurrency if self._has_succeeded else 0
-                if not self._has_replied and self._n_refusals >= MAX_REFUSALS + together:
-                    reason = redact(str(error), self._settings.key)
-                    message = f"Model {self._name} refuses every request: {reason}."
-                    raise ModelError(message) from None
+                self._note_refusal(error)
                 raise
             except SlowReplyError:
                 self._budget.add_cost(max_cost)
-                self._n_slow += 1
-                if self._n_slow == 1:
-                    logger.warning(
-                        "Model %s: a reply was not complete within %g s, although the server "
-                        "answers. The request is sent once more, with a lower limit of tokens.",
-                        self._name,
-                        self._settings.timeout,
-                    )
-                if not self.last_success and self._n_slow >= MAX_SLOW_REPLIES:
-                    raise ModelError(
-                        f"Model {self._name}: the server answers, but no reply was complete within "
-                        f"{self._settings.timeout:g} s: raise timeout of this model, set its "
-                        "stream to true, or use a faster model."
-                    ) from None
+                self._note_slow_reply()
                 raise
             except RetryError as error:
                 self._budget.add_cost(max_cost if error.lost else 0.0)
@@ -213,6 +188,41 @@ class RetriedCalls:
             until = time.monotonic() + delay
             while self._stopped is None and (left := until - time.monotonic()) > 0:
                 await asyncio.sleep(min(left, MAX_SLEEP_SECONDS))
+
+    def _note_success(self, usage: Usage) -> None:
+        self._rate_limiter.note_success(self.headers)
+        self.last_success = time.monotonic()
+        self._has_replied = True
+        self._failing.clear()
+        self._denied.clear()
+        self._has_warned = False
+        self._budget.add_cost(cost_of(usage, self.price))
+
+    def _note_refusal(self, error: RejectedError) -> None:
+        """Count a refusal; raise `ModelError` if the server has refused every request so far."""
+        self._n_refusals += 1
+        # Refusals of calls that run together may arrive before the first reply.
+        together = self._settings.concurrency if self._has_succeeded else 0
+        if not self._has_replied and self._n_refusals >= MAX_REFUSALS + together:
+            reason = redact(str(error), self._settings.key)
+            raise ModelError(f"Model {self._name} refuses every request: {reason}.") from None
+
+    def _note_slow_reply(self) -> None:
+        """Count a slow reply; raise `ModelError` if no reply was complete in time so far."""
+        self._n_slow += 1
+        if self._n_slow == 1:
+            logger.warning(
+                "Model %s: a reply was not complete within %g s, although the server answers. The "
+                "request is sent once more, with a lower limit of tokens.",
+                self._name,
+                self._settings.timeout,
+            )
+        if not self.last_success and self._n_slow >= MAX_SLOW_REPLIES:
+            raise ModelError(
+                f"Model {self._name}: the server answers, but no reply was complete within "
+                f"{self._settings.timeout:g} s: raise timeout of this model, set its stream to "
+                "true, or use a faster model."
+            ) from None
 
     async def _probe_first(self, send: Callable[[], Awaitable[T]]) -> T:
         """Make a call; before the first success, make only one call at a time.
