@@ -107,7 +107,9 @@ class PlacedStatements:
         ids = (
             self._sentences.select("source", "document", "start_char", "end_char")
             .join(text_units.rename({"id": "text_unit_id"}), on="source", maintain_order="left")
-            .join(documents.rename({"id": "document_id"}), on="document", maintain_order="left")
+            .join(
+                documents.select("document", document_id="id"), on="document", maintain_order="left"
+            )
         )
         spans = pl.concat([numbered[self._owners], ids], how="horizontal")
         fields = {field.name: field.dtype for field in STATEMENTS.inner.fields}

@@ -2,11 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from graphrag_index.reports.chosen_statements import Evidence
+from graphrag_index.reports.text_nearness import Vectors, find_center
 
 # Minimum share of the words of the shorter of two documents that both have, names apart, if they
 # are on one subject. Each common name but the first, which joins the community, counts as a share.
 MIN_COMMON_SHARE, SHARE_OF_NAME = 0.1, 0.05
+# Minimum cosine of two groups of documents on one subject, names apart.
+MIN_NEARNESS = 0.3
+# Minimum share of the documents in the largest group, if groups are joined by their vectors.
+MIN_JOINED_SHARE = 2 / 3
 # A document with fewer words says too little to be on another subject.
 MIN_WORDS_TO_DIFFER = 2
 # Minimum number of documents of the main group, and its minimum share of all, in a report on it.
@@ -34,9 +41,32 @@ def group_documents(evidence: Sequence[Evidence]) -> list[frozenset[int]]:
                 group_of[a] |= group_of[b]
                 for document in group_of[b]:
                     group_of[document] = group_of[a]
-    groups = {id(group): frozenset(group) for group in group_of.values()}
+    groups = [*{id(group): frozenset(group) for group in group_of.values()}.values()]
     # The sort is stable: groups of equal size keep the order of their best sentences.
-    return sorted(groups.values(), key=len, reverse=True)
+    groups.sort(key=len, reverse=True)
+    return groups
+
+
+def join_near_groups(
+    groups: Sequence[frozenset[int]], evidence: Sequence[Evidence], vectors: Vectors
+) -> list[frozenset[int]]:
+    """Join groups that say the like in other words, if most documents are in one group then.
+
+    `vectors` has the vector of the words of each sentence, without names.
+    """
+    documents = [sentence.document for sentence in evidence]
+    joined = list(groups)
+    while len(joined) > 1:
+        rows = [[at for at, one in enumerate(documents) if one in group] for group in joined]
+        centers = np.array([find_center(vectors[row]) for row in rows])
+        nearness = np.triu(centers @ centers.T, 1)
+        a, b = divmod(int(nearness.argmax()), len(joined))
+        if nearness[a, b] < MIN_NEARNESS:
+            break
+        joined[a] |= joined.pop(b)
+    joined.sort(key=len, reverse=True)
+    n_documents = sum(map(len, groups))
+    return joined if len(joined[0]) >= MIN_JOINED_SHARE * n_documents else list(groups)
 
 
 def _are_alike(a: set[str], b: set[str], names_a: set[int], names_b: set[int]) -> bool:

@@ -36,12 +36,17 @@ class Names:
 
 
 def compose_title(
-    terms: Sequence[Term], names: Sequence[str], language: str, summary: Sequence[str] = ()
+    terms: Sequence[Term],
+    names: Sequence[str],
+    language: str,
+    summary: Sequence[str] = (),
+    subject: str = "",
 ) -> str:
     """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney".
 
-    A term stands in the title as it stands in the sentences of the summary, if it is there. Names
-    that are in a term are not repeated.
+    A term stands in the title as it stands in the sentences of the summary, if it is there. A
+    `subject` that is none of the names says the theme better than a term. Names that are in a term
+    are not repeated.
     """
     scored = []
     for place, term in enumerate(terms):
@@ -67,6 +72,8 @@ def compose_title(
         if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
             chosen.append(text)
     theme = join_titles(chosen, language)
+    if subject and not (theme and any(_contains(subject, name) for name in names)):
+        theme = subject
     named = join_titles([name for name in names if not _contains(theme, name)], language)
     parts = [f"{theme[:1].upper()}{theme[1:]}", named]
     return ": ".join(filter(None, parts))

@@ -8,6 +8,7 @@ References
 .. [1] Dunning, Accurate methods for the statistics of surprise and coincidence, CL 19 (1993).
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -33,7 +34,7 @@ MAX_CORPUS_WORDS = 50_000
 # with them most reports, stay the same when a few documents change.
 COUNT_BITS = 3
 # Maximum number of words of a report that are compared with the corpus, and of its terms.
-MAX_WORDS, MAX_TERMS = 14, 7
+MAX_WORDS, MAX_TERMS = 18, 9
 # Minimum number of text units of a report that contain a word.
 MIN_SOURCES = 2
 # Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
@@ -251,3 +252,12 @@ def find_terms(
             break
         used_words.update((w for w in best.lower().split() if len(w) > MAX_SMALL_WORD), forms)
     return terms
+
+
+def rank_terms(terms: Sequence[Term], nearness: Sequence[float]) -> list[Term]:
+    """Weigh terms by how near they are to the sentences: a marginal term is no theme."""
+    weighed = [
+        term._replace(weight=math.sqrt(term.weight) * near**2)
+        for term, near in zip(terms, nearness, strict=True)
+    ]
+    return sorted(weighed, key=lambda term: -term.weight)

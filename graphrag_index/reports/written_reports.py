@@ -1,43 +1,24 @@
 """Reports of a shard of communities, written from their candidate sentences."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.reports.chosen_statements import SUMMARY, Evidence, PlacedStatements
-from graphrag_index.reports.document_groups import (
-    are_mixed,
-    find_shared_name,
-    group_documents,
-)
+from graphrag_index.reports.chosen_statements import PlacedStatements
 from graphrag_index.reports.extent import describe_extent
-from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report import Finding, Report, join_titles, make_report_rows
-from graphrag_index.reports.report_choices import (
-    ReportChoice,
-    hash_choice_inputs,
-    make_choice_columns,
-)
-from graphrag_index.reports.report_titles import Names, compose_mixed_title, compose_title
-from graphrag_index.reports.theme_terms import CorpusWords, find_terms, rank_words, split_words
+from graphrag_index.reports.report_choices import hash_choice_inputs, make_choice_columns
+from graphrag_index.reports.report_drafts import CANDIDATE_COLUMNS, choose_reports, make_draft
+from graphrag_index.reports.report_titles import Names
+from graphrag_index.reports.theme_terms import CorpusWords, rank_words, split_words
 from graphrag_index.step import ShardFrames
-from graphrag_index.text.languages import language_of
 
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
-
-# Minimum number of findings of a report on different subjects.
-MIN_SUBJECTS = 2
-# Columns of candidate sentences that make an `Evidence`.
-_EVIDENCE = (
-    *("text", "entities", "source", "document", "score"),
-    *("first_day", "last_day", "start_char", "end_char", "words"),
-)
+FILE_EXTENSION = r"\.\w{1,5}$"
 
 
 def write_reports(
@@ -58,27 +39,28 @@ def write_reports(
     )
     # A community of one document has one subject, also if other documents mention its members.
     has_several = (communities["n_documents"] > 1).to_list()
+    subjects = find_subjects(sentences, shard["documents"])
     mains = [
-        [str(several), *(titles[entity] for entity in main)]
-        for several, main in zip(has_several, communities["main"], strict=True)
+        [str(several), subjects.get(at, ""), *(titles[entity] for entity in main)]
+        for at, (several, main) in enumerate(zip(has_several, communities["main"], strict=True))
     ]
     hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
     wanted = communities.select("community", hashes).with_row_index("report")
     kept = wanted.join(shard["known"], on=["community", "input_hash"])
     new = wanted.filter(~pl.col("report").is_in(kept["report"].implode()))
-    limits = (max_findings, max_sentences, max_document_share)
-    texts = _read_rows(sentences.select("report", "language", "clarity", *_EVIDENCE), new)
+    texts = _read_rows(sentences.select("report", *CANDIDATE_COLUMNS), new)
     words = _read_rows(uses.select("report", "text", "word", "weight", "form"), new)
-    choices = [
-        _choose(
+    drafts = [
+        make_draft(
             texts.get(at, ()),
             words.get(at, ()),
             Names(weight, titles, communities["main"][at].to_list()),
-            limits,
             has_several[at],
+            subjects.get(at, ""),
         )
         for at in new["report"]
     ]
+    choices = choose_reports(drafts, max_findings, max_sentences, max_document_share)
     chosen = pl.concat([new, make_choice_columns(choices)], how="horizontal")
     chosen = pl.concat([chosen, kept]).sort("report")
     placed = PlacedStatements(chosen, sentences)
@@ -98,65 +80,29 @@ def write_reports(
     }
 
 
+def find_subjects(sentences: pl.DataFrame, documents: pl.DataFrame) -> dict[int, str]:
+    """Map each report whose sentences are from one document to the title of the document.
+
+    The name of a file is a title if it has several words, such as "Annual report.pdf".
+    """
+    title = pl.col("title").str.replace(FILE_EXTENSION, "")
+    is_title = title.str.contains(r"^\p{Lu}[^_]*\p{L}{2}[^_]*$") & (
+        (title == pl.col("title")) | title.str.contains(" ")
+    )
+    found = (
+        sentences.group_by("report")
+        .agg(pl.first("document"), n_documents=pl.col("document").n_unique())
+        .filter(n_documents=1)
+        .join(documents.filter(is_title).with_columns(title), on="document")
+    )
+    return dict(found.select("report", "title").iter_rows())
+
+
 def _read_rows(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
     """Return the rows of some reports, by report and without the column `report`."""
     own = rows.filter(pl.col("report").is_in(reports["report"].implode()))
     groups = groupby(own.iter_rows(), lambda row: row[0])
     return {report: [row[1:] for row in group] for report, group in groups}
-
-
-def _choose(
-    rows: Sequence[tuple[Any, ...]],
-    uses: Sequence[tuple[str, str, float, str]],
-    names: Names,
-    limits: tuple[int, int, float],
-    has_several_documents: bool,
-) -> ReportChoice:
-    """Choose the title, the headings and the sentences of a report."""
-    languages = Counter(row[0] for row in rows)
-    language = max(languages, key=lambda code: languages[code], default="")
-    # Of sentences with a text, use those with the highest clarity.
-    clarity = max((row[1] for row in rows if row[2]), default=0)
-    positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
-    evidence = _make_evidence(rows[at][2:] for at in positions)
-    groups = group_documents(evidence) if has_several_documents else []
-
-    def choose(named: Names, groups: Sequence[frozenset[int]]) -> ReportChoice:
-        main = [named.titles[entity] for entity in named.main]
-        in_titles = _words_of(main)
-        if language_of(language).capitalizes_nouns:
-            # Names have capital letters as nouns have them.
-            in_titles |= {named.titles[at].lower() for one in evidence for at in one.entities}
-        terms = find_terms(uses, language, in_titles)
-        headings, chosen = choose_statements(evidence, named, terms, *limits, language, groups)
-        texts: dict[int, list[str]] = {}
-        for one in chosen:
-            texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
-        if are_mixed(groups):
-            title = compose_mixed_title(main, headings, [*texts.values()])
-        else:
-            title = compose_title(terms, main, language, texts.get(SUMMARY, ()))
-        return ReportChoice(title, headings, chosen)
-
-    choice = None
-    if are_mixed(groups):
-        choice = choose(replace(names, main=find_shared_name(evidence, names.weight)), groups)
-    if choice is None or len(choice.headings) < MIN_SUBJECTS:
-        choice = choose(names, () if choice else groups)
-    title, headings, chosen = choice
-    statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
-    return ReportChoice(title, headings, statements)
-
-
-def _make_evidence(rows: Iterable[Any]) -> list[Evidence]:
-    """Make evidence of rows with the columns `_EVIDENCE`."""
-    # The first and last day of a date, and the position of the sentence, come before its words.
-    return [
-        Evidence(
-            text, entities, source, document, score, (a, b) if a else None, (c, d), words or ()
-        )
-        for text, entities, source, document, score, a, b, c, d, words in rows
-    ]
 
 
 def _write_report(
@@ -211,10 +157,6 @@ def _rank_sentences(
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
     scored = scored.join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
-
-
-def _words_of(names: Sequence[str]) -> frozenset[str]:
-    return frozenset(" ".join(names).lower().replace("-", " ").split())
 
 
 def _explain_rank(row: Mapping[str, object]) -> str:

@@ -71,7 +71,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=9)
+@step(writes=["community_reports", "report_choices"], code_version=10)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -88,14 +88,14 @@ def create_community_reports_nlp(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Write a report on each community from sentences about its members, without a model.
 
-    The title has terms that set the sentences apart from the corpus, and the main members. The
-    score of a sentence grows with these terms, and with the number and the degree of the members
-    in it. The summary is about the main members, and ends with counts. Each finding is about one
-    main member and the members that are mentioned with it, or is a chronology. Communities with
-    the same parent share no sentence. If the sentences are from at least three documents, one
-    document has at most the share `max_document_share` of them. The rank (0 to 10) compares the
-    size of a community with the sizes of other communities of its level. Reports are ordered by
-    level, deepest first, then `community`.
+    The title has terms that set the sentences apart from the corpus, or the title of the only
+    document, and the main members. The score of a sentence grows with these terms, and with the
+    number and the degree of the members in it. The summary is about the main members, and ends with
+    counts. Each finding is about one main member and the members that are mentioned with it, or is
+    a chronology. Communities with the same parent share no sentence. If the sentences are from at
+    least three documents, one document has at most the share `max_document_share` of them. The rank
+    (0 to 10) compares the size of a community with the sizes of other communities of its level.
+    Reports are ordered by level, deepest first, then `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
     So they are partitioned by sentence before, and by report after their texts are read. The last
@@ -138,12 +138,12 @@ def create_community_reports_nlp(
                 distinct = quoted.unique("sentence", maintain_order=True)
                 counts.append(count_words(distinct["text"], distinct["language"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
-        ids_by_number = {
-            "text_units": ("source", base_text_units.select("id").collect().to_series()),
-            "documents": ("document", documents.select("id").collect().to_series()),
+        by_number = {
+            "text_units": ("source", base_text_units.select("id").collect()),
+            "documents": ("document", documents.select("id", "title").collect()),
         }
         known = read_known_rows(previous, CHOICES_TABLE)
-        unwritten = _prepare_shards(rows, members, named, by_report, links, ids_by_number, known)
+        unwritten = _prepare_shards(rows, members, named, by_report, links, by_number, known)
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)
         batch: list[ShardFrames] = []
@@ -329,13 +329,13 @@ def _prepare_shards(
     named: pl.DataFrame,
     by_report: Partitions,
     links: RelationshipLookup,
-    ids: Mapping[str, tuple[str, pl.Series]],
+    by_number: Mapping[str, tuple[str, pl.DataFrame]],
     known: pl.DataFrame,
 ) -> Iterator[tuple[tuple[int, bool], ShardFrames]]:
     """Yield ((number of reports, whether their batch ends), shard).
 
-    A shard has communities with their titles and candidate sentences. `ids` has a column of numbers
-    in candidate sentences, and the ids by number, for each further frame of a shard.
+    A shard has communities with their titles and candidate sentences. `by_number` has a column of
+    numbers in candidate sentences, and the rows by number, for each further frame of a shard.
     """
     # Order of the members in a title: names before noun phrases, then by descending degree.
     order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
@@ -376,10 +376,9 @@ def _prepare_shards(
                     "entities": named[shown].select(entity=shown, title="title", weight="weight"),
                     "known": known.join(part, on="community", how="semi", maintain_order="left"),
                     **{
-                        name: sentences.select(pl.col(column).unique().sort()).with_columns(
-                            id=values.gather(sentences[column].unique().sort())
-                        )
-                        for name, (column, values) in ids.items()
+                        name: table[numbers].with_columns(numbers)
+                        for name, (column, table) in by_number.items()
+                        for numbers in (sentences[column].unique().sort(),)
                     },
                 },
             )

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
+from graphrag_index.reports.written_reports import find_subjects
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
@@ -119,3 +120,30 @@ def test_a_choice_is_kept_if_it_has_the_same_input_and_settings(
     own = pl.col("summary", "findings", "statements")
     assert reports.select(own).equals(before.select(own))
     assert choices.drop("title").equals(tables["report_choices"].drop("title").collect())
+
+
+@pytest.mark.parametrize(
+    ("title", "subject"),
+    [
+        ("Demon Dice", "Demon Dice"),
+        ("Österreich", "Österreich"),
+        ("Inception (film), 2010", "Inception (film), 2010"),
+        ("St. Louis", "St. Louis"),
+        ("Annual report 2023.pdf", "Annual report 2023"),
+        # Names of files, numbers and what is no text.
+        ("Report.pdf", None),
+        ("Annual_report.pdf", None),
+        ("Annual_report", None),
+        ("report 7", None),
+        ("en-news-01", None),
+        ("20260408", None),
+        ("", None),
+    ],
+)
+def test_the_title_of_the_only_document_is_the_subject_unless_it_names_a_file(
+    title: str, subject: str | None
+) -> None:
+    documents = pl.DataFrame({"document": [2, 3], "id": ["a", "b"], "title": [title, "Other"]})
+    sentences = pl.DataFrame({"report": [0, 0, 1, 1], "document": [2, 2, 2, 3]})
+    assert find_subjects(sentences, documents).get(0) == subject
+    assert 1 not in find_subjects(sentences, documents)

@@ -107,6 +107,23 @@ def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("terms", "names", "title"),
+    [
+        (["race"], ["Ann", "Oslo"], "Winter Games: Ann and Oslo"),
+        ([], ["Ann"], "Winter Games: Ann"),
+        # The title of the document is one of the names, so that the term says more.
+        (["race"], ["Winter Games", "Ann"], "Race: Winter Games and Ann"),
+        ([], ["Winter Games", "Ann"], "Winter Games: Ann"),
+    ],
+)
+def test_the_title_of_the_only_document_says_the_theme(
+    terms: list[str], names: list[str], title: str
+) -> None:
+    own = [Term(text, (text,), 9.0) for text in terms]
+    assert compose_title(own, names, "xx", subject="Winter Games") == title
+
+
+@pytest.mark.parametrize(
     ("language", "term", "title"),
     [
         ("en", "base", "Scott"),

@@ -1,0 +1,169 @@
+"""Drafts of reports without a model: from their material to titles, headings and sentences."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from graphrag_index.reports.chosen_statements import SUMMARY, Evidence
+from graphrag_index.reports.document_groups import (
+    are_mixed,
+    find_shared_name,
+    group_documents,
+    join_near_groups,
+)
+from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.report_choices import ReportChoice
+from graphrag_index.reports.report_titles import Names, compose_mixed_title, compose_title
+from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
+from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms
+from graphrag_index.text.languages import language_of
+
+# Minimum number of findings of a report on different subjects.
+MIN_SUBJECTS = 2
+# Columns of the rows of candidate sentences.
+CANDIDATE_COLUMNS = (
+    *("language", "clarity", "text", "entities", "source", "document", "score"),
+    *("first_day", "last_day", "start_char", "end_char", "words"),
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The material of a report.
+
+    `evidence` are its candidate sentences, best first, and `positions` their places among all
+    candidates. `uses` are their words that set the report apart (see `find_terms`). `groups` are
+    the groups of documents of one subject, and `subject` is the title of the only document.
+    """
+
+    evidence: Sequence[Evidence]
+    positions: Sequence[int]
+    uses: Sequence[tuple[str, str, float, str]]
+    language: str
+    names: Names
+    groups: Sequence[frozenset[int]]
+    subject: str
+
+    def find_terms(self) -> list[Term]:
+        """Return terms with other words than the names in the title."""
+        in_title = " ".join(self.main_titles).lower().replace("-", " ").split()
+        excluded = frozenset(in_title)
+        if language_of(self.language).capitalizes_nouns:
+            # Names have capital letters as nouns have them.
+            members = {entity for one in self.evidence for entity in one.entities}
+            excluded |= {self.names.titles[entity].lower() for entity in members}
+        return find_terms(self.uses, self.language, excluded)
+
+    @property
+    def main_titles(self) -> list[str]:
+        return [self.names.titles[entity] for entity in self.names.main]
+
+
+def make_draft(
+    rows: Sequence[tuple[Any, ...]],
+    uses: Sequence[tuple[str, str, float, str]],
+    names: Names,
+    has_several_documents: bool,
+    subject: str,
+) -> Draft:
+    """Make a draft of the rows of candidate sentences, with the columns `CANDIDATE_COLUMNS`."""
+    languages = Counter(row[0] for row in rows)
+    language = max(languages, key=lambda code: languages[code], default="")
+    # Of sentences with a text, use those with the highest clarity.
+    clarity = max((row[1] for row in rows if row[2]), default=0)
+    positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
+    evidence = [_make_evidence(*rows[at][2:]) for at in positions]
+    groups = group_documents(evidence) if has_several_documents else []
+    return Draft(evidence, positions, uses, language, names, groups, subject)
+
+
+def _make_evidence(
+    text: str,
+    entities: Sequence[int],
+    source: int,
+    document: int,
+    score: float,
+    first_day: Any,
+    last_day: Any,
+    start_char: int,
+    end_char: int,
+    words: Sequence[str] | None,
+) -> Evidence:
+    days = (first_day, last_day) if first_day else None
+    place = (start_char, end_char)
+    return Evidence(text, entities, source, document, score, days, place, words or ())
+
+
+def choose_reports(
+    drafts: Sequence[Draft], max_findings: int, max_sentences: int, max_document_share: float
+) -> list[ReportChoice]:
+    """Choose the title, the headings and the sentences of each report."""
+    limits = (max_findings, max_sentences, max_document_share)
+    drafts = _join_near_groups(drafts)
+    choices = _choose([_name_by_subjects(draft) for draft in drafts], limits)
+    # A report on different subjects that finds no two of them is written like others.
+    failed = [
+        at
+        for at, (draft, choice) in enumerate(zip(drafts, choices, strict=True))
+        if are_mixed(draft.groups) and len(choice.headings) < MIN_SUBJECTS
+    ]
+    again = _choose([replace(drafts[at], groups=()) for at in failed], limits)
+    for at, choice in zip(failed, again, strict=True):
+        choices[at] = choice
+    return choices
+
+
+def _join_near_groups(drafts: Sequence[Draft]) -> list[Draft]:
+    """Join groups of documents in drafts on different subjects, if they say the like."""
+    joined = list(drafts)
+    mixed = [
+        at
+        for at, draft in enumerate(drafts)
+        if draft.language in LANGUAGES and are_mixed(draft.groups)
+    ]
+    vectors = embed([" ".join(one.words) for at in mixed for one in drafts[at].evidence])
+    start = 0
+    for at in mixed:
+        draft, stop = drafts[at], start + len(drafts[at].evidence)
+        groups = join_near_groups(draft.groups, draft.evidence, vectors[start:stop])
+        joined[at], start = replace(draft, groups=groups), stop
+    return joined
+
+
+def _name_by_subjects(draft: Draft) -> Draft:
+    """Replace the main members of a report on different subjects by the name that they share."""
+    if not are_mixed(draft.groups):
+        return draft
+    shared = find_shared_name(draft.evidence, draft.names.weight)
+    return replace(draft, names=replace(draft.names, main=shared))
+
+
+def _choose(drafts: Sequence[Draft], limits: tuple[int, int, float]) -> list[ReportChoice]:
+    terms = [draft.find_terms() for draft in drafts]
+    known = [at for at, draft in enumerate(drafts) if draft.language in LANGUAGES]
+    nearness = measure_nearness(
+        [[one.text for one in drafts[at].evidence] for at in known],
+        [[term.text for term in terms[at]] for at in known],
+    )
+    for at, near in zip(known, nearness, strict=True):
+        terms[at] = rank_terms(terms[at], near)
+    return [_choose_one(draft, own, limits) for draft, own in zip(drafts, terms, strict=True)]
+
+
+def _choose_one(
+    draft: Draft, terms: Sequence[Term], limits: tuple[int, int, float]
+) -> ReportChoice:
+    evidence, language, groups = draft.evidence, draft.language, draft.groups
+    headings, chosen = choose_statements(evidence, draft.names, terms, *limits, language, groups)
+    texts: dict[int, list[str]] = {}
+    for one in chosen:
+        texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
+    if are_mixed(groups):
+        title = compose_mixed_title(draft.main_titles, headings, [*texts.values()])
+    else:
+        summary = texts.get(SUMMARY, ())
+        title = compose_title(terms, draft.main_titles, language, summary, draft.subject)
+    positions = draft.positions
+    statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
+    return ReportChoice(title, headings, statements)
