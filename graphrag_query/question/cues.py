@@ -41,6 +41,23 @@ def remove_cues(question: str, *kinds: str) -> str:
     return " ".join(word for word in WORD.findall(question) if fold(word) not in cues)
 
 
+def remove_corpus_references(question: str) -> str:
+    """Return a question without the words that mean the corpus, as in "in this handbook"."""
+    meant = {match["document"] for match in _corpus_references().finditer(fold_question(question))}
+    if not meant:
+        return question
+    return " ".join(word for word in WORD.findall(question) if fold(word) not in meant)
+
+
+@cache
+def _corpus_references() -> re.Pattern[str]:
+    cues = compile_cues()
+    documents = f"{cues['documents'].pattern}|{cues['books'].pattern}"
+    # One word may stand between them: "these long chats".
+    before = rf"(?:{cues['this_corpus'].pattern})\s(?:\w+\s)?"
+    return re.compile(rf"{before}(?P<document>{documents})")
+
+
 def _cue_words(question: str, *kinds: str) -> set[str]:
     """Return the folded words of a question that ask for these kinds of answers."""
     plain, patterns = fold_question(question), compile_cues()

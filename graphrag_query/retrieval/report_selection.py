@@ -16,7 +16,7 @@ from graphrag_index.text.citations import check_citations
 from graphrag_query.answer import RatedReport
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
-from graphrag_query.question.cues import find_cues, remove_cues
+from graphrag_query.question.cues import find_cues, remove_corpus_references, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -74,14 +74,15 @@ def subject_words(question: Question) -> list[str]:
 
     The list is empty if the question asks about the whole corpus.
     """
-    text = question.text
-    cues = find_cues(text)
+    text = remove_corpus_references(question.text)
+    cues = find_cues(question.text)
     if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
     words = [
         word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
     ]
-    is_empty = cues.keys() & {"whole", "summary"} and stems_beside_corpus().issuperset(words)
+    is_whole = cues.keys() & {"whole", "summary"} or text != question.text
+    is_empty = is_whole and stems_beside_corpus().issuperset(words)
     # A name may look like such a word: the stem of the Italian "questi" is that of the ship Quest.
     return [] if is_empty and not question.mentions.exact_entities else words
 

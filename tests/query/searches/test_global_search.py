@@ -167,6 +167,11 @@ def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
         ("北京大学的主要主题是什么？", ["北京大学的"]),
         ("これらの文書の主なテーマは何ですか？", []),
         ("ธีมหลักของเอกสารเหล่านี้คืออะไร", []),
+        # Words for the corpus itself, and for kinds and differences.
+        ("What do people fear in these conversations?", ["peopl", "fear"]),
+        ("Welche Rolle spielt Eis in diesem Handbuch?", ["roll", "spielt", "ei"]),
+        ("Which books did the explorers write?", ["book", "explor", "write"]),
+        ("What different kinds of huts are described?", ["hut"]),
         # The words between the parts of a typical phrase are kept.
         ("Compare all ship documents.", ["ship"]),
     ],
@@ -186,6 +191,8 @@ def test_words_that_ask_for_the_kind_of_answer_are_no_subject(
         "What do these documents deal with?",
         "What are the key takeaways?",
         "Wovon handeln die Dokumente?",
+        "What are the main topics of these conversations?",
+        "Was sind die wichtigsten Themen dieses Buches?",
         "Gib mir einen Überblick über die Sammlung.",
         "Quels sujets sont abordés ?",
         "Dame una visión general.",
