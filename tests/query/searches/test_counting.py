@@ -59,6 +59,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
             "How many letters per month mention fire?",
             "The number of documents that mention “fire” falls",
         ),
+        ("In which months is fire mentioned?", "The number of documents that mention “fire” falls"),
         (
             "How many letters of March 2024 mention Berlin?",
             "2 of 2 documents of March 2024 (100 %) mention “Berlin”: 2 times, in 2 passages.",
