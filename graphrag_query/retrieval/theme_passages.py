@@ -38,8 +38,6 @@ MIN_SHARE_OF_BEST_SCORE, NTH_BEST = 0.35, 3
 # The level of the themes is the coarsest one on which no theme has more than this share (0 to 1)
 # of the relevant text units.
 MAX_SHARE_OF_THEME = 0.4
-# Maximum number of entities in the name of a theme.
-MAX_NAMES_OF_THEME = 2
 # Weight of an entity that a text unit describes. An entity that it only names has the weight 1.
 WEIGHT_OF_SUBJECT = 2.0
 
@@ -134,34 +132,6 @@ def _group_at_level(
     return sorted(themes, key=lambda theme: (-theme.weight, theme.text_units))
 
 
-def name_groups(
-    question: Question, themes: Sequence[Theme], scores: Mapping[int, float]
-) -> list[str]:
-    """Return a name for each theme: the titles of the entities that set its text units apart.
-
-    Entities that the question names, and those in the name of an earlier theme, are left out.
-    """
-    index = question.index
-    used = set(question.mentions.exact_entities)
-    chosen: list[list[int]] = []
-    for theme in themes:
-        weights: dict[int, float] = defaultdict(float)
-        for number in theme.text_units:
-            entities, is_subject = index.links.entities_of(number)
-            counts = index.links.n_text_units_of(entities)
-            for entity, count, about in zip(
-                entities.tolist(), counts.tolist(), is_subject.tolist(), strict=True
-            ):
-                rarity = rarity_of(max(count, 1), index.links.n_text_units)
-                weights[entity] += scores[number] * rarity * (WEIGHT_OF_SUBJECT if about else 1.0)
-        best = sorted(weights.keys() - used, key=lambda e: (-weights[e], e))[:MAX_NAMES_OF_THEME]
-        used.update(best)
-        chosen.append(best)
-    titles = index.open_mapped("entity_rows").rows([e for best in chosen for e in best], "title")
-    left = iter(titles["title"])
-    return [", ".join(next(left) for _ in best) or "Other passages" for best in chosen]
-
-
 def weigh_words(index: IndexStore, words: Sequence[str]) -> dict[str, float]:
     """Map each stem to its weight: the fewer text units contain it, the higher.
 
@@ -194,7 +164,8 @@ def sample_text_units(index: IndexStore, most: int = MAX_SAMPLED_TEXT_UNITS) -> 
     """Return every n-th text unit that the filters keep, at most `most`."""
     n_text_units = index.links.n_text_units
     numbers = range(0, n_text_units, -(-n_text_units // most) or 1)
-    return [number for number in numbers if index.text_units_behind("Sources", number)]
+    kept = index.row_flags("text_units")
+    return list(numbers) if kept is None else [number for number in numbers if kept[number]]
 
 
 def community_paths(index: IndexStore, text_units: Iterable[int]) -> dict[int, list[int]]:

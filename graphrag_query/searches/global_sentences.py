@@ -38,7 +38,6 @@ from graphrag_query.retrieval.report_sentences import sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
     group_by_theme,
-    name_groups,
     sample_text_units,
     score_text_units,
 )
@@ -48,6 +47,7 @@ from graphrag_query.searches.main_entities import (
     asked_type,
     find_named_entities,
     list_main_entities,
+    name_themes,
 )
 from graphrag_query.searches.subject_sentences import (
     find_subject_matches,
@@ -59,7 +59,7 @@ MAX_REPORTS = 12
 # The other sentences are compared with the n-th best one.
 NTH_BEST = 3
 # Minimum relevance of a sentence in the answer, as a share (0 to 1) of the n-th best relevance.
-MIN_SHARE_OF_BEST = 0.6
+MIN_SHARE_OF_BEST = 0.5
 # The same for a sentence that is quoted only if the others leave room.
 MIN_SHARE_OF_FILLER = 0.3
 # Minimum number of places of a kind, such as countries, for a list of them.
@@ -209,7 +209,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     # One sentence that repeats the question must not outdo all others.
     best = sorted((s.relevance for s in ranked), reverse=True)[:NTH_BEST][-1]
     for sentence in ranked:
-        point = Point(sentence.text, sentence.text_unit, sentence.score)
+        label = sentence.ranked.candidate.label
+        point = Point(sentence.text, sentence.text_unit, sentence.score, label)
         if sentence.relevance >= MIN_SHARE_OF_BEST * best:
             points.setdefault(sentence.text_unit, []).append(point)
         elif sentence.relevance >= MIN_SHARE_OF_FILLER * best:
@@ -217,9 +218,12 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     filler = Theme("Less similar passages", "", "", weak)
     n_documents = len({units[number]["document"] for number in points})
     n_all = index.n_rows("document_rows")
-    opening = f"{n_documents:,} of {n_all:,} documents have passages that fit this question:"
+    at_least = "" if subject.last.isdisjoint(points) else "At least "
+    opening = (
+        f"{at_least}{n_documents:,} of {n_all:,} documents have passages that fit this question:"
+    )
     kind, place = asked_type(question)
-    entities = find_named_entities(index, kind, place, points) if kind else []
+    entities = find_named_entities(index, points, kind, place) if kind else []
     if len(entities) >= (MIN_PLACES if place else 1):
         themes = [
             _theme_of(entity, _count_documents(entity.points, units))
@@ -246,11 +250,20 @@ def _list_themes(
     """Group the sentences of text units by community, and return the level of the communities."""
     relevant = {number: scores[number] for number in points}
     groups, level = group_by_theme(question.index, relevant, level)
+    names = name_themes(question, [group.text_units for group in groups], points)
+    reports = question.index.report_list
+    titles = dict(reports.select("community", "title").iter_rows())
     themes = []
-    for group, name in zip(groups, name_groups(question, groups, relevant), strict=True):
+    for group, name in zip(groups, names, strict=True):
+        # The title of a report without a model goes on with names that may not be in the sentences.
+        name = name or titles.get(group.community, "Other passages").partition(": ")[0]
         cited_as = f"[Data: Reports ({group.community})]" if group.community is not None else ""
         of_theme = [point for number in group.text_units for point in points[number]]
-        themes.append(Theme(name, _count_documents(of_theme, units), cited_as, of_theme))
+        themes.append(
+            Theme(
+                name, _count_documents(of_theme, units), cited_as, of_theme, max(group.weight, 0.0)
+            )
+        )
     return themes, level
 
 

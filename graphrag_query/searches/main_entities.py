@@ -1,5 +1,6 @@
 """The entities of a type that a question asks for: the main ones, or those of a subject."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,15 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import PLACE_OF_WORD, TYPE_OF_WORD, WORD
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
+from graphrag_query.retrieval.text_unit_ranking import rarity_of
+from graphrag_query.retrieval.theme_passages import WEIGHT_OF_SUBJECT
 
 # Number of entities whose types are read first.
 FIRST_ENTITIES = 1_024
 # Maximum number of words of a question up to the word that names the type.
 MAX_WORDS_BEFORE_TYPE = 5
+# Maximum number of entities in the name of a theme.
+MAX_NAMES_OF_THEME = 2
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
 # Minimum population of a city with the name of a region.
@@ -115,16 +120,20 @@ def _without_foreign_cities(places: pl.DataFrame) -> pl.DataFrame:
 
 
 def find_named_entities(
-    index: IndexStore, kind: str, place: str | None, points: Mapping[int, Sequence[Point]]
+    index: IndexStore,
+    points: Mapping[int, Sequence[Point]],
+    kind: str | None = None,
+    place: str | None = None,
 ) -> list[NamedEntity]:
-    """Find the entities of a type that sentences name, those of the best sentences first.
+    """Find the entities that sentences name, those of the best sentences first.
 
-    `points` maps the number of a text unit to its sentences. `place` is a kind of places, or None.
+    `points` maps the number of a text unit to its sentences. `kind` is the type of the entities,
+    and `place` is a kind of places, such as country; None means all.
     """
     named = {n: index.links.entities_of(n).numbers.tolist() for n in points}
     numbers = sorted({entity for entities in named.values() for entity in entities})
     rows = index.open_mapped("entity_rows").rows(numbers, "title", "type", "aliases")
-    fits = are_of_type(rows, kind, place)
+    fits = are_of_type(rows, kind, place) if kind else [True] * len(numbers)
     names = {
         number: (title, *aliases)
         for number, (title, _, aliases), fit in zip(numbers, rows.iter_rows(), fits, strict=True)
@@ -132,11 +141,50 @@ def find_named_entities(
     }
     found: dict[int, list[Point]] = {}
     for number, entities in named.items():
+        own = {entity: names[entity] for entity in entities if entity in names}
         for point in points[number]:
-            for entity in _named_in(point.text, {e: names[e] for e in entities if e in names}):
+            for entity in _named_in(point.quotation, own):
                 found.setdefault(entity, []).append(point)
     listed = [NamedEntity(e, names[e][0], of_entity) for e, of_entity in found.items()]
     return sorted(listed, key=lambda n: (-max(p.score for p in n.points), n.number))
+
+
+def name_themes(
+    question: Question, themes: Sequence[Sequence[int]], points: Mapping[int, Sequence[Point]]
+) -> list[str]:
+    """Return a name for each theme: the entities that set its sentences apart, or "".
+
+    A theme is given by its text units, and `points` maps them to their sentences. The names are
+    those in the sentences, and those of the entities that the text units describe. Entities that
+    the question names, and those in the name of an earlier theme, are left out.
+    """
+    index, links = question.index, question.index.links
+    theme_of = {number: place for place, theme in enumerate(themes) for number in theme}
+    weights: list[dict[int, float]] = [defaultdict(float) for _ in themes]
+    for entity in find_named_entities(index, points):
+        for point in entity.points:
+            weights[theme_of[point.source]][entity.number] += point.score
+    for number, place in theme_of.items():
+        entities, is_subject = links.entities_of(number)
+        best_score = max(point.score for point in points[number])
+        for described in entities[is_subject].tolist():
+            weights[place][described] += WEIGHT_OF_SUBJECT * best_score
+    used = set(question.mentions.exact_entities)
+    numbers = sorted({entity for of_theme in weights for entity in of_theme} - used)
+    counts = links.n_text_units_of(numbers).tolist()
+    rarity = {
+        entity: rarity_of(max(count, 1), links.n_text_units)
+        for entity, count in zip(numbers, counts, strict=True)
+    }
+    titles = dict(
+        zip(numbers, index.open_mapped("entity_rows").rows(numbers, "title")["title"], strict=True)
+    )
+    names = []
+    for of_theme in weights:
+        found = sorted(of_theme.keys() - used, key=lambda e: (-of_theme[e] * rarity[e], e))
+        used.update(found[:MAX_NAMES_OF_THEME])
+        names.append(", ".join(titles[entity] for entity in found[:MAX_NAMES_OF_THEME]))
+    return names
 
 
 def _named_in(text: str, names: Mapping[int, Sequence[str]]) -> list[int]:

@@ -1,48 +1,68 @@
 """The sentences about the subject of a question: those with its words or with related ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_index.text.normalize import stem_word
+from graphrag_index.text.standalone import stand_alone
 from graphrag_query.answering.extractive import (
     Candidate,
     RankedSentence,
     TextUnit,
     is_doubtful,
+    is_question,
     rank_sentences,
     split_into_candidates,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
-    WORD_LISTS,
     content_words,
     is_unreadable,
     share_words,
+    stop_words_of,
 )
 from graphrag_query.retrieval.related_words import Floats, RelatedWords
 from graphrag_query.retrieval.report_sentences import locate_sentence
 from graphrag_query.retrieval.theme_passages import (
+    MAX_TEXT_UNITS,
+    MIN_SAMPLE,
     relevant_text_units,
+    sample_text_units,
     stands_out,
     text_units_in_other_languages,
     weigh_words,
 )
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Vector = npt.NDArray[np.float32]
+
 # Maximum number of sentences whose vectors are compared with the question.
-MAX_EMBEDDED_SENTENCES = 64
+MAX_EMBEDDED_SENTENCES = 160
+# Number of the last text units that a search found. If some of them are relevant, others are too.
+N_LAST_TEXT_UNITS = 8
 # Minimum cosine similarity between the best sentence and the question, and minimum share (0 to 1)
 # of the question's words in it, weighted by rarity. With the high similarity, no word is needed.
 MIN_SENTENCE_SIMILARITY = 0.3
 MIN_WORD_COVERAGE = 0.15
 HIGH_SIMILARITY = 0.48
-# Weight of the coverage of the question's words in the relevance of a sentence.
-COVERAGE_WEIGHT = 0.35
-# Weight of the share of the question's words to which a sentence has related words.
-RELATED_WEIGHT = 1.0
+# Weights in the relevance of a sentence, beside its similarity to the question: the share of the
+# question's words in the sentence, and the share to which it has related words. Together they are
+# limited, because a question may have one word only.
+COVERAGE_WEIGHT, RELATED_WEIGHT = 0.2, 0.6
+MAX_WORD_RELEVANCE = 0.6
+# Weight in the score of a sentence of its similarity to its text unit, whose gist it should say.
+CENTRALITY_WEIGHT = 0.3
+# Minimum number of words beside those of the question in a sentence that says something.
+MIN_NEW_WORDS = 4
+# Minimum number of words of a sentence that says something in any case.
+N_WORDS_OF_LONG_SENTENCE = 12
 # Share (0 to 1) of the question's words to which a text unit in another language must have related
 # words to be evidence.
 MIN_RELATED_SHARE = 0.5
@@ -50,14 +70,14 @@ MIN_RELATED_SHARE = 0.5
 FIRST_SENTENCE_BONUS = 0.1
 # Subtracted from the score of a sentence that cannot be understood alone.
 DEPENDENT_SENTENCE_PENALTY = 0.25
-OPENING_QUOTATION_MARKS = "\"'“„«‘「『"
-PRONOUNS = {
-    fold(word) for words in WORD_LISTS["personal_pronouns"].values() for word in words.split()
-}
 
 
 class SubjectSentence(NamedTuple):
-    """A sentence and the number of its text unit; `relevance` is its match without its source."""
+    """A sentence and the number of its text unit.
+
+    `relevance` is how well the sentence and its text unit match the subject. `score` also counts
+    how well the sentence stands alone and for its text unit.
+    """
 
     text: str
     text_unit: int
@@ -72,7 +92,8 @@ class SubjectMatches:
 
     `question` has the words of the subject only. `rarity` maps their stems to weights, and
     `weights` are those of the words of `related`. `related_share` is the highest share (0 to 1) of
-    words with a related word in a text unit in another language.
+    words with a related word in a text unit in another language. `last` are the text units with
+    the lowest scores, if the search found as many as it may.
     """
 
     question: Question
@@ -81,6 +102,7 @@ class SubjectMatches:
     related: RelatedWords
     weights: Floats
     related_share: float
+    last: Set[int]
 
     def is_answered_by(self, ranked: Sequence[SubjectSentence], question: Question) -> bool:
         """Return whether sentences are evidence for an answer; `question` has all its words."""
@@ -104,12 +126,13 @@ def find_subject_matches(question: Question, subject: Sequence[str]) -> SubjectM
     related = RelatedWords.find(words, language, index.languages - {language.code})
     weights = np.array([rarity[stem_word(word)] for word in words])
     found = relevant_text_units(asked)
+    last = set(list(found)[MAX_TEXT_UNITS - N_LAST_TEXT_UNITS :])
     foreign = text_units_in_other_languages(asked, related, weights * related.subject_shares)
     best = max(found.values(), default=1.0)
     for number, share in foreign.items():
         found[number] = max(found.get(number, 0.0), share * best)
     related_share = max(foreign.values(), default=0.0)
-    return SubjectMatches(asked, found, rarity, related, weights, related_share)
+    return SubjectMatches(asked, found, rarity, related, weights, related_share, last)
 
 
 def rank_subject_sentences(
@@ -123,31 +146,68 @@ def rank_subject_sentences(
     `units` and `scores` are those of the text units of the subject and of the reports; `written`
     are the sentences of the reports, each with its text unit.
     """
-    found = subject.text_units
+    question, found = subject.question, subject.text_units
     candidates = split_into_candidates((units[number] for number in found), found)
-    candidates = [candidate for candidate in candidates if candidate.prose]
     known = {(candidate.text, candidate.text_unit) for candidate in candidates}
-    new = [pair for pair in written if pair not in known]
-    candidates += _place_report_sentences(new, units, scores)
+    placed = _place_report_sentences([p for p in written if p not in known], units, scores)
+    # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
+    ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
+    candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
+    candidates = [c for c in candidates if c.prose and not is_question(c.text)]
     # Squared, so that words all over the corpus count little.
     weights = subject.weights**2
     matches = subject.related.match([c.text for c in candidates]) @ weights
-    shares = (matches / (weights.sum() or 1.0)).tolist()
-    share_of = dict(zip(((c.text, c.text_unit) for c in candidates), shares, strict=True))
-    placed = [
-        replace(c, bonus=_bonus_of(c) + share) for c, share in zip(candidates, shares, strict=True)
-    ]
+    shares = matches / (weights.sum() or 1.0)
+    priors = np.array([candidate.prior for candidate in candidates])
+    likely = np.sort(np.argsort(-(priors + shares), kind="stable")[:MAX_EMBEDDED_SENTENCES])
+    candidates = [candidates[at] for at in likely]
+    bonuses = _bonuses_of(candidates, units)
+    added = {
+        (candidate.text, candidate.text_unit): (share, bonus)
+        for candidate, share, bonus in zip(
+            candidates, shares[likely].tolist(), bonuses, strict=True
+        )
+    }
+    stop_words = stop_words_of(question.language)
+    sentences = rank_sentences(
+        question, candidates, rarity=subject.rarity, most=MAX_EMBEDDED_SENTENCES
+    )
+    table = question.index.open_mapped("text_unit_vectors")
+    sources = [sentence.candidate.text_unit for sentence in sentences]
+    own = np.array([sentence.vector for sentence in sentences]).reshape(len(sources), -1)
+    of_sources = table.matrix("vector", sources)
+    similarities = ((own + of_sources) @ _distinct_vector(question)).tolist()
+    centralities = np.einsum("ij,ij->i", own, of_sources).tolist()
     ranked = []
-    for sentence in rank_sentences(
-        subject.question, placed, rarity=subject.rarity, most=MAX_EMBEDDED_SENTENCES
-    ):
+    for sentence, similarity, centrality in zip(sentences, similarities, centralities, strict=True):
         text, number = sentence.candidate.text, sentence.candidate.text_unit
-        share = share_of[text, number]
-        score = sentence.score + RELATED_WEIGHT * share
-        relevance = sentence.similarity + COVERAGE_WEIGHT * sentence.coverage + share
+        share, bonus = added[text, number]
+        by_words = COVERAGE_WEIGHT * sentence.coverage + RELATED_WEIGHT * share
+        relevance = similarity + min(by_words, MAX_WORD_RELEVANCE)
+        if text.count(" ") < N_WORDS_OF_LONG_SENTENCE:
+            words = {word for word in WORD.findall(text.lower()) if len(word) > 2} - stop_words
+            new_words = set(map(stem_word, words)) - subject.rarity.keys()
+            if not new_words:
+                continue
+            relevance *= min(1.0, len(new_words) / MIN_NEW_WORDS)
+        score = relevance + CENTRALITY_WEIGHT * centrality + bonus
         ranked.append(SubjectSentence(text, number, score, relevance, sentence))
     ranked.sort(key=lambda s: (-s.score, s.text_unit, s.ranked.candidate.start_char))
     return ranked
+
+
+def _distinct_vector(question: Question) -> "Vector":
+    """Return the vector of a question without the part that all texts of the corpus share.
+
+    Where all texts are about expeditions, the similarity to "expeditions" tells nothing.
+    """
+    sample = sample_text_units(question.index)
+    if len(sample) < MIN_SAMPLE:
+        return question.vector
+    mean = question.index.open_mapped("text_unit_vectors").matrix("vector", sample).mean(axis=0)
+    length = float(mean @ mean) or 1.0
+    distinct: Vector = question.vector - float(question.vector @ mean) / length * mean
+    return distinct
 
 
 def _place_report_sentences(
@@ -164,17 +224,20 @@ def _place_report_sentences(
     return found
 
 
-def _bonus_of(candidate: Candidate) -> float:
-    """Return the bonus of a sentence at the start of a document, less a penalty.
+def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) -> list[float]:
+    """Return for each sentence its bonus at the start of a document, less a penalty.
 
-    A sentence that begins with a quotation mark or a pronoun cannot be understood alone.
+    The penalty is for a sentence that cannot be understood alone. A statement with a label, such
+    as its speaker, can.
     """
-    first_word = WORD.search(candidate.text)
-    is_dependent = candidate.text[0] in OPENING_QUOTATION_MARKS or (
-        first_word is not None and fold(first_word.group()) in PRONOUNS
-    )
-    bonus = FIRST_SENTENCE_BONUS if candidate.start_char == 0 else 0.0
-    return bonus - (DEPENDENT_SENTENCE_PENALTY if is_dependent else 0.0)
+    languages = [units[candidate.text_unit]["language"] for candidate in candidates]
+    texts = [candidate.text for candidate in candidates]
+    stands = stand_alone(pl.Series(texts, dtype=pl.String), pl.Series(languages, dtype=pl.String))
+    return [
+        (FIRST_SENTENCE_BONUS if candidate.start_char == 0 else 0.0)
+        - (0.0 if is_clear or candidate.label else DEPENDENT_SENTENCE_PENALTY)
+        for candidate, is_clear in zip(candidates, stands, strict=True)
+    ]
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:
