@@ -23,6 +23,8 @@ FIRST_ENTITIES = 1_024
 MAX_WORDS_BEFORE_TYPE = 5
 # Maximum number of entities in the name of a theme.
 MAX_NAMES_OF_THEME = 2
+# Kinds of answers that are no entities: "How did people survive?" does not ask for people.
+NOT_FOR_ENTITIES = {"reason", "manner", "date", "time", "duration", "yes_no"}
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
 # Minimum population of a city with the name of a region.
@@ -44,6 +46,8 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
 
     The second value is the kind of places, such as "country", if it asks for places of a kind.
     """
+    if question.wanted.kind in NOT_FOR_ENTITIES:
+        return None, None
     first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
     stems = list(map(stem_word, first))
     kinds = {TYPE_OF_WORD.get(stem) for stem in stems} - {None}

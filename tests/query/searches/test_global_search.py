@@ -149,6 +149,9 @@ def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
     answer = index.global_("Which people died of scurvy?")
     assert "**Arnold Spencer-Smith**" in answer.text
     assert "[Data: Entities (" in answer.text
+    answer = index.global_("How did people survive scurvy?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert "[Data: Entities (" not in answer.text
 
 
 @pytest.mark.parametrize(
