@@ -25,6 +25,7 @@ from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_trimming import CALENDAR_WORDS, TrimmedSpan, precedes_date, trim_span
 from graphrag_index.nlp.span_usage import (
     COMMA,
+    CONJOINED,
     INITIAL,
     LISTED,
     PERSON,
@@ -207,8 +208,8 @@ class NameCandidates:
             marks = INITIAL if initial and not span.offset else WORD_BEFORE
             marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
-            if rows and text[ended:start] in _LIST_JOINTS:
-                marks |= LISTED
+            if rows and (joint := text[ended:start]) in _LIST_JOINTS:
+                marks |= LISTED | CONJOINED * joint[-2].isalnum()
             after = text[end : end + 1]
             if after == " ":
                 marks |= 0 if span.is_end_cut else WORD_AFTER

@@ -15,8 +15,11 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # Temporary flags for `find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
 # SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
-# between the span before it and this one.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED = (1 << n for n in range(8, 14))
+# between the span before it and this one. CONJOINED: that is a conjunction.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED = (
+    1 << n for n in range(8, 15)
+)
+_PREPOSITIONS = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
 MAX_EXPLANATION_WORDS = 5
 # Maximum number of words from a subject to a pronoun that refers to it: "Weir handed over his".
@@ -51,6 +54,9 @@ def find_usage_flags(
     is_placed = (placed > 0) & ~is_owner & ~is_thing
     flags |= np.where(is_placed, PLACE, 0)
     flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
+    # A preposition governs the name behind a conjunction, too: in Java and Bali.
+    conjoined = np.flatnonzero((marks & CONJOINED > 0) & ~is_owner)
+    flags[conjoined] |= flags[conjoined - 1] & (PLACE | PREPOSITION)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
     after = words.kinds[following].astype(np.int64)
     after[(marks & WORD_AFTER) == 0] = 0
@@ -71,6 +77,8 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
     at = np.searchsorted(words.starts, start, "right") - 1
     has_before = (marks & WORD_BEFORE > 0) & (at > 0)
     before = np.where(has_before, kinds[np.maximum(at - 1, 0)], 0)
+    has_article = before & word_table.ARTICLE > 0
+    of_articles = np.where(has_article & (at > 1), kinds[np.maximum(at - 2, 0)], 0)
     found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
     # "city of Fryeburg": only nouns of places stand before a preposition and the name.
     of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > 1)
@@ -78,7 +86,9 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(kinds) - 1)
     # Behind a comma, skip the comma, which is written as a part of the name's last word.
     first = kinds[following]
-    is_defined = (marks & WORD_AFTER > 0) & (first & word_table.COPULA > 0)
+    # "the founder of Exco is": the definition is of the founder.
+    is_governed = (before | of_articles) & _PREPOSITIONS > 0
+    is_defined = (marks & WORD_AFTER > 0) & (first & word_table.COPULA > 0) & ~is_governed
     is_explained = (marks & COMMA > 0) & (first & (nouns | word_table.INDEFINITE) > 0)
     open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
     for ahead in range(MAX_EXPLANATION_WORDS):
@@ -110,8 +120,7 @@ def _find_hints(
         hints[(marks & POSSESSIVE > 0) & (first & possession > 0)] = number
     functions = first & (word_table.FUNCTION | word_table.COPULA)
     is_verb = (first & word_table.LOWER > 0) & (functions != word_table.FUNCTION)
-    prepositions = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
-    is_free = before & (word_table.ARTICLE | prepositions) == 0
+    is_free = before & (word_table.ARTICLE | _PREPOSITIONS) == 0
     open_rows = np.flatnonzero(is_subject & is_verb & is_free & (hints == 0))
     for ahead in range(MAX_PRONOUN_WORDS):
         kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]

@@ -84,6 +84,7 @@ for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
     for _kind, _bit in zip(("human", "company", "place"), _bits, strict=True):
         for _word in word_set(_LISTS[f"{_kind}_{_part}"]):
             _HINTS[_word] = _HINTS.get(_word, 0) | _bit
+_BEFORE_PLACES = word_set(_LISTS["before_places"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
 
 
@@ -193,7 +194,7 @@ def kind_before_name(word: str, language: Language) -> int:
     lower = word.lower()
     if lower in (language.articles or language.determiners):
         return ARTICLE
-    if lower in language.place_prepositions:
+    if lower in language.place_prepositions or lower in _BEFORE_PLACES:
         return PLACE_PREPOSITION
     return OTHER_PREPOSITION if lower in language.other_prepositions else 0
 
