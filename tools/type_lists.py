@@ -57,12 +57,16 @@ _COMPANY_FORM = re.compile(
 # The synsets of WordNet above all persons, places and organizations.
 _ROOTS = {
     "person": "person",
-    "deity": "person",
+    "spiritual being": "person",
+    "imaginary being": "person",
     "location": "geo",
     "body of water": "geo",
     "geological formation": "geo",
     "land": "geo",
+    "structure": "geo",
+    "way": "geo",
     "organization": "organization",
+    "terrorist organization": "organization",
 }
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import yaml
 
 from graphrag_index.nlp import entity_types
-from graphrag_index.nlp.type_classifier import TYPES
+from graphrag_index.nlp.type_classifier import KINDS
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
@@ -18,7 +18,6 @@ from labels import LABELLED, read_half  # noqa: E402
 from tests.fixtures.extraction import extract  # noqa: E402
 
 LABELS = Path(__file__).with_name("type_labels.yaml")
-KINDS = (*TYPES, "name")
 # The label of what is no name, or a part of two.
 NO_NAME = "none"
 
@@ -74,7 +73,7 @@ def read_marks(half: str, folder: Path = LABELLED) -> tuple[list[str], dict[str,
     for passage in passages:
         for mark in passage.marks:
             types = mark.types - {"acronym", "?"}
-            for kind in types:
+            for kind in sorted(types):
                 name = passage.text[mark.start : mark.end]
                 own = kinds.setdefault(name, Counter())
                 own[kind if kind in KINDS else "name"] += 1

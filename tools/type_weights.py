@@ -6,11 +6,11 @@ FOLDER has the packages that `type_lists.py` names. Takes about two minutes of a
 same inputs give the same files on one machine.
 
 1. The words table: how many people have a word as surname and as given name, and how many people
-   live in a town of the name.
+   live in a town of the name. The names table: names in WordNet and their types.
 2. The letters are fitted to names of known types. Names of the labelled texts are left out, a
    person does not count for its own surname, and two in five towns are not looked up in the table.
 3. The usage is fitted to labelled texts: the half `dev` of benchmarks/labelled, passages/ written
-   for it, and the names in twelve documents of the package nlp-corpus, which type_labels.yaml
+   for it, and the names in eighteen documents of the package nlp-corpus, which type_labels.yaml
    types by hand.
 
 Prints how many names of no sure type are right before and after, by tenfold cross-validation. Texts
@@ -40,7 +40,7 @@ from type_lists import (
     read_towns,
     read_wordnet,
 )
-from type_usages import KINDS, NO_NAME, Usages, read_labels, read_marks, read_usages
+from type_usages import NO_NAME, Usages, read_labels, read_marks, read_usages
 
 from graphrag_index.nlp.name_words import (
     FIRMS_FILE,
@@ -51,10 +51,12 @@ from graphrag_index.nlp.name_words import (
     common_words,
 )
 from graphrag_index.nlp.type_classifier import (
+    KINDS,
     LETTER_FEATURES,
     LETTER_SCALE,
     LETTERS_FILE,
     N_BUCKETS,
+    NAMES_FILE,
     TYPES,
     UNIT,
     USAGE_FILE,
@@ -134,6 +136,15 @@ def write_words(
     rows = {hash_word(text) | bits for text in texts if (bits := counts.rate(text).pack())}
     np.save(WORDS_FILE, np.array(sorted(rows), np.uint32))
     return counts
+
+
+def write_names(names: Iterable[tuple[str, str]]) -> None:
+    """Write the table of the names in a dictionary, with their types."""
+    table = dict[int, int]()
+    for name, kind in names:
+        key = hash_word(name)
+        table[key] = table.get(key, 0) | 1 << KINDS.index(kind)
+    np.save(NAMES_FILE, np.array(sorted(key | bits for key, bits in table.items()), np.uint32))
 
 
 def write_firms(firms: Iterable[str], counts: Counts) -> None:
@@ -320,6 +331,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         persons, towns = read_persons(chosen.folder), read_towns(chosen.folder)
         counts = write_words(persons, dict(read_census_surnames(chosen.folder)), towns)
         write_firms(read_firms(chosen.folder), counts)
+        write_names(read_wordnet(chosen.folder)[0])
         left_out = set().union(*(marks for _, marks in marked), *labels.values())
         examples = [
             example

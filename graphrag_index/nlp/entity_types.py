@@ -190,8 +190,11 @@ class _TypeFinder:
         lower = [word.lower() for word in words]
         head = find_head_type(words, lower, self.codes[number])
         is_person = number in self.persons
-        if name.lower() in KNOWN_ORGANIZATIONS or name.lower() in KNOWN_OTHERS:
-            return "organization" if name.lower() in KNOWN_ORGANIZATIONS else "name"
+        if name.lower() in KNOWN_ORGANIZATIONS:
+            return "organization"
+        is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE  # in Java
+        if name.lower() in KNOWN_OTHERS and not is_placed:
+            return "name"
         form = lower[-1].replace(".", "")
         if len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
             return "organization"
@@ -204,7 +207,9 @@ class _TypeFinder:
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
-        if cue_share > max(needed, self.place[number]) and not head and not is_group:
+        # A noun beside a name counts less than verbs of persons: the 1982 film Gandhi.
+        opposed = max(self.place[number], 0 if cue == "person" else self.person_verb[number])
+        if cue_share > max(needed, opposed) and not head and not is_group:
             return cue
         if self._is_place(number, words):
             if self._may_be_surname(number):

@@ -22,18 +22,25 @@ from graphrag_index.text.normalize import fold
 _DATA = Path(__file__).with_name("data")
 # Sorted numbers: 24 bits of the hash of a word, and 8 bits for its `WordRating`.
 WORDS_FILE = _DATA / "type_words.npy"
+# Sorted numbers: 24 bits of the hash of a name in a dictionary, and a bit for each of `KINDS`.
+NAMES_FILE = _DATA / "type_names.npy"
 # Integers, one row per hash of a feature of the letters, one column per type in `TYPES`.
 LETTERS_FILE = _DATA / "type_letters.npy"
 # The weights of the usage, and how much they must favour another type than that of the rules.
 USAGE_FILE = _DATA / "type_weights.yaml"
 # The types that the classifier tells from "name", whose score is 0.
 TYPES = ("person", "geo", "organization")
+KINDS = (*TYPES, "name")
 N_BUCKETS = 1 << 15
 # The factor of the letters' weights, and the unit of the features of a usage: hundredths.
 LETTER_SCALE, UNIT = 8, 100
 MAX_LETTER_SCORE = 8 * UNIT
 # The usage of a name, in the order of its features; the first are added by `rate_names`.
-LETTER_FEATURES = ("bias", *TYPES, *(f"one_word_{kind}" for kind in TYPES))
+LETTER_FEATURES = (
+    *("bias", *TYPES),
+    *(f"one_word_{kind}" for kind in TYPES),
+    *(f"dictionary_{kind}" for kind in KINDS),
+)
 _LAST_LATIN = "\u024f"
 _MAX_WORDS = 4
 _LOW_BYTE = 0xFF
@@ -64,6 +71,11 @@ def _read_words() -> np.ndarray:
 
 
 @cache
+def _read_names() -> np.ndarray:
+    return np.asarray(np.load(NAMES_FILE, mmap_mode="r"))
+
+
+@cache
 def _read_letters() -> np.ndarray:
     return np.asarray(np.load(LETTERS_FILE, mmap_mode="r"))
 
@@ -76,14 +88,18 @@ def _read_usage() -> tuple[dict[str, list[int]], int]:
 
 def rate_words(words: Sequence[str]) -> dict[str, WordRating]:
     """Look up the ratings of words and names."""
-    table = _read_words()
-    hashes = np.fromiter(map(hash_word, words), np.uint32, len(words))
-    at = np.minimum(np.searchsorted(table, hashes), len(table) - 1)
-    found = np.where(table[at] & ~np.uint32(_LOW_BYTE) == hashes, table[at] & _LOW_BYTE, 0)
+    found = _look_up(_read_words(), words).tolist()
     return {
         word: WordRating(bits >> 5, bits >> 3 & 3, bits & 7)
-        for word, bits in zip(words, found.tolist(), strict=True)
+        for word, bits in zip(words, found, strict=True)
     }
+
+
+def _look_up(table: np.ndarray, words: Sequence[str]) -> np.ndarray:
+    """Return the lowest byte of the row of each word in a table of hashes; 0 if it has none."""
+    hashes = np.fromiter(map(hash_word, words), np.uint32, len(words))
+    at = np.minimum(np.searchsorted(table, hashes), len(table) - 1)
+    return np.where(table[at] & ~np.uint32(_LOW_BYTE) == hashes, table[at] & _LOW_BYTE, 0)
 
 
 def list_letter_features(name: str, rate: Callable[[str], WordRating]) -> set[int]:
@@ -143,6 +159,8 @@ def rate_names(names: Sequence[str]) -> np.ndarray:
         row[0] = UNIT
         row[1:4] = np.clip(scores, -MAX_LETTER_SCORE, MAX_LETTER_SCORE)
         row[4:7] = 0 if " " in name else row[1:4]
+    known = _look_up(_read_names(), names)[:, None] >> np.arange(len(KINDS)) & 1
+    rows[:, 7:] = UNIT * known // np.maximum(known.sum(axis=1, keepdims=True), 1)
     return rows
 
 
