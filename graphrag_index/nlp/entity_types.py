@@ -184,19 +184,17 @@ class _TypeFinder:
         words = name.split(" ")
         if not name.replace(" ", "").isalpha():
             words = [_WORD_MARKS.sub("", word) for word in words]
-        # Ignore the numeral at the end: World War II, West Virginia Route 9.
+        # The numeral at the end: World War II, West Virginia Route 9.
         if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
             words.pop()
         lower = [word.lower() for word in words]
-        head = find_head_type(words, lower, self.codes[number])
-        is_person = number in self.persons
-        if name.lower() in KNOWN_ORGANIZATIONS:
-            return "organization"
-        is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE  # in Java
-        if name.lower() in KNOWN_OTHERS and not is_placed:
+        head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
+        is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE
+        if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
             return "name"
         form = lower[-1].replace(".", "")
-        if len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS):
+        is_company = len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS)
+        if is_company or name.lower() in KNOWN_ORGANIZATIONS:
             return "organization"
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
@@ -208,7 +206,7 @@ class _TypeFinder:
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
         # A noun beside a name counts less than verbs of persons: the 1982 film Gandhi.
-        opposed = max(self.place[number], 0 if cue == "person" else self.person_verb[number])
+        opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
         if cue_share > max(needed, opposed) and not head and not is_group:
             return cue
         if self._is_place(number, words):
@@ -217,10 +215,8 @@ class _TypeFinder:
             return "geo"
         if lower[-1] in _PARTIES and (len(words) == 1 or head == ""):
             return "organization"
-        if head:
-            return head
-        if is_person:
-            return "person"
+        if head or is_person:
+            return head or "person"
         if is_group:
             return "name"
         if name in known_firms():

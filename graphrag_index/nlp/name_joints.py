@@ -53,6 +53,17 @@ _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
+# The rest of a list of topics: on Economic | , Social and Cultural Rights.
+_TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
+# The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
+_NAME_BEFORE_ACRONYM = re.compile(
+    r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}[A-ZÀ-ÖØ-Þ][\w'’-]+){1,7}?)"
+    r"(?:['’]s)? \(([A-Z]{3,8})\)"
+)
+_MAX_CHARS_BEFORE_ACRONYM = 100
+_CAPITAL_WORD = re.compile(r"\b[A-ZÀ-ÖØ-Þ](?=[\w'’-])")
+_DEMONYM = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
+_DEMONYMS = word_set(_WORDS["demonyms"])
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 
 
@@ -67,6 +78,8 @@ def find_end_after_possessive(
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     if not may_join and language.code != "fr":
         return end
+    if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
+        return longer
     joint = _NAME_JOINT.match(text, end) if may_join else None
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()
@@ -74,6 +87,9 @@ def find_end_after_possessive(
     if joint and match and joint.group().startswith(" on "):
         if match.group().split()[0].lower() in _CALENDAR_WORDS:
             return end  # the Committee on Tuesday
+        is_word = match.group().lower() in common_words(language.code)
+        if is_word and (topics := _TOPICS.match(text, match.end())):
+            return topics.end()
         return find_end_after_possessive(text, start, match.end(), language, pattern)
     if joint and match and joint.group().endswith(_FIRM_JOINTS):
         first, *rest = match.group().split()
@@ -103,7 +119,10 @@ def find_end_after_possessive(
         is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
         is_law = last in _LAWS and not (is_organization_word(words[-1]) or words[-1] in _LAWS)
         is_whole = is_law or (is_body and not is_role(words[0]))
-        is_national = len(words) == 2 and words[0] in _AGENCY_OPENINGS
+        # "the Australian Competition and Consumer Commission"
+        is_national = _is_demonym(words[0]) and not is_organization_word(words[-1])
+        is_national = is_national and joint.group().count(" ") == 2
+        is_national = len(words) == 2 and (words[0] in _AGENCY_OPENINGS or is_national)
         if (
             is_whole
             and (len(words) == 1 or is_national or is_law)
@@ -136,3 +155,20 @@ def find_end_after_possessive(
         if not (saint or single or ends_with_owner):
             return end
     return match.end()
+
+
+def _is_demonym(word: str) -> bool:
+    return word.lower() in _DEMONYMS or _DEMONYM.search(word) is not None
+
+
+def _find_end_before_acronym(text: str, start: int, end: int) -> int:
+    """Return the end of a name whose acronym follows in brackets; 0 if none does."""
+    bracket = text.find(" (", end, end + _MAX_CHARS_BEFORE_ACRONYM)
+    found = _NAME_BEFORE_ACRONYM.match(text, end) if bracket >= 0 else None
+    if not found or found.end(1) > bracket:
+        return 0
+    own = len(_CAPITAL_WORD.findall(text, start, end))
+    initials = "".join(_CAPITAL_WORD.findall(text, start, found.end(1)))
+    # The acronym begins in this span.
+    begins = len(initials) - len(found[2])
+    return found.end(1) if initials.endswith(found[2]) and 0 <= begins < own else 0

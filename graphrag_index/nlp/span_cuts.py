@@ -9,8 +9,10 @@ from graphrag_index.nlp.name_words import (
     KNOWN_NAMES,
     TYPE_WORDS,
     common_words,
+    is_head_word,
     is_organization_word,
     is_role,
+    is_role_only,
     more_given_names,
 )
 from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords
@@ -43,7 +45,9 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
         if part == words:
             if span.used.is_name(span.number):
                 yield 0, span.usage.found.names[span.number], ""
-        elif part and (span.is_name(part) or _is_named(span, first, last)):
+        elif not part or (first and span.usage.is_demonym(words[first - 1]) and is_role_only(part)):
+            continue  # (the Egyptian) Foreign Minister
+        elif span.is_name(part) or _is_named(span, first, last):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
 
@@ -194,7 +198,7 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             right_is_name |= known >= max(3, 5 * span.times)
             left_is_name = at > 1 or span.count_known_mentions(left) > span.times
             is_place = single and span.usage.is_known_place(left[0], span.language.code)
-            if is_place and span.is_full_name(right):
+            if is_place and (span.is_full_name(right) or words[at + 1] == "the"):
                 return at, start  # news from Italy of Antonio Gramsci
             if (left_is_name and right_is_name) or span.is_full_name(left):
                 return at, start
@@ -238,6 +242,11 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return at, at
     if len(right) < 2 or is_title(left[-1]):
         return None
+    word, code = left[-1].lower(), span.language.code
+    is_word = word in common_words(code) or span.usage.count_lower(word, code) > 0
+    is_word = code == "en" and is_word and not is_head_word(word)
+    if len(left) == 1 and is_word and span.is_full_name(right):
+        return at, at  # Businessmen Solomon Lew
     begins_sentence = initial and span.language.endings and left[0].lower() not in TYPE_WORDS
     known = max(map(span.count_known_mentions, (left, right)))
     return (at, at) if begins_sentence or known > span.times else None

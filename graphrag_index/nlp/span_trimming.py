@@ -122,6 +122,7 @@ def _is_function_word_or_date(word: str, language: Language) -> bool:
     is_contraction = end in _CONTRACTION_ENDS and (
         head in language.function_words or head in ("i", "let", "here")
     )
+    is_contraction = is_contraction or (head == "i" and language.code == "en")  # I'ma
     # In French, a verb or a noun in lower case follows: "j'ai", but not "L'Équipe".
     is_elided = head in _ELIDED_PRONOUNS and not word[len(head) + 1 :][:1].isupper()
     return is_contraction or (is_elided and language.code in ("fr", "it"))
