@@ -328,11 +328,10 @@ class _TypeFinder:
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
-            if name.lower() in KNOWN_PERSONS and not is_thing:
+            if not is_thing and (name.lower() in KNOWN_PERSONS or self._is_double_name(name)):
                 return "person"
-            if not is_thing and self._is_double_name(name):
-                return "person"
-            if hint and not is_thing:
+            # The article is that of the noun behind the name: the Exco spokesman.
+            if hint and name not in self.common and (hint != "person" or not is_thing):
                 return hint
             if not is_thing and self._has_surname_end(number, name):
                 return "person"

@@ -57,7 +57,8 @@ _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
 # The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
 _NAME_BEFORE_ACRONYM = re.compile(
-    r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}[A-ZÀ-ÖØ-Þ][\w'’-]+){1,7}?)"
+    r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}"
+    r"[A-ZÀ-ÖØ-Þ](?:\w|-|['’](?!s\b))+){1,7}?)"
     r"(?:['’]s)? \(([A-Z]{3,8})\)"
 )
 _MAX_CHARS_BEFORE_ACRONYM = 100
@@ -75,11 +76,11 @@ def find_end_after_possessive(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
+    if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
+        return longer
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     if not may_join and language.code != "fr":
         return end
-    if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
-        return longer
     joint = _NAME_JOINT.match(text, end) if may_join else None
     match = joint and pattern.match(text, joint.end())
     words = text[start:end].split()

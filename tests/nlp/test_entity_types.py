@@ -90,6 +90,12 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
         ("It is the title of a Stanley Kubrick film of Mark Wahlberg.", "Mark Wahlberg", "person"),
         ("A cow made for the Iowa state fair won.", "Iowa", "geo"),
         ("They like a drama with Brooke Shields. He shields her.", "Brooke Shields", "person"),
+        ("They asked the Korvil spokesman.", "Korvil", "organization"),
+        ("They have a house in Java and Korvil.", "Korvil", "geo"),
+        ("They have a house in Java and Korvil.", "Java", "geo"),
+        ("They have a house in northern Korvil.", "Korvil", "geo"),
+        ("In May the founder of Weight Watchers is a singer.", "Weight Watchers", "name"),
+        ("We saw the 1982 film Korvil. In May Korvil died. Then Korvil wept.", "Korvil", "person"),
     ],
 )
 def test_words_behind_a_name_suggest_its_type(text: str, title: str, kind: str) -> None:

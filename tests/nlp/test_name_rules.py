@@ -112,7 +112,8 @@ def test_a_reader_counts_the_same_words_as_names(
             "Exmar",
             "organization",
         ),
-        ("They have a stake in Zipvan since May.", "Zipvan", "name"),
+        ("They have a stake in Exco since May.", "Exco", "name"),
+        ("They have lived in Exco since May.", "Exco", "geo"),
     ],
 )
 def test_the_words_around_a_name_show_its_type(text: str, title: str, kind: str) -> None:
@@ -144,6 +145,25 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
         ("Norway told the Trade Committee on Tuesday.", {"Norway", "Trade Committee"}),
         ("They saw Wayne Morse & Ernest Gruening.", {"Wayne Morse", "Ernest Gruening"}),
         ("They went to Abbott & Costello.", {"Abbott & Costello"}),
+        (
+            "A call by the Peruvian Securities and Trade Commission (PSTC) went out in Norway.",
+            {"Peruvian Securities and Trade Commission", "Norway"},
+        ),
+        (
+            "The Construction, Forestry, Mining and Energy Union's (CFMEU) John Sutton met.",
+            {"Construction, Forestry, Mining and Energy Union", "CFMEU", "John Sutton"},
+        ),
+        (
+            "They left the Covenant on Economic, Social and Cultural Rights, Norway said.",
+            {"Covenant on Economic, Social and Cultural Rights", "Norway"},
+        ),
+        ("A meeting in Oslo of the Trade Committee ended.", {"Oslo", "Trade Committee"}),
+        (
+            "Businessmen Peter Lindt and Anna Holt met. The businessmen left Norway.",
+            {"Peter Lindt", "Anna Holt", "Norway"},
+        ),
+        ("Then the Egyptian Foreign Minister came to Norway.", {"Norway"}),
+        ("And then I'ma see you again in Norway.", {"Norway"}),
     ],
 )
 def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None:

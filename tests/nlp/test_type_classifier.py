@@ -30,6 +30,8 @@ from tests.fixtures.extraction import extract
         # Firms and teams whose names are made of other words.
         ("They talked about Allstate at noon.", "Allstate", "organization"),
         ("They watched the Chicago Cubs play.", "Chicago Cubs", "organization"),
+        # A name that the dictionary has.
+        ("They talked about Wollstonecraft at noon.", "Wollstonecraft", "person"),
         # Nothing tells.
         ("They talked about Prestige at noon.", "Prestige", "name"),
     ],
@@ -45,6 +47,11 @@ def test_words_are_rated_by_people_and_towns() -> None:
     assert rated["Burkburnett"].town == 2
     assert rated["Qqxzw"] == WordRating(0, 0, 0)
     assert rate_words(["SCHMITT"])["SCHMITT"] == rated["Schmitt"]
+
+
+def test_names_of_the_dictionary_have_its_types() -> None:
+    rated = rate_names(["Wollstonecraft", "Halicarnassus", "Cinderella", "Qqxzw"])[:, 7:]
+    assert rated.tolist() == [[100, 0, 0, 0], [0, 100, 0, 0], [50, 0, 0, 50], [0, 0, 0, 0]]
 
 
 def test_scores_are_integers_and_do_not_depend_on_other_names() -> None:
