@@ -5,14 +5,19 @@ is sure, a learned classifier decides.
 """
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 
 import numpy as np
 
 from graphrag_index.nlp.compounds import is_german_noun
-from graphrag_index.nlp.head_types import HEAD_LAST, HEADS, find_head_type
+from graphrag_index.nlp.head_types import (
+    COMPANY_FORMS,
+    HEAD_LAST,
+    HEADS,
+    find_head_type,
+    find_shortened_companies,
+)
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
@@ -38,7 +43,6 @@ from graphrag_index.text.languages import (
 )
 
 _LISTS = read_lists("nlp/data/entity_types")
-_COMPANY_FORMS = word_set(_LISTS["company_forms"])
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
@@ -137,20 +141,17 @@ class _TypeFinder:
         for number, kind in zip(self.unsure, found, strict=True):
             kind = "name" if self._has_article_of_thing(number) else kind
             types[number] = "" if kind == "name" and self._is_rare_word(number) else kind
-        # A name is a company if longer names of companies begin with it: Exco, Exco Holdings Ltd.
-        companies: Counter[str] = Counter()
-        for name, kind in zip(self.names, types, strict=True):
-            words = name.split(" ") if kind and " " in name else []
-            for length in range(1, len(words)):
-                companies[" ".join(words[:length])] += 1 if kind == "organization" else -1
+        companies, firms = find_shortened_companies(self.names, types)
         for number, name in enumerate(self.names):
-            first = name.partition(" ")[0]
-            is_open = types[number] == "name" or (
-                types[number] == "person" and first not in more_given_names()
-            )
-            if not is_open or companies[name] <= 0 or self.known_places[number]:
-                continue
-            if not _DEMONYM_END.search(name) and name.lower() not in _GROUPS:
+            is_given = name.partition(" ")[0] in more_given_names()
+            is_open = types[number] == "name" or (types[number] == "person" and not is_given)
+            is_company = is_open and name in companies and not self.known_places[number]
+            # Diamond Shamrock Corp is called Diamond, unless that is a place here.
+            is_firm = name in firms and (number in self.unsure or " " not in name)
+            is_firm = is_firm and self.known_places[number] <= TOWN and not self.place[number]
+            is_firm = is_firm and types[number] in ("name", "person", "geo")
+            is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
+            if (is_company or is_firm) and not is_group:
                 types[number] = "organization"
         return types
 
@@ -193,7 +194,7 @@ class _TypeFinder:
         if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
             return "name"
         form = lower[-1].replace(".", "")
-        is_company = len(words) > 1 and (form in _COMPANY_FORMS or lower[0] in _LEADING_FORMS)
+        is_company = len(words) > 1 and (form in COMPANY_FORMS or lower[0] in _LEADING_FORMS)
         if is_company or name.lower() in KNOWN_ORGANIZATIONS:
             return "organization"
         if is_person and self._is_used_for_person(number, words, head):

@@ -4,6 +4,7 @@ The head is the last word in Germanic languages, the first word in other languag
 before a particle.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from graphrag_index.nlp.name_words import (
@@ -15,6 +16,7 @@ from graphrag_index.nlp.name_words import (
 from graphrag_index.text.languages import read_lists, word_set
 
 _LISTS = read_lists("nlp/data/entity_types")
+COMPANY_FORMS = word_set(_LISTS["company_forms"])
 _NAMES = word_set(_LISTS["names"])
 # Types by the head of a name. A law or a prize keeps the type "name". Later rows override.
 HEADS: dict[str, str] = {
@@ -76,3 +78,21 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         ),
         "",
     )
+
+
+def find_shortened_companies(
+    names: Sequence[str], types: Sequence[str]
+) -> tuple[set[str], set[str]]:
+    """Return the starts of more companies than other names, and those of firms with their form.
+
+    Exco Holdings Ltd may be called Exco, and Exco Holdings. Names without a type do not count.
+    """
+    counts, firms = Counter[str](), set[str]()
+    for name, kind in zip(names, types, strict=True):
+        words = name.split(" ") if kind and " " in name else []
+        starts = [" ".join(words[:length]) for length in range(1, len(words))]
+        for start in starts:
+            counts[start] += 1 if kind == "organization" else -1
+        if words and words[-1].lower().replace(".", "") in COMPANY_FORMS:
+            firms.update(starts)
+    return {start for start, count in counts.items() if count > 0}, firms

@@ -204,6 +204,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return at, start
             if initial and single and known:
                 return 0, start
+            if span.language.code == "en" and _are_person_and_body(span, left, right):
+                return at, start  # Perrin Long of Lipper Analytical Ltd
         elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             if right[0].isupper() or is_organization_word(right[0]):
@@ -223,6 +225,19 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
         ):
             return at, start
     return None
+
+
+def _are_person_and_body(span: SpanWords, left: list[str], right: list[str]) -> bool:
+    """Return whether two unknown words may be a person's name, and others those of a body."""
+    is_body = is_organization_word(right[-1]) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
+    return (
+        is_body
+        and len(left) == 2
+        and all(word[0].isupper() and word.replace("-", "").isalpha() for word in left)
+        and not any(word.lower() in common_words("en") or is_head_word(word) for word in left)
+        and not any(span.usage.is_demonym(w) or w in span.usage.known_places for w in left)
+        and not any(word.isupper() or is_role(word) or is_title(word) for word in left)
+    )
 
 
 def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
