@@ -209,7 +209,8 @@ class NameCandidates:
             marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
             if rows and (joint := text[ended:start]) in _LIST_JOINTS:
-                marks |= LISTED | CONJOINED * joint[-2].isalnum()
+                # A clause may begin behind a comma and a conjunction.
+                marks |= LISTED | CONJOINED * (joint[0] == " ")
             after = text[end : end + 1]
             if after == " ":
                 marks |= 0 if span.is_end_cut else WORD_AFTER
