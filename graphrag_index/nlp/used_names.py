@@ -19,6 +19,7 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
     more_given_names,
 )
+from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
@@ -44,6 +45,7 @@ _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _SHOWN_WORDS = TYPE_WORDS | KNOWN_NAMES | PARTIES
+_TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
@@ -74,6 +76,12 @@ class UsedNames:
             return False
         if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
             return False
+        if (
+            len(span) == 2
+            and span[1].lower() in _TIMES_OF_DAY
+            and span[0].lower() in CALENDAR_WORDS
+        ):
+            return False  # Friday Night
         is_law = "/" in span[-1]  # Ley 2/2007
         if (
             span[0].lower() in _REFERENCES

@@ -164,6 +164,7 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
         ),
         ("Then the Egyptian Foreign Minister came to Norway.", {"Norway"}),
         ("And then I'ma see you again in Norway.", {"Norway"}),
+        ("In Norway the Friday Night of the Adviser is long, his Majesty said.", {"Norway"}),
     ],
 )
 def test_bodies_are_whole_and_persons_apart(text: str, titles: set[str]) -> None:
