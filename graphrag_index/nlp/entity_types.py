@@ -140,7 +140,8 @@ class _TypeFinder:
         found = classify_types(names, usages, list(self.unsure.values()))
         for number, kind in zip(self.unsure, found, strict=True):
             kind = "name" if self._has_article_of_thing(number) else kind
-            types[number] = "" if kind == "name" and self._is_rare_word(number) else kind
+            is_untyped = "name" in (kind, self.unsure[number])
+            types[number] = "" if is_untyped and self._is_rare_word(number) else kind
         companies, firms = find_shortened_companies(self.names, types)
         for number, name in enumerate(self.names):
             is_given = name.partition(" ")[0] in more_given_names()
@@ -148,8 +149,8 @@ class _TypeFinder:
             is_company = is_open and name in companies and not self.known_places[number]
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
-            is_firm = is_firm and self.known_places[number] <= TOWN and not self.place[number]
-            is_firm = is_firm and types[number] in ("name", "person", "geo")
+            is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
+            is_firm = is_firm and is_open_firm and types[number] in ("name", "person", "geo")
             is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
             if (is_company or is_firm) and not is_group:
                 types[number] = "organization"
@@ -185,30 +186,29 @@ class _TypeFinder:
         words = name.split(" ")
         if not name.replace(" ", "").isalpha():
             words = [_WORD_MARKS.sub("", word) for word in words]
-        # The numeral at the end: World War II, West Virginia Route 9.
         if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
-            words.pop()
+            words.pop()  # World War II, West Virginia Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
         is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE
         if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
             return "name"
-        form = lower[-1].replace(".", "")
-        is_company = len(words) > 1 and (form in COMPANY_FORMS or lower[0] in _LEADING_FORMS)
-        if is_company or name.lower() in KNOWN_ORGANIZATIONS:
+        has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
+        if (has_form and len(words) > 1) or name.lower() in KNOWN_ORGANIZATIONS:
             return "organization"
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
         cue_share, cue = self.cues[number]
+        is_country = self.known_places[number] == COUNTRY
         if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
             # A colon follows countries and headings too: "Somalia: ...".
-            is_country = self.known_places[number] == COUNTRY
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
-        # A noun beside a name counts less than verbs of persons: the 1982 film Gandhi.
+        # Verbs of persons count more: the 1982 film Gandhi.
         opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
-        if cue_share > max(needed, opposed) and not head and not is_group:
+        is_other = head or is_group or (is_country and cue == "organization")
+        if cue_share > max(needed, opposed) and not is_other:
             return cue
         if self._is_place(number, words):
             if self._may_be_surname(number):

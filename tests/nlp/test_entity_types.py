@@ -91,6 +91,8 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
         ("A cow made for the Iowa state fair won.", "Iowa", "geo"),
         ("They like a drama with Brooke Shields. He shields her.", "Brooke Shields", "person"),
         ("They asked the Korvil spokesman.", "Korvil", "organization"),
+        ("In May Iran is a partner of militia groups.", "Iran", "geo"),
+        ("Korvil Shamrock Corp grew. In May Korvil fell.", "Korvil", "organization"),
         ("They have a house in Java and Korvil.", "Korvil", "geo"),
         ("They have a house in Java and Korvil.", "Java", "geo"),
         ("They have a house in northern Korvil.", "Korvil", "geo"),
