@@ -151,9 +151,9 @@ class _TypeFinder:
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
             is_firm = is_firm and is_open_firm and types[number] in ("name", "person", "geo")
-            is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
-            if (is_company or is_firm) and not is_group:
-                types[number] = "organization"
+            if is_company or is_firm:
+                is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
+                types[number] = types[number] if is_group else "organization"
         return types
 
     def _is_bare_kind(self, number: int) -> bool:
