@@ -17,6 +17,7 @@ from graphrag_query.answering.direct_answer_words import (
     word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, is_question
+from graphrag_query.answering.name_roles import has_other_role
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
@@ -75,6 +76,8 @@ def answer_yes_or_no(
         year = find_phrases("year", code)
         asked = {word for word in asked if not year.fullmatch(fold(word))} | numbers
     said |= _find_subject_before(best, candidates, question, asked - said)
+    shortened = _find_shortened_names(best, question)
+    said |= shortened & asked
     said |= _find_other_forms(best, question, asked - numbers - said)
     patterns = foreign_words(question) if foreign else {}
     said.update(word for word, found in patterns.items() if found.search(best.text.lower()))
@@ -91,9 +94,8 @@ def answer_yes_or_no(
     ]
     if relations[0] != relations[1] or (foreign and any(relations)):
         return None
-    capitalized = [word.lower() for word in WORD.findall(question.text)[1:] if word[0].isupper()]
-    capitalized = [word for word in capitalized if stem_word(word) in asked]
-    if _is_told_of_others(best, told, question, capitalized, foreign):
+    names = _find_capitalized(question, asked - shortened)
+    if _is_told_of_others(best, told, question, names, foreign):
         return None
     is_yes = denies(question.text, code) == denies(told, foreign or code)
     if not numbers <= said:
@@ -109,6 +111,19 @@ def answer_yes_or_no(
             return None
         is_yes = False
     return DirectAnswer(find_word("affirmative" if is_yes else "negative", question), (best,))
+
+
+def _find_capitalized(question: Question, stems: set[str]) -> list[str]:
+    """Return the capitalized words of a question that have one of the stems, in lower case.
+
+    The first word may be a name only in languages whose questions do not begin with a verb.
+    """
+    words = WORD.findall(question.text)
+    if question.language.code in CODES_WITH_ANY_VERB_FIRST:
+        words = words[1:]
+    return [
+        word.lower() for word in words if word[0].isupper() and stem_word(word.lower()) in stems
+    ]
 
 
 def _is_told_of_others(
@@ -127,7 +142,11 @@ def _is_told_of_others(
     language = language_of(foreign) if foreign else question.language
     agents = find_named_agents(told, language) - find_named_agents(question.text, question.language)
     is_swapped = not agents.isdisjoint(names) or places != sorted(places)
-    return is_swapped or _is_other_name(plain, question)
+    return (
+        is_swapped
+        or _is_other_name(plain, question)
+        or has_other_role(best.text, question, names, language)
+    )
 
 
 def _find_told_part(text: str, question: Question, patterns: Collection[re.Pattern[str]]) -> str:
@@ -207,6 +226,29 @@ def _find_subject_before(
             if word[0].isupper() or (is_pronoun and i < MAX_WORDS_OF_SUBJECT)
         )
     return missing & set(map(stem_word, about))
+
+
+def _find_shortened_names(best: Candidate, question: Question) -> set[str]:
+    """Return the stems of first names that a sentence leaves out: "Mr Nowak" is "Olga Nowak".
+
+    The text unit mentions the entity that the question names, and no other one with that last word.
+    """
+    here = set(WORD.findall(best.text.lower()))
+    found = set[str]()
+    for mention in question.mentions.likeliest_mentions:
+        *first, last = mention.name.split()
+        if not first or last not in here or here.intersection(first):
+            continue
+        entities = question.index.links.entities_of(best.text_unit).numbers.tolist()
+        titles = question.index.entities(entities)["title"]
+        alike = [
+            entity
+            for entity, title in zip(entities, titles, strict=True)
+            if last in WORD.findall(title.lower())
+        ]
+        if alike == [mention.entity]:
+            found.update(map(stem_word, first))
+    return found
 
 
 def _before(candidate: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:

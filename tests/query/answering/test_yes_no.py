@@ -121,3 +121,65 @@ def test_whom_somebody_else_did_something_to_did_not_do_it(
     index: Index, question: str, sentence: str
 ) -> None:
     assert decide(index, question, [sentence]) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Did Olga visit Rome?", "Olga's sister visited Rome.", ""),
+        ("Did Olga visit Rome?", "The sister of Olga visited Rome.", ""),
+        ("Did Olga visit Rome?", "Olga visited the mayor of Rome.", ""),
+        ("Hat Olga die Stadt besucht?", "Olgas Schwester besuchte die Stadt.", ""),
+        ("Olga a-t-elle visité Rome ?", "La sœur d'Olga visita Rome.", ""),
+        ("¿Visitó Olga Roma?", "La hermana de Olga visitó Roma.", ""),
+        ("Did the University of Oslo pay?", "The University of Oslo paid.", "Yes"),
+        ("Is Rome the capital of Italy?", "Rome is Italy's capital.", "Yes"),
+    ],
+)
+def test_what_belongs_to_a_name_is_not_the_name(
+    index: Index, question: str, sentence: str, expected: str
+) -> None:
+    assert decide(index, question, [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "expected"),
+    [
+        ("Did Olga visit Rome?", "No one but Olga visited Rome.", ""),
+        ("Did Olga visit Rome?", "Everyone but Olga visited Rome.", ""),
+        ("Did Olga visit Rome?", "It was cold, but Olga visited Rome.", "Yes"),
+        ("Did Olga visit Rome?", "Olga no doubt visited Rome.", ""),
+        ("Hat Olga die Stadt besucht?", "Alle außer Olga besuchten die Stadt.", ""),
+        ("¿Visitó Olga Roma?", "Todos menos Olga visitaron Roma.", ""),
+    ],
+)
+def test_an_exception_decides_nothing(
+    index: Index, question: str, sentence: str, expected: str
+) -> None:
+    assert decide(index, question, [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Jan visited Olga in Rome.", ""),
+        ("Olga told Jan to visit Rome.", ""),
+        ("Olga and Jan visited Rome.", "Yes"),
+        ("Olga Nowak visited Rome.", "Yes"),
+        ("Olga, a cook from Altdorf, visited Rome.", "Yes"),
+    ],
+)
+def test_the_verb_has_the_subject_of_the_question(
+    index: Index, sentence: str, expected: str
+) -> None:
+    assert decide(index, "Did Olga visit Rome?", [sentence]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Roald Amundsen", "Yes"), ("Adrien de Gerlache", "")]
+)
+def test_a_last_name_stands_for_the_entity_of_the_text_unit(
+    index: Index, name: str, expected: str
+) -> None:
+    """The first text unit of the sample mentions both."""
+    assert decide(index, f"Did {name} keep a diary?", ["Mr Amundsen kept a diary."]) == expected
