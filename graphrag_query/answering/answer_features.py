@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from math import log
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,8 @@ FEATURES = (
     "layout",
     "context",
     # Further words in a sentence of another text unit, if the two share a name that the question
-    # does not know: as subject of the sentence, or anywhere.
+    # does not know: as subject of the sentence or in the title of its document; or anywhere, by the
+    # rarity of the name and the share of the question's words in the other sentence.
     "bridge_to_subject",
     "bridge_to_name",
     # 1 for the best text unit, 4/5 for the second, 4/6 for the third, and so on.
@@ -270,6 +272,8 @@ class AnswerFeatures:
         for name in rows[0]:
             values[:, COLUMN[name]] = [row[name] for row in rows]
         self._add_bridges(values, known, subjects)
+        # The words of the name that a pronoun stands for are near all parts of its sentence.
+        self._meant = [in_subject[s] & ~own for s, own in zip(subjects, self._held, strict=True)]
         return values
 
     def _find_related_words(self) -> Mapping[str, int]:
@@ -305,22 +309,21 @@ class AnswerFeatures:
         return bool(subject) and stem_word(subject[0]) in self._words
 
     def _add_bridges(
-        self,
-        values: "Features",
-        known: Sequence[int],
-        subjects: Sequence[frozenset[str]],
+        self, values: "Features", known: Sequence[int], subjects: Sequence[frozenset[str]]
     ) -> None:
         """Add how many words of the question a sentence and one that leads to it have together.
 
         "When was the director of Alpha born?" - "Alpha was directed by Ann Bell." leads to "Bell
-        was born in 1910." in another document.
+        was born in 1910." in another document. Lines of chats have too many names to lead anywhere.
         """
         shares = values[:, COLUMN["names"]] + values[:, COLUMN["words"]]
         # The less one sentence holds of the question, the likelier two are needed.
         need = 1 - shares.max()
         asked = set(WORD.findall(self.question.text.lower()))
+        titles = [set(WORD.findall(c.title.lower())) for c in self.candidates]
         leading: dict[frozenset[str], list[int]] = {}
-        for i in np.argsort(-shares, kind="stable")[:MAX_BRIDGES].tolist():
+        best = np.argsort(-shares, kind="stable")[:MAX_BRIDGES].tolist()
+        for i in (i for i in best if not self.candidates[i].label):
             for name in find_name_words(self.candidates[i].text, self.question.language):
                 if not name & asked:
                     leading.setdefault(name, []).append(i)
@@ -328,12 +331,19 @@ class AnswerFeatures:
             held = [i for i, tokens in enumerate(self._tokens) if name <= tokens]
             if len(held) > max(2, MAX_BRIDGE_SHARE * len(self.candidates)):
                 continue
-            about = [i for i, s in enumerate(subjects) if s and (name <= s or s <= name)]
+            rarity = 1 - log(len(held) or 1) / log(1 + len(self.candidates))
+            pairs = zip(subjects, titles, strict=True)
+            about = [
+                i for i, (s, t) in enumerate(pairs) if s and (name <= s or s <= name or name <= t)
+            ]
+            held = [i for i in held if not self.candidates[i].label]
             for column, found in (("bridge_to_subject", about), ("bridge_to_name", held)):
                 for i in found:
                     for other in sentences:
                         if self.candidates[i].text_unit != self.candidates[other].text_unit:
                             gain = need * (self._share(known[i] | known[other]) - shares[i])
+                            if column == "bridge_to_name":
+                                gain *= rarity * shares[other]
                             values[i, COLUMN[column]] = max(values[i, COLUMN[column]], gain)
 
     def add_spans(self, i: int, types: Mapping[str, str]) -> None:
@@ -352,6 +362,7 @@ class AnswerFeatures:
             span.fit
             * self._share(
                 self._find_in_text(text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS])
+                | self._meant[i]
             )
             for span in spans
         )

@@ -112,9 +112,9 @@ def _is_name_between(
 ) -> bool:
     """Return whether a name that may be a subject stands between two words.
 
-    "Olga and Jan", "Olga Nowak" and "Olga of Altdorf" have no other subject.
+    "Olga and Jan", "Olga Nowak", "Olga of Altdorf" and "Olga is a Greek" have no other subject.
     """
-    joints = language.place_prepositions | language.other_prepositions
+    joints = language.place_prepositions | language.other_prepositions | language.copulas
     joints |= listed_words("agents", language.code)
     joints |= set(word_lists()["conjunctions"].get(language.code, "").split())
     for i in range(start + 1, end):

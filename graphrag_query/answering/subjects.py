@@ -10,9 +10,9 @@ from graphrag_query.question.question_words import WORD, stop_words_of
 
 _LISTS = read_lists("back_references", Path(__file__).parent)
 _PRONOUNS = {word: kind for kind in ("he", "she", "it", "any") for word in word_set(_LISTS[kind])}
-_CONNECTIVES, _DEFINITE = (
+_CONNECTIVES, _DEFINITE, _PERSONAL = (
     {code: word_set(words) for code, words in _LISTS[name].items()}
-    for name in ("connectives", "definite")
+    for name in ("connectives", "definite", "personal")
 )
 # Maximum number of words at the start of a sentence that are searched for a connective.
 MAX_WORDS_TO_CONNECTIVE = 4
@@ -48,8 +48,7 @@ def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[f
             last = frozenset(WORD.findall(candidate.title.lower()))
             names, meant = [last], {}
         words = candidate.text[:MAX_CHARS_BEFORE_NAME].split()
-        first = words[0].lower().strip(_MARKS) if words else ""
-        kind = _PRONOUNS.get(first)
+        kind = _find_pronoun(words, language)
         name = frozenset[str]() if kind else _first_name(words, stop_words)
         start = WORD.search(words[0]) if words else None
         if start and name == {start[0].lower()} and not is_inside(start[0]):
@@ -68,6 +67,21 @@ def find_subjects(candidates: Sequence[Candidate], language: Language) -> list[f
             subject = last
         subjects.append(subject)
     return subjects
+
+
+def _find_pronoun(words: Sequence[str], language: Language) -> str | None:
+    """Return the kind of a pronoun that begins a sentence, or that stands before its first name.
+
+    "However, he left Queensland" is not about Queensland.
+    """
+    personal = _PERSONAL.get(language.code, ())
+    for i, word in enumerate(words[:MAX_WORDS_BEFORE_NAME]):
+        plain = word.lower().strip(_MARKS)
+        if (not i and plain in _PRONOUNS) or plain in personal:
+            return _PRONOUNS.get(plain)
+        if i and word.strip(_MARKS)[:1].isupper():
+            break
+    return None
 
 
 def refers_back(text: str, language: Language) -> bool:

@@ -30,6 +30,18 @@ def test_a_pronoun_keeps_to_the_person_that_it_stood_for() -> None:
     assert subjects_of(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Jan Blum fell ill. However, he left for Altdorf."),
+        ("de", "Jan Blum wurde krank. Dann verließ er Altdorf."),
+        ("es", "Jan Blum enfermó. Después él dejó Altdorf."),
+    ],
+)
+def test_a_pronoun_before_a_name_is_the_subject(language: str, text: str) -> None:
+    assert subjects_of(text, language=language) == ["blum jan", "blum jan"]
+
+
 def test_part_of_a_name_stands_for_the_whole_name() -> None:
     text = "Olga Nowak sang. Jan Blum came. Nowak's voice was loud. All heard Nowak."
     assert subjects_of(text) == ["nowak olga", "blum jan", "nowak olga", "nowak olga"]
