@@ -1,19 +1,22 @@
 """Lists whose members stand in different sentences: "Which ships did she use?"."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import Language, read_lists
+from graphrag_index.text.languages import Language, language_of, read_lists
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_index.text.sentences import split_sentences
+from graphrag_query.answering.agents import is_passive
 from graphrag_query.answering.answer_spans import TYPES_OF_KIND
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import denies
 from graphrag_query.answering.extractive import Candidate, is_question
+from graphrag_query.answering.name_roles import has_name_apart
 from graphrag_query.answering.names_of_class import (
     Name,
     find_names,
@@ -25,6 +28,7 @@ from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, stop_words_of
+from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
 
 # Maximum number of words between two words of the question in a sentence.
 MAX_WORDS_BETWEEN = 6
@@ -103,7 +107,7 @@ class _Sentences:
         types: Mapping[str, str],
         descriptions: Iterable[str],
     ) -> None:
-        self.language, self.types = question.language, types
+        self.language, self.types, self._question = question.language, types, question
         self._asked, self._noun = asked, stem_word(noun)
         code = question.language.code
         kind = question.wanted.kind
@@ -138,8 +142,12 @@ class _Sentences:
         }
         if not self._is_generic and self._type:
             self._required.add(self._noun)
-        self.subjects = find_subjects(candidates, question.language)
+        self._is_passive = is_passive(question.text, question.language)
         self._candidates = candidates
+        self._foreign = foreign_words(question)
+        if self._foreign:
+            self._read_in_other_language(stem_word(noun))
+        self.subjects = find_subjects(candidates, self.language)
         needs_class = not (self._type or self._is_generic)
         self._class = set[str]()
         if needs_class:
@@ -148,6 +156,18 @@ class _Sentences:
             )
             texts = dict.fromkeys((*(c.text for c in candidates), *sentences))
             self._class = find_names_of_class(texts, self._noun, self.language, types)
+
+    def _read_in_other_language(self, noun: str) -> None:
+        """Use the language of the documents, if they have the noun in that language only."""
+        words = Counter(w for c in self._candidates for w in WORD.findall(c.text.lower()))
+        said = self._foreign.get(noun)
+        meant = [word for word, _ in words.most_common() if said and said.fullmatch(word)]
+        units = {c.text_unit for c in self._candidates}
+        codes = Counter(foreign_languages(self._question, units).values())
+        if meant and codes and noun not in map(stem_word, words):
+            code = codes.most_common(1)[0][0]
+            self.language, self._noun = language_of(code), stem_word(meant[0])
+            self._clauses = listed_words("clauses", code)
 
     def find_members(self, candidate: Candidate, subject: frozenset[str]) -> Iterator[str]:
         """Yield the names in a sentence that answer the question."""
@@ -161,10 +181,13 @@ class _Sentences:
         if not all(name <= known for name in self._names):
             return
         held = {self._asked.find(word) for word in tokens}
+        held |= {word for word, said in self._foreign.items() if said.search(text.lower())}
         missing = self._required - held
         if missing and missing - self._asked.find_related(tokens):
             return
         if denies(text, self.language.code) or not self._is_told_together(tokens):
+            return
+        if has_name_apart(text, self._question):
             return
         names = self._find_names(text)
         others = [name for name in names if not self._is_asked(name.text)]
@@ -191,7 +214,18 @@ class _Sentences:
         return all(gap <= MAX_WORDS_BETWEEN + 1 for gap in gaps)
 
     def _find_names(self, text: str) -> list[Name]:
-        return find_names(text, self._noun, self.language, self.types)
+        """Find the names in a text, with the noun behind them: "the Discovery expedition"."""
+        names = find_names(text, self._noun, self.language, self.types)
+        return [self._add_noun(text, name) for name in names]
+
+    def _add_noun(self, text: str, name: Name) -> Name:
+        after = _NEXT_WORD.match(text, name.end)
+        if not after or self.types.get(name.text.lower()) == "person":
+            return name
+        noun = after[1]
+        if stem_word(noun.lower()) != self._noun or _is_plural(noun, self.language):
+            return name
+        return Name(name.start, after.end(), f"{name.text} {noun}")
 
     def _is_asked(self, name: str) -> bool:
         """Return whether a name has words of a name of the question."""
@@ -208,7 +242,7 @@ class _Sentences:
         has_noun = (
             len(words) > 1
             and self._noun in (stem_word(words[0]), stem_word(words[-1]))
-            and not any(word.islower() for word in WORD.findall(name))
+            and not any(word.islower() for word in WORD.findall(name)[:-1])
         )
         return self._is_generic or has_noun or name.lower() in self._class
 
@@ -261,12 +295,22 @@ class _Sentences:
             led = name if is_led else led
             if self._fits(name.text) and (kept or not is_led):
                 kept.append(name)
+        if not kept and self._is_passive:
+            kept = [name for name in names if self._follows_asked(text, name)][:1]
         if kept or not subject or not subject.isdisjoint(WORD.findall(text.lower())):
             return [name.text for name in kept]
         before = (c for c in self._candidates if c.text_unit == candidate.text_unit)
         meant = (name.text for c in before for name in self._find_names(c.text))
         meant = (name for name in meant if not self._is_asked(name))
         return [n for n in meant if subject == set(WORD.findall(n.lower())) and self._fits(n)][:1]
+
+    def _follows_asked(self, text: str, name: Name) -> bool:
+        """Return whether an asked verb does something to a name: "the ice crushed the Alpha"."""
+        before = WORD.findall(text[: name.start].lower())
+        while before and before[-1] in self.language.determiners | self.language.articles:
+            before.pop()
+        is_asked = bool(before) and self._asked.find(before[-1]) in self._required
+        return is_asked and self._fits(name.text)
 
     def _n_words_from_asked(self, text: str, name: Name) -> int:
         """Return the number of words from the first asked word before a name to the name."""
@@ -281,6 +325,7 @@ class _Sentences:
         return self.types.get(name.text.lower()) == "person"
 
 
+_NEXT_WORD = re.compile(r"\s+([^\W\d_]+)\b")
 _CLAUSE_MARK = re.compile(r"[;:()–—]|,(?!\s+\w+,)")
 _AND = re.compile(r",?\s*(?:\w{1,3}|&)\s+")
 _JOINT = re.compile(r",?\s*(?:\w{1,3}|&)?\s+")

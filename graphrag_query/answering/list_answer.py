@@ -1,6 +1,6 @@
 """Answers that are lists gathered from several sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from graphrag_query.answer import Answer
@@ -16,12 +16,15 @@ from graphrag_query.answering.gathered_lists import Member, find_gathered_list, 
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.text_unit_ranking import SIMILARITY_WEIGHT, start_search
 
 if TYPE_CHECKING:
     from graphrag_query.answering.written_answer import Context
 
-# Maximum number of further text units that are read for a list.
+# Maximum number of further text units that are read for a list, and maximum number of those with a
+# name of the question that are compared with it: an entity may be in most text units of a corpus.
 MAX_MORE_TEXT_UNITS = 60
+MAX_COMPARED_TEXT_UNITS = 1_000
 # Maximum number of members, and of words of their sentences, that stand before the sentences.
 MAX_MEMBERS_BEFORE = 3
 MAX_WORDS = 60
@@ -63,18 +66,12 @@ def _gather_members(
 ) -> list[Member]:
     """Gather the members of a list from several sentences; nothing if one thing is asked for.
 
-    Further text units that mention what the question names are read and added to `text_units`.
+    Further text units are read and added to `text_units`.
     """
     if not find_plural_noun(question):
         return []
     index = question.index
-    named = [mention.entity for mention in question.mentions.likeliest_mentions]
-    # An entity may be in most text units of a corpus: read no more numbers than are needed.
-    most = MAX_MORE_TEXT_UNITS + len(text_units)
-    numbers = (index.links.text_units_of(entity).numbers[:most] for entity in named)
-    linked = (n for of_entity in numbers for n in of_entity.tolist())
-    more = [n for n in dict.fromkeys(linked) if n not in text_units][:MAX_MORE_TEXT_UNITS]
-    units = index.text_units(more)
+    units = index.text_units(find_more_text_units(question, text_units))
     question.counts["text_units"] = question.counts.get("text_units", 0) + len(units)
     text_units |= units
     candidates = split_into_candidates(
@@ -85,6 +82,25 @@ def _gather_members(
     rows = index.open_mapped("entity_rows").rows(_entities_of(index, text_units), "description")
     known = rows["description"].drop_nulls().to_list()
     return find_gathered_list(question, without_copies(sentences), types, known)
+
+
+def find_more_text_units(question: Question, known: Container[int]) -> list[int]:
+    """Return the numbers of further text units that matter most to a question, the best first.
+
+    They are those that the search for text units has ranked, and those that mention what the
+    question names; the latter by their similarity to the question if the search has not found them.
+    """
+    index = question.index
+    scores = {unit.number: unit.own_score for unit in start_search(question)()}
+    named = [mention.entity for mention in question.mentions.likeliest_mentions]
+    numbers = (index.links.text_units_of(n).numbers[:MAX_COMPARED_TEXT_UNITS] for n in named)
+    linked = {n for of_entity in numbers for n in of_entity.tolist()}
+    if others := sorted(linked - scores.keys()):
+        vectors = index.open_mapped("text_unit_vectors").matrix("vector", others)
+        similarities = SIMILARITY_WEIGHT * (vectors @ question.vector)
+        scores |= zip(others, similarities.tolist(), strict=True)
+    more = [number for number in scores if number not in known]
+    return sorted(more, key=lambda number: (-scores[number], number))[:MAX_MORE_TEXT_UNITS]
 
 
 def find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:

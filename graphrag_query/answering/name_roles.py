@@ -7,6 +7,7 @@ from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.direct_answer_words import word_lists
 from graphrag_query.answering.names_of_class import listed_words
+from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
@@ -35,6 +36,13 @@ def has_other_role(
         if told and not told & {*asked, ""}:
             return True
     return language == question.language and _has_other_subject(sentence, question, names)
+
+
+def has_name_apart(sentence: str, question: Question) -> bool:
+    """Return whether a sentence has the words of a name apart, as in "South Magnetic Pole"."""
+    plain = fold_question(sentence)
+    names = [found.name for found in question.mentions.whole_names if " " in found.name]
+    return any(name not in plain and all(word in plain for word in name.split()) for name in names)
 
 
 def _find_roles(text: str, name: str, language: Language) -> set[str]:

@@ -50,9 +50,13 @@ def follows_preposition(text: str, name: Name, language: Language) -> bool:
     before = WORD.findall(text[: name.start].lower())[-2:]
     if before and before[-1] in language.determiners:
         before = before[:-1]
+    return bool(before) and before[-1] in _joints_of(language)
+
+
+def _joints_of(language: Language) -> frozenset[str]:
+    """Return the prepositions of a language, and words such as "of" and "by"."""
     joints = language.place_prepositions | language.other_prepositions
-    joints |= listed_words("agents", language.code)
-    return bool(before) and before[-1] in joints
+    return joints | listed_words("agents", language.code)
 
 
 def find_names_of_class(
@@ -103,15 +107,17 @@ def find_names_of_class(
 def _is_compound(text: str, end: int, language: Language) -> bool:
     """Return whether another noun may follow: an "expedition member" is no expedition."""
     after = re.match(r"\s([a-z]\w*)", text[end:])
-    joints = language.place_prepositions | language.other_prepositions | {"of"}
-    return after is not None and after[1] not in stop_words_of(language) | joints
+    return after is not None and after[1] not in stop_words_of(language) | _joints_of(language)
 
 
 def _defines(text: str, name: Name, place: int, language: Language) -> bool:
-    """Return whether a noun at a place says what a name before is: "Alpha, a small ship"."""
+    """Return whether a noun at a place says what a name before is: "Alpha, a small ship".
+
+    "Ann Bell, the cook of the ship" is none.
+    """
     gap = text[name.end : place]
     words = WORD.findall(gap.lower())
-    if not 1 < len(words) <= MAX_WORDS_TO_NOUN:
+    if not 1 < len(words) <= MAX_WORDS_TO_NOUN or not _joints_of(language).isdisjoint(words):
         return False
     if words[0] in language.copulas:
         return words[1] in language.determiners

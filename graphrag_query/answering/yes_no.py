@@ -17,7 +17,7 @@ from graphrag_query.answering.direct_answer_words import (
     word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, is_question
-from graphrag_query.answering.name_roles import has_other_role
+from graphrag_query.answering.name_roles import has_name_apart, has_other_role
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
@@ -144,7 +144,7 @@ def _is_told_of_others(
     is_swapped = not agents.isdisjoint(names) or places != sorted(places)
     return (
         is_swapped
-        or _is_other_name(plain, question)
+        or has_name_apart(best.quotation, question)
         or has_other_role(best.text, question, names, language)
     )
 
@@ -187,12 +187,6 @@ def _find_numbers_told(best: Candidate, question: Question) -> set[str]:
         if not beside or beside & asked:
             found |= numbers
     return found
-
-
-def _is_other_name(plain: str, question: Question) -> bool:
-    """Return whether a folded sentence has the words of a name apart: "South Magnetic Pole"."""
-    names = [found.name for found in question.mentions.whole_names if " " in found.name]
-    return any(name not in plain and all(word in plain for word in name.split()) for name in names)
 
 
 def _find_dates_before(candidate: Candidate, candidates: Sequence[Candidate]) -> set[str]:

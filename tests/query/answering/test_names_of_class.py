@@ -1,11 +1,15 @@
 """Names beside which a noun stands, and lists, counts and yes or no on the sample."""
 
+import re
+
 import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.list_answer import find_more_text_units
 from graphrag_query.answering.names_of_class import find_names, find_names_of_class
 from graphrag_query.index import Index
+from graphrag_query.question.question import Question
 
 
 @pytest.mark.parametrize(
@@ -20,6 +24,7 @@ from graphrag_query.index import Index
         ("en", "ship", "Later Olga Nowak, the ship's cook, sang.", set()),
         ("en", "ship", "Later Olga Nowak, a ship owner, sang.", set()),
         ("en", "ship", "On the ship Olga Nowak sang.", set()),
+        ("en", "ship", "Later Olga Nowak, the cook of the ship, sang.", set()),
         ("de", "schiff", "Das Schiff Alpha sank.", {"alpha"}),
         ("fr", "navire", "Le navire Alpha coula.", {"alpha"}),
         ("es", "barco", "El barco Alpha se hundió.", {"alpha"}),
@@ -69,6 +74,50 @@ def test_a_list_is_gathered_from_the_sample(index: Index) -> None:
     assert not {"Terra Nova", "Fram", "Shackleton"} & members.keys()
     quotes = {f"[{citation.number}]": citation.quote for citation in answer.citations}
     assert all(name in quotes[number] for name, number in members.items())
+
+
+def list_names(index: Index, question: str) -> set[str]:
+    """Return the names of a list: on lines of their own, or before the sentences."""
+    text = index.search("local", question).text
+    lines = re.findall(r"^- (.+) \[\d+\]$", text, re.MULTILINE)
+    return set(lines or text.split(" — ")[0].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        (
+            "Which expeditions did Ernest Shackleton take part in?",
+            {"Discovery expedition", "Nimrod expedition", "Imperial Trans-Antarctic Expedition"},
+        ),
+        ("Which ships were crushed by ice?", {"Endurance", "Antarctic"}),
+        ("Welche Schiffe benutzte Ernest Shackleton?", {"Nimrod", "Endurance"}),
+    ],
+)
+def test_lists_on_the_sample(index: Index, question: str, names: set[str]) -> None:
+    """A name with its noun, what something was done to, and documents in another language."""
+    assert names <= list_names(index, question)
+
+
+def test_who_reached_another_pole_is_no_member(index: Index) -> None:
+    names = list_names(index, "Which men reached the South Pole?")
+    assert {"Roald Amundsen", "Bowers", "Wisting"} <= names
+    assert not names & {"James Clark Ross", "Mawson"}
+
+
+def test_further_text_units_of_a_list_are_the_best_matches(index: Index) -> None:
+    """Shackleton is in more text units than a list reads; the first by number are no better."""
+    question = Question("Which ships did Ernest Shackleton use?", index.store)
+    [shackleton] = [mention.entity for mention in question.mentions.likeliest_mentions]
+    linked = index.store.links.text_units_of(shackleton).numbers.tolist()
+    assert len(linked) > 60
+    found = find_more_text_units(question, linked[:1])
+    assert len(found) == 60
+    assert linked[0] not in found
+    by_number = index.store.text_units(linked[:60]).values()
+    best = index.store.text_units(found).values()
+    n_best, n_first = (sum("ship" in unit["text"] for unit in units) for units in (best, by_number))
+    assert n_best > n_first
 
 
 def test_further_text_units_of_a_list_are_those_that_filters_keep(index: Index) -> None:
