@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,15 +97,19 @@ def find_new_spans(
 
 
 def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:
-    """Return the end of the wanted noun that follows a number which ends at `end`; 0 if none."""
+    """Return the end of the wanted nouns that follow a number which ends at `end`; 0 if none."""
     stop_words = stop_words_of(language)
-    for word in islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN):
-        marks = set(sentence[end : word.start()]).intersection(",;:.()")
+    found = 0
+    for place, word in enumerate(WORD.finditer(sentence, end)):
+        marks = set(sentence[found or end : word.start()]).intersection(",;:.()")
         if marks or word[0].lower() in stop_words:
             break
         if stem_word(fold(word[0])) in wanted.nouns:
-            return word.end()
-    return 0
+            # "23 rainforest trees" has two of them.
+            found = word.end()
+        elif found or place >= MAX_WORDS_TO_NOUN - 1:
+            break
+    return found
 
 
 def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:

@@ -246,7 +246,12 @@ def _find_turns(
 
 
 def _is_like_name(label: str) -> bool:
-    """Return whether no word of a label begins with a small letter, as in names of speakers."""
+    """Return whether no word of a label begins with a small letter, as in names of speakers.
+
+    "GNU/Linux" is no speaker.
+    """
+    if "/" in label:
+        return False
     return not any(word[0].islower() for word in label.split()) or " " not in label
 
 

@@ -1,7 +1,11 @@
 import pytest
 
 from graphrag_index.text.languages import language_of
-from graphrag_query.answering.answer_spans import find_answer_spans, find_new_spans
+from graphrag_query.answering.answer_spans import (
+    find_answer_spans,
+    find_counted_noun,
+    find_new_spans,
+)
 from graphrag_query.question.answer_kind import WantedAnswer
 
 ENGLISH = language_of("en")
@@ -16,6 +20,11 @@ def spans_of(kind: str, sentence: str) -> list[str]:
     ("kind", "sentence", "spans"),
     [
         ("number", "Of 6,960 people, 42 gave $1.2 million, twice.", "6,960|42|$1.2 million|twice"),
+        (
+            "number",
+            "Two hundred and thirty came, two and three.",
+            "Two hundred and thirty|two|three",
+        ),
         ("duration", "It took twelve years and 3 weeks.", "twelve years|3 weeks"),
         ("date", "On Saturday at 7 PM, not on 1 August 1973.", "Saturday at 7 PM|1 August 1973"),
         ("date", "Er kam am 3. Mai 1980 oder im Jahr 1990.", "3. Mai 1980|1990"),
@@ -104,3 +113,10 @@ def test_a_year_before_a_number_is_another_number() -> None:
         "3 hundred",
         "two hundred thousand",
     ]
+
+
+def test_a_number_counts_all_nouns_that_are_asked_for() -> None:
+    wanted = WantedAnswer("number", ("oak", "tree"))
+    sentence = "He felled 23 old oak trees there, 4 mills, oak."
+    assert sentence[: find_counted_noun(sentence, 12, wanted, ENGLISH)].endswith("23 old oak trees")
+    assert find_counted_noun(sentence, 35, wanted, ENGLISH) == 0

@@ -123,6 +123,11 @@ def test_steps_of_a_manual_are_no_chat() -> None:
     assert ("", "Step 1: Empty the tray.") in quotations(text)
 
 
+def test_a_product_with_a_slash_is_no_speaker() -> None:
+    text = "GNU/Linux : the guide for users.\n\nGNU/Linux : the guide for admins.\n\nIt works."
+    assert all(statement.label == "" for statement in find_statements(text))
+
+
 def test_a_row_of_a_web_page_is_one_statement_about_its_columns() -> None:
     found = find_statements("Ships\n\nName | Built\nFram | 1892\nGauss | 1901\n")
     rows = [(s.about, s.start) for s in found if s.prose]
