@@ -67,6 +67,8 @@ def add_foreign_text_units(
     numbers = numbers[:: -(-len(numbers) // MAX_COMPARED_TEXT_UNITS) or 1]
     if not numbers:
         return list(ranked)
+    # Those in the language of the question gain as much by their words.
+    numbers += sorted({unit.number for unit in ranked}.difference(numbers))
     texts = rows.rows(numbers, "text")["text"].str.to_lowercase()
     asked = set(question.content_words)
     held = []

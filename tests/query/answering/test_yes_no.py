@@ -78,6 +78,7 @@ def test_a_pronoun_stands_for_what_was_named_before(
     [
         ("Is the mill red?", "The mill is red, not blue, and most people like it.", "Yes"),
         ("Did the ship sink?", "The ship nearly sank.", ""),
+        ("Was Olga elected?", "Olga failed in her bid to be elected.", ""),
         ("Did Olga open the mill?", "Olga never did open the mill.", "No"),
         ("Did Olga open the mill?", "Jan denied that Olga opened the mill.", ""),
         ("Did Olga open the mill?", "Did Olga open the mill?", ""),

@@ -8,6 +8,9 @@ import pytest
 import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
+from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
 from tests.conftest import copy_project, run_project
 
 DOCUMENTS = {
@@ -49,6 +52,15 @@ def test_a_question_is_answered_from_documents_in_another_language(
     mixed: Index, question: str, said: str
 ) -> None:
     assert said in mixed.local(question).text
+
+
+def test_another_language_is_no_better_than_that_of_the_question(mixed: Index) -> None:
+    question = Question("What about the cold weather of Neustadt?", mixed.store)
+    ranked = [RankedTextUnit(number, 0.5, 0.5, "match") for number in range(4)]
+    found = add_foreign_text_units(question, ranked)
+    units = mixed.store.text_units(range(4))
+    scores = {units[unit.number]["title"]: unit.score for unit in found}
+    assert scores["letter"] > max(scores["Fähre"], scores["moulin"])
 
 
 @pytest.mark.parametrize(
