@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,17 +100,17 @@ def find_new_spans(
 def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:
     """Return the end of the wanted nouns that follow a number which ends at `end`; 0 if none."""
     stop_words = stop_words_of(language)
-    found = 0
-    for place, word in enumerate(WORD.finditer(sentence, end)):
-        marks = set(sentence[found or end : word.start()]).intersection(",;:.()")
+    words = list(islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN + 1))
+    for i, word in enumerate(words[:MAX_WORDS_TO_NOUN]):
+        marks = set(sentence[end : word.start()]).intersection(",;:.()")
         if marks or word[0].lower() in stop_words:
             break
         if stem_word(fold(word[0])) in wanted.nouns:
-            # "23 rainforest trees" has two of them.
-            found = word.end()
-        elif found or place >= MAX_WORDS_TO_NOUN - 1:
-            break
-    return found
+            # "23 rainforest trees" has two of the nouns; "28 men survived" has a verb.
+            more = [other for other in words[i + 1 : i + 2] if other[0].endswith("s")]
+            is_noun = more and stem_word(fold(more[0][0])) in wanted.nouns
+            return (more[0] if is_noun and more[0].start() == word.end() + 1 else word).end()
+    return 0
 
 
 def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:
