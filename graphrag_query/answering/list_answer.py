@@ -66,7 +66,7 @@ def _gather_members(
 ) -> list[Member]:
     """Gather the members of a list from several sentences; nothing if one thing is asked for.
 
-    Further text units are read and added to `text_units`.
+    Further text units that mention what the question names are read and added to `text_units`.
     """
     if not find_plural_noun(question):
         return []
@@ -85,22 +85,22 @@ def _gather_members(
 
 
 def find_more_text_units(question: Question, known: Container[int]) -> list[int]:
-    """Return the numbers of further text units that matter most to a question, the best first.
+    """Return the numbers of further text units that mention what a question names, the best first.
 
-    They are those that the search for text units has ranked, and those that mention what the
-    question names; the latter by their similarity to the question if the search has not found them.
+    They are ordered by the score of the search for text units, which has kept it, or else by their
+    similarity to the question.
     """
     index = question.index
-    scores = {unit.number: unit.own_score for unit in start_search(question)()}
     named = [mention.entity for mention in question.mentions.likeliest_mentions]
     numbers = (index.links.text_units_of(n).numbers[:MAX_COMPARED_TEXT_UNITS] for n in named)
-    linked = {n for of_entity in numbers for n in of_entity.tolist()}
-    if others := sorted(linked - scores.keys()):
-        vectors = index.open_mapped("text_unit_vectors").matrix("vector", others)
-        similarities = SIMILARITY_WEIGHT * (vectors @ question.vector)
-        scores |= zip(others, similarities.tolist(), strict=True)
-    more = [number for number in scores if number not in known]
-    return sorted(more, key=lambda number: (-scores[number], number))[:MAX_MORE_TEXT_UNITS]
+    linked = sorted({n for of_entity in numbers for n in of_entity.tolist() if n not in known})
+    if len(linked) <= MAX_MORE_TEXT_UNITS:
+        return linked
+    vectors = index.open_mapped("text_unit_vectors").matrix("vector", linked)
+    similarities = SIMILARITY_WEIGHT * (vectors @ question.vector)
+    scores = dict(zip(linked, similarities.tolist(), strict=True))
+    scores |= {u.number: u.own_score for u in start_search(question)() if u.number in scores}
+    return sorted(linked, key=lambda number: (-scores[number], number))[:MAX_MORE_TEXT_UNITS]
 
 
 def find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) -> dict[str, str]:
