@@ -15,7 +15,8 @@ MAX_SEARCHED_SENTENCES = 60
 MAX_EMBEDDED_SENTENCES = 18
 MAX_BY_WORDS = 8
 # Weights of the features, fitted by `tools/answer_weights.py`: a logistic regression over the
-# sentences that were read for a question.
+# sentences that were read for a question. Those of bridges are a little lower than fitted, so that
+# sentences that answer alone stay first.
 WEIGHTS: Mapping[str, float] = {
     "names": 3.2,
     "words": 7.2,
