@@ -120,7 +120,10 @@ export const texts = {
     label: "Find names, reports and passages",
     placeholder: "Find names, reports, passages",
   },
-  browse: { lists: "Lists", search: "Search this list", nothing: "No row fits the search and the filters." },
+  browse: {
+    lists: "Lists", search: "Search this list", nothing: "No row fits the search and the filters.",
+    ask: "Ask this as a question",
+  },
   filters: {
     explained: "The filters apply to questions, to lists and to the graph.",
     set: "Filters are set", types: "Types of entities", dates: "Dates of documents", since: "First",
@@ -281,7 +284,7 @@ export const texts = {
     structured: ["Query", "A model writes a query over the tables."],
   } as Record<string, [name: string, what: string]>,
   ask: {
-    label: "Question", placeholder: "Ask about these documents", next: "Ask on", send: "Ask",
+    label: "Question", placeholder: "Ask about these documents", next: "Ask a follow-up question", send: "Ask",
     method: "Search", cancel: "Cancel", cancelled: "Cancelled.", clear: "New conversation",
     again: "Ask again", searching: "Searching", ready: "The answer is complete.",
     welcome: "Ask these documents",

@@ -131,3 +131,26 @@ def test_an_answer_about_the_whole_shows_its_reports_and_lights_where_they_are(
     page.get_by_role("button", name="Table", exact=True).click()
     # Reports of communities that are not drawn light the drawn communities around them.
     expect(page.get_by_role("table").first.locator("tr.lit").nth(5)).to_be_visible()
+
+
+def test_the_lists_show_rows_of_their_own_table_one_after_the_other(page: Page) -> None:
+    page.goto("/#/sample?panel=browse")
+    lists = page.get_by_label("Lists")
+    rows = page.locator(".panel-body .list li")
+    for name, kind in [
+        ("Entities", "entity"),
+        ("Documents", "document"),
+        ("Relationships", "relationship"),
+        ("Passages", "text_unit"),
+        ("Communities", "community"),
+    ]:
+        lists.get_by_role("link", name=name, exact=True).click()
+        expect(rows.first.get_by_role("link")).to_have_attribute("href", re.compile(f"/{kind}/"))
+
+
+def test_a_question_in_the_search_field_can_be_asked(page: Page) -> None:
+    page.goto("/#/sample")
+    page.get_by_role("combobox", name="Find names, reports and passages").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Ask this as a question").click()
+    expect(page.get_by_role("link", name="Citation 1:").first).to_be_visible()

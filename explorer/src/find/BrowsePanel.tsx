@@ -7,6 +7,7 @@ import { PagedList, usePages } from "../parts/PagedList";
 import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { texts } from "../texts";
+import { useAsk } from "../ask/useAsk";
 import { TextUnitLink } from "../evidence/Passage";
 import { FilterNotice } from "./FilterPanel";
 
@@ -33,7 +34,8 @@ export function BrowsePanel() {
         <SearchField value={address.search} onChange={(search) => go({ search }, true)} />
         <FilterNotice />
       </div>
-      <div class="panel-body"><RowList table={table} search={address.search} /></div>
+      {/* The key: rows of one table must not be drawn as rows of another while these load. */}
+      <div class="panel-body"><RowList key={table} table={table} search={address.search} /></div>
     </>
   );
 }
@@ -56,8 +58,9 @@ function SearchField({ value, onChange }: { value: string; onChange: (text: stri
 }
 
 function RowList<T extends TableName>({ table, search }: { table: T; search: string }) {
-  const { data } = useData();
+  const { data, summary } = useData();
   const { address } = useAddress();
+  const ask = useAsk();
   const filters = filterQuery(address.filters);
   const pages = usePages<Rows[T]>(
     (cursor, signal) => data.page(table, { ...filters, q: search, cursor, limit: 50 }, signal),
@@ -69,6 +72,9 @@ function RowList<T extends TableName>({ table, search }: { table: T; search: str
       <PagedList pages={pages} empty={texts.browse.nothing}>
         {(row) => <Row table={table} row={row} />}
       </PagedList>
+      {pages.total === 0 && search && data.ask && summary.scopes.includes("ask") && (
+        <button type="button" class="plain" onClick={() => ask(search)}>{texts.browse.ask}</button>
+      )}
     </>
   );
 }
