@@ -21,13 +21,15 @@ import errno
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from itertools import pairwise
-from typing import Any
+from typing import Any, TextIO
 
 
 class ExitCode(IntEnum):
@@ -158,7 +160,7 @@ def explain_failures() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except GraphRAGError as error:
-        print(f"Error: {_add_root_option(str(error), sys.argv)}", file=sys.stderr)
+        print_lines(f"Error: {_add_root_option(str(error), sys.argv)}", sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # A program that reads the output, such as `head`, has closed the pipe. Redirect the output,
@@ -173,8 +175,32 @@ def explain_failures() -> Iterator[None]:
                 f"The disk is full{where}: make room and run again; finished steps are kept "
                 "and the index is as it was."
             )
-        print(f"Error: {message}", file=sys.stderr)
+        print_lines(f"Error: {message}", sys.stderr)
         sys.exit(ExitCode.FAILED)
+
+
+def print_lines(text: str, out: TextIO | None = None, indent: int = 0) -> None:
+    """Print prose; in a terminal, break its lines at words, and indent the lines that follow.
+
+    The lines that follow keep the indentation of their line and get `indent` columns more.
+    """
+    out = out or sys.stdout
+    if out.isatty():
+        width = max(shutil.get_terminal_size().columns, indent + 20)
+        text = "\n".join(_break_line(line, width, indent) for line in text.split("\n"))
+    print(text, file=out, flush=True)
+
+
+def _break_line(line: str, width: int, indent: int) -> str:
+    hanging = " " * (len(line) - len(line.lstrip()) + indent)
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
 
 
 def _add_root_option(message: str, arguments: Sequence[str]) -> str:

@@ -176,9 +176,11 @@ class Answer:
     def source_count(self) -> str:
         """The number of documents that the answer cites, as " from one document alone".
 
-        Nothing that is cited confirms a single document. Empty without citations.
+        Nothing that is cited confirms a single document. Empty without citations. A count rests
+        on all documents that were counted, of which it cites examples.
         """
-        n = len({citation.document_id for citation in self.citations})
+        cited = len({citation.document_id for citation in self.citations})
+        n = self.looked_at.get("documents_counted", cited) if cited else 0
         return f" from {n:,} documents" if n > 1 else " from one document alone" if n else ""
 
     def with_options(self, options: tuple[str, ...]) -> "Answer":

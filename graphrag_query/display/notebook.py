@@ -100,9 +100,22 @@ def format_place(citation: "Citation") -> str:
     return f"{place} – {citation.prepended}" if citation.prepended else place
 
 
+def format_source(citation: "Citation") -> str:
+    """Return the document and the place of a quotation; a title that is the path only once."""
+    place = format_place(citation)
+    return place if citation.document == citation.path else f"{citation.document} ({place})"
+
+
+def format_looked_at(answer: "Answer") -> str:
+    """Count what a search has read; zeros are left out, unless it has read nothing."""
+    counts = answer.looked_at
+    counts = {name: n for name, n in counts.items() if n} or counts
+    return ", ".join(format_count(name, n) for name, n in counts.items())
+
+
 def _describe_outcome(answer: "Answer") -> str:
     """Describe the outcome of a search, the number of rows that it read, and its cost."""
-    looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
+    looked = format_looked_at(answer)
     outcome = f"{answer.outcome.replace('_', ' ')}{answer.source_count}"
     parts = [f"{outcome} by {answer.method} search"]
     if looked:

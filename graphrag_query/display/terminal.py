@@ -5,10 +5,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from graphrag_index.errors import format_count, let_ctrl_c_end_waits
+from graphrag_index.errors import format_count, let_ctrl_c_end_waits, print_lines
 from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import AnswerStream
-from graphrag_query.display.notebook import format_place
+from graphrag_query.display.notebook import format_looked_at, format_source
 
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _CODE_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
@@ -23,23 +23,23 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     if answer.citations:
         print()
     for citation in answer.citations:
-        print(f"[{citation.number}] {citation.document} ({format_place(citation)})")
+        print_lines(f"[{citation.number}] {format_source(citation)}", indent=4)
     print()
     for note in answer.notes:
-        print(f"Note: {note}")
+        print_lines(f"Note: {note}")
     if answer.suggestion is not None:
-        print(answer.suggestion)
-    print(summarize_answer(answer))
+        print_lines(str(answer.suggestion))
+    print_lines(summarize_answer(answer))
     if answer.follow_ups:
         print("\nTo ask next:")
         for question in answer.follow_ups:
-            print(f"  {question}")
+            print_lines(f"  {question}", indent=2)
 
 
 def summarize_answer(answer: Answer) -> str:
     """Return one line with the outcome, the number of rows that were read, and the cost."""
     outcome = f"{answer.outcome}{answer.source_count}"
-    looked = ", ".join(format_count(name, n) for name, n in answer.looked_at.items())
+    looked = format_looked_at(answer)
     parts = [f"{outcome}: looked at {looked}" if looked else outcome]
     usage = answer.usage
     if usage.calls:

@@ -238,7 +238,7 @@ def test_the_terminal_shows_the_metadata_behind_the_place(
         answer = index.basic("How far did Tom Crean walk?")
     print_answer(answer)
     first = answer.citations[0]
-    place = f"characters {first.start_char:,} to {first.end_char:,} – {first.prepended})"
+    place = f"characters {first.start_char:,} to {first.end_char:,} – {first.prepended}\n"
     assert place in capsys.readouterr().out
     assert first.prepended in answer._repr_html_()
 

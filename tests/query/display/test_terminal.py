@@ -66,3 +66,11 @@ def test_an_answer_from_one_document_is_marked(documents: str, begin: str) -> No
     )
     answer = Answer("What?", "Ice.", Outcome.ANSWERED, citations=citations)
     assert summarize_answer(answer).startswith(begin)
+
+
+def test_a_count_is_answered_from_all_documents_that_were_counted() -> None:
+    example = Citation(1, "Ice", "a", "ice.txt", 0, 9, "It is ice", 0)
+    counted = {"documents": 309, "documents_counted": 309, "claims": 0}
+    answer = Answer("How many?", "309.", Outcome.ANSWERED, citations=(example,), looked_at=counted)
+    said = "answered from 309 documents: looked at 309 documents, 309 documents counted, in"
+    assert summarize_answer(answer).startswith(said)
