@@ -169,6 +169,32 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
     print("\n".join(align_columns(rows, left=[len(heading) - 1])), file=out)
 
 
+def describe_state(store: TableStore, option: str) -> list[str]:
+    """Describe the current version and a run that goes on or was interrupted, a line for each."""
+    from graphrag_index.pipeline.history import is_locked
+
+    version = store.read_pointer()
+    if version is None:
+        lines = [f"There is no index in {store.place} yet."]
+    else:
+        made = f", made {version.made.date[:16].replace('T', ' ')} UTC" if version.made else ""
+        lines = [f"Version {version.number} of {store.place}{made}, workflow {version.workflow}."]
+        unread = version.tables.get("unread_files")
+        if unread is not None and unread.rows:
+            what = "file or record was" if unread.rows == 1 else "files or records were"
+            lines.append(f"{unread.rows:,} {what} not read: the next run lists them again.")
+    done = [record.name for record in store.read_journal(store.next_number())]
+    if is_locked(store):
+        last = f"; the last finished step is {done[-1]}" if done else ""
+        lines.append(f"A run is writing to it now{last}.")
+    elif done:
+        lines.append(
+            f"The last run did not finish: `graphrag-index run{option}` continues after the step "
+            f"{done[-1]}."
+        )
+    return lines
+
+
 def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
     tables, made = version.tables, version.made
     number = f"{version.number}{'*' if is_current else ' '}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project, traced
+from graphrag_index.cli import Root, Set, load_project, root_option, traced
 from graphrag_index.cli.run_session import RunnerName, RunOptions, open_session
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, print_lines
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
@@ -113,11 +113,15 @@ def status(
     ] = False,
     set_: Set = None,
 ) -> None:
-    """Print the numbers of done, open and quarantined model requests, their tokens and cost."""
+    """Print the version, whether a run goes on, and the requests to models with their cost."""
     settings, workflow = load_project(root, set_)
+    from graphrag_index.cli.index_tables import describe_state
     from graphrag_index.cli.request_tables import write_status
     from graphrag_index.pipeline.workflow import open_models
+    from graphrag_index.storage.table_store import TableStore
 
+    store = TableStore(locate_output(root, settings))
+    print_lines("\n".join(describe_state(store, root_option(root))))
     with closing(open_models(workflow, settings, root)) as models:
         if not models.has_ledger:
             print("No model was asked.")
@@ -172,7 +176,7 @@ def estimate(
         print(estimate_as_json(found))
         return
     if not found.lines:
-        print(f"The workflow {workflow.name} asks no model: a run costs nothing.")
+        print_lines(f"The workflow {workflow.name} asks no model: a run costs nothing.")
     write_estimate(found, sys.stdout)
 
 

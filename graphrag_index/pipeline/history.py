@@ -65,6 +65,19 @@ def lock_output(store: TableStore) -> Any:
     return lock
 
 
+def is_locked(store: TableStore) -> bool:
+    """Return whether a run of this machine is writing to the output folder."""
+    from filelock import FileLock, Timeout
+
+    if not (store.output / LOCK_FILE).exists():
+        return False
+    try:
+        with FileLock(store.output / LOCK_FILE, timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
 def make_output_folder_error(store: TableStore) -> SettingsError:
     """Return the error for an output path that is not a folder."""
     return SettingsError(

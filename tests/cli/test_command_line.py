@@ -196,3 +196,33 @@ def test_few_calls_lead_from_the_command_to_leiden(tmp_path: Path, graphrag_inde
     assert calls[0] == "partition_with_graspologic"
     assert calls[-1] == "run"
     assert len(calls) <= 8
+
+
+class TestStatus:
+    def test_there_is_no_index_before_the_first_run(self, tmp_path: Path) -> None:
+        result = call(small_project(tmp_path), "status")
+        assert result.returncode == 0
+        assert "There is no index in " in result.stdout
+
+    def test_the_version_and_the_number_of_unread_files_are_told(self, tmp_path: Path) -> None:
+        root = write_project(tmp_path, ["load_documents"], documents={**TEXTS, "empty.txt": ""})
+        assert call(root, "run").returncode == 3
+        said = call(root, "status").stdout
+        assert re.search(r"^Version 1 of .*, made \d{4}-\d\d-\d\d \d\d:\d\d UTC, ", said)
+        assert "1 file or record was not read" in said
+
+    def test_a_run_that_goes_on_and_one_that_stopped_are_told(self, tmp_path: Path) -> None:
+        root = small_project(tmp_path)
+        assert call(root, "run").returncode == 0
+        store = TableStore(root / "output")
+        version = store.read_pointer()
+        assert version is not None
+        assert "A run is" not in call(root, "status").stdout
+        store.folder(2).mkdir()
+        store.write_journal(2, version.steps[:1])
+        stopped = call(root, "status").stdout
+        assert "did not finish: `graphrag-index run` continues after the step list_num" in stopped
+        with lock_output(store):
+            running = call(root, "status").stdout
+        assert "A run is writing to it now; the last finished step is list_numbers." in running
+        assert "did not finish" not in running
