@@ -102,7 +102,7 @@ def exit_on_ctrl_c(message: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(message, file=sys.stderr)
+        print_lines(message, sys.stderr)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 

@@ -15,6 +15,7 @@ from graphrag_index.cli import (
     open_store,
     root_option,
 )
+from graphrag_index.errors import format_count, print_lines
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.import_version import ImportResult
@@ -149,13 +150,13 @@ def import_(
         )
     for line in [*_import_lines(folder, result, root), *_write_updating_workflow(settings, root)]:
         if not quiet:
-            print(line)
+            print_lines(line)
 
 
 def _import_lines(folder: Path, result: "ImportResult", root: Path) -> list[str]:
     names = "documents text_units entities relationships communities community_reports covariates"
     rows = {name.replace("_", " "): result.version.tables[name].rows for name in names.split()}
-    counts = ", ".join(f"{n:,} {name}" for name, n in rows.items() if n)
+    counts = ", ".join(format_count(name, n) for name, n in rows.items() if n)
     lines = [
         f"Imported {folder} ({result.generation}) as version {result.version.number}: {counts}.",
         "No model was asked. The imported tables are in imported/, a folder of the project.",

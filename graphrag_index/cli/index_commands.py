@@ -1,5 +1,6 @@
 """The commands that show, check and change an index and its versions."""
 
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -59,8 +60,8 @@ def check(
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
+    from graphrag_index.health.health_report import LINE_WIDTH, report_as_text, write_page
     from graphrag_index.health.health_report import report_as_json as to_json
-    from graphrag_index.health.health_report import report_as_text, write_page
     from graphrag_index.llm.local.local_models import find_vector_identity
 
     if folder is None:
@@ -74,7 +75,8 @@ def check(
     if as_json:
         _print_json(to_json(health), indent=1)
     else:
-        print(report_as_text(health), end="")
+        columns = max(shutil.get_terminal_size().columns, 40)
+        print(report_as_text(health, columns if sys.stdout.isatty() else LINE_WIDTH), end="")
     if html is not None:
         write_page(health, html)
         print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)

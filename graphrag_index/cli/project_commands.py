@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.cli import Root, Set, load_project, root_option
-from graphrag_index.errors import ModelError, quote_argument
+from graphrag_index.errors import ModelError, print_lines, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -32,7 +32,7 @@ def init(
     """Create a project: settings.yaml with all settings, and the workflows."""
     if source is not None:
         for line in _migrate_project(folder, source, input_folder, prompts=prompts, cache=cache):
-            print(line)
+            print_lines(line, indent=2)
         return
     if not (prompts and cache):
         raise typer.BadParameter("--no-prompts and --no-cache need --from.")
@@ -63,7 +63,7 @@ def validate(
     if probe:
         _probe_servers(workflow, settings, root)
     steps = ", ".join(step.name for step in workflow.steps)
-    print(f"All is well. The workflow {workflow.name} runs: {steps}.")
+    print_lines(f"All is well. The workflow {workflow.name} runs: {steps}.")
 
 
 def _probe_servers(workflow: "Workflow", settings: "Settings", root: Path) -> None:
@@ -78,16 +78,16 @@ def _probe_servers(workflow: "Workflow", settings: "Settings", root: Path) -> No
             print(f"The workflow {workflow.name} asks no model: nothing was sent.")
         for name in models.needed:
             address = server_address(settings.models[name])
-            print(f"Asking the server of the model {name}, {address} ...", flush=True)
+            print_lines(f"Asking the server of the model {name}, {address} ...")
             try:
                 trials, description = models.probe_server(name)
             except ModelError as error:
                 errors.append(error)
                 continue
-            print("\n".join(describe_trials(trials)))
-            print(f"{description}\n")
+            print_lines("\n".join(describe_trials(trials)), indent=2)
+            print_lines(f"{description}\n")
     for further in errors[1:]:
-        print(f"Error: {further}", file=sys.stderr)
+        print_lines(f"Error: {further}", sys.stderr)
     if errors:
         raise errors[0]
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from graphrag_index.cli import indent_first_lines
 from graphrag_index.cli.index_tables import align_columns, format_cost
-from graphrag_index.errors import format_count, join_names
+from graphrag_index.errors import format_count, join_names, print_lines
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
@@ -56,7 +56,7 @@ def write_status(
 ) -> None:
     """Print requests by step and model, their sum, open batches and quarantined requests."""
     if not rows:
-        print("No model was asked.", file=out)
+        print_lines("No model was asked.", out)
         return
     counts = ("done", "open", "quarantined", "prompt_tokens", "completion_tokens")
     cells = _format_requests(rows, counts, ["cost"])
@@ -66,21 +66,21 @@ def write_status(
     headings = ["done", "open", "quarantined", "prompt", "reply", "$"]
     _print_table(headings, cells, rows, out)
     if batches:
-        print(*("", *map(describe_batch, batches)), sep="\n", file=out)
+        print_lines("\n".join(("", *map(describe_batch, batches))), out)
     if quarantined:
-        print(f"\n{describe_quarantined(quarantined)}", file=out)
+        print_lines(f"\n{describe_quarantined(quarantined)}", out, indent=2)
 
 
 def write_estimate(estimate: Estimate, out: TextIO) -> None:
     """Print the time of a run, its requests by step and model, their sum, and the assumptions."""
     if estimate.lines:
         write_requests(estimate, out)
-    print(f"A run on this machine: {describe_times(estimate)}", file=out)
+    print_lines(f"A run on this machine: {describe_times(estimate)}", out)
     if estimate.n_sampled < estimate.n_documents:
         hint = " Only then are the summaries and reports recognized that were paid before."
         sample = f"Sampled {estimate.n_sampled:,} of {estimate.n_documents:,} documents evenly"
         everything = f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}"
-        print(f"{sample}: {everything}", file=out)
+        print_lines(f"{sample}: {everything}", out)
     if estimate.plan is not None:
         write_plan(estimate.plan, out)
 
@@ -131,10 +131,10 @@ def write_requests(estimate: Estimate, out: TextIO) -> None:
     headings = ["answered", "to ask", "prompt", "reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
     if not all(line.replies_are_known for line in lines):
-        print(
+        print_lines(
             f"Before a step has made {MIN_PAST_CALLS} calls, the length of its replies is a guess: "
             "low assumes half of it, high twice as much. The reasoning of a model comes on top.",
-            file=out,
+            out,
         )
 
 
@@ -165,10 +165,10 @@ def _print_table(
     """Print a table of requests; explain question marks (unknown prices) below the table."""
     print("\n".join(align_columns([["step", "model", *headings], *cells], left=[0, 1])), file=out)
     if any(row.cost is None for row in rows):
-        print(
+        print_lines(
             f"? means that the price list of {price_list_date()} lacks the model: set `price` of "
             "this model.",
-            file=out,
+            out,
         )
 
 
@@ -210,39 +210,39 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     is_update = found.version is not None
     if not found.run:
         place = f"{found.place} is up to date (version {found.version})"
-        print(f"Nothing would change: {place}.", file=out)
+        print_lines(f"Nothing would change: {place}.", out)
     elif found.changes is not None:
         since = f"Since version {found.version}" if is_update else "There is no index yet"
-        print(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", file=out)
+        print_lines(f"{since}: {found.changes}, {found.changes.count(UNCHANGED):,} unchanged.", out)
         for kind in CHANGE_KINDS:
             names = found.changes.names(kind)
             if names:
-                print(f"  {kind:<8} {join_names(names, MAX_PRINTED_NAMES)}", file=out)
+                print_lines(f"  {kind:<8} {join_names(names, MAX_PRINTED_NAMES)}", out)
     elif found.loader in found.run:
-        print("The index lacks a list of its documents: a run would read all again.", file=out)
+        print_lines("The index lacks a list of its documents: a run would read all again.", out)
     elif found.loader in found.kept:
-        print("The input has not changed.", file=out)
+        print_lines("The input has not changed.", out)
     if found.unread:
         n = len(found.unread)
         what = "file or record" if n == 1 else "files or records"
-        print(f"{n:,} {what} would not be read:", file=out)
+        print_lines(f"{n:,} {what} would not be read:", out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
-        print("\n".join(indent_first_lines(files, MAX_PRINTED_NAMES)), file=out)
+        print_lines("\n".join(indent_first_lines(files, MAX_PRINTED_NAMES)), out, indent=2)
     if not found.run:
         return
-    print(f"Steps that would run: {', '.join(found.run)}.", file=out)
+    print_lines(f"Steps that would run: {', '.join(found.run)}.", out)
     if found.kept:
-        print(f"Steps whose input has not changed: {', '.join(found.kept)}.", file=out)
+        print_lines(f"Steps whose input has not changed: {', '.join(found.kept)}.", out)
     if found.estimate is None:
-        print("None of these steps asks a model: the run costs nothing.", file=out)
+        print_lines("None of these steps asks a model: the run costs nothing.", out)
         return
     print(file=out)
     write_estimate(found.estimate, out)
     if is_update and any(line.reply_tokens for line in found.estimate.lines):
-        print(
+        print_lines(
             "Requests about text units are counted exactly. Requests about descriptions and "
             "reports are a guess: the names in new text are not known yet.",
-            file=out,
+            out,
         )
 
 
@@ -279,11 +279,11 @@ def write_plan(plan: WorkerPlan, out: TextIO) -> None:
     """Print the plan of a run by many workers: time, memory, storage and price."""
     n = plan.n_workers
     leader = sum(work.leader_seconds for work in plan.steps)
-    print(
+    print_lines(
         f"\nA run by {format_count('processes', n) if n > 1 else '1 process'}: about "
         f"{format_duration(plan.seconds())}, of which {format_duration(leader)} are work that the "
         "leader does alone.",
-        file=out,
+        out,
     )
     rows = [
         [
@@ -297,30 +297,30 @@ def write_plan(plan: WorkerPlan, out: TextIO) -> None:
     headings = ["step", "leader CPU s", "shards CPU s", "MB sent"]
     print("\n".join(align_columns([headings, *rows], left=[0])), file=out)
     times = [f"{m:,}: {format_duration(plan.seconds(m))}" for m in PLANNED_WORKERS]
-    print(f"Time by processes: {', '.join(times)}.", file=out)
+    print_lines(f"Time by processes: {', '.join(times)}.", out)
     most = plan.max_useful_workers
-    print(
+    print_lines(
         f"More than {most:,} are of little use: twice as many save less than 5 % of the time."
         if most < MAX_WORKERS
         else f"Up to {MAX_WORKERS:,} processes, twice as many save at least 5 % of the time.",
-        file=out,
+        out,
     )
-    print(
+    print_lines(
         f"Memory of the leader: about {plan.memory / 1e9:.1f} GB, in {plan.memory_step}.\n"
         f"Storage: {plan.table_bytes / 1e9:,.2f} GB of tables and vectors, and "
         f"{plan.part_bytes / 1e9:,.2f} GB of parts until the commit. At the list price of S3: "
         f"${plan.cost_per_month:,.2f} a month, and ${plan.request_cost:,.2f} for "
         f"{plan.n_puts + plan.n_gets:,} requests of the run.",
-        file=out,
+        out,
     )
     if plan.unknown:
-        print(f"Without {join_names(plan.unknown)}, whose pace is not known.", file=out)
-    print(
+        print_lines(f"Without {join_names(plan.unknown)}, whose pace is not known.", out)
+    print_lines(
         "Measured on the sample, and multiplied: CPU seconds and bytes. Computed: the times of "
         f"several processes, with {NETWORK_BYTES_PER_SECOND // 1_000_000} MB a second between the "
         "leader and the bucket. Memory: by figures of larger runs for an entity and a "
         "relationship.",
-        file=out,
+        out,
     )
 
 

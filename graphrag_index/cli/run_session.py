@@ -18,7 +18,9 @@ from graphrag_index.errors import (
     ExitCode,
     GraphRAGError,
     WaitingError,
+    format_count,
     let_ctrl_c_end_waits,
+    print_lines,
 )
 from graphrag_index.storage.working_copy import locate_output
 
@@ -65,8 +67,12 @@ def open_session(
         raise typer.BadParameter("--wait needs --batch.")
     import logging
 
+    from graphrag_index.cli.terminal import MessageHandler
+
     level = logging.ERROR if options.quiet else logging.WARNING
-    logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
+    logging.basicConfig(
+        format="%(levelname)s: %(message)s", level=logging.WARNING, handlers=[MessageHandler()]
+    )
     logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
     # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -105,7 +111,7 @@ class _RunSession:
         from graphrag_index.storage.table_store import TableStore
 
         self.store = TableStore(locate_output(root, self.settings))
-        announce = (lambda line: None) if options.quiet else partial(print, flush=True)
+        announce = (lambda line: None) if options.quiet else print_lines
         self.models = open_models(
             self.workflow, self.settings, root, options.budget, options.batch, announce
         )
@@ -120,7 +126,8 @@ class _RunSession:
 
         restored = restore_imported(self.workflow, self.settings, root, new_watcher())
         if restored and not options.quiet:
-            print(f"The imported index is version {restored.number} again; this run updates it.\n")
+            version = f"The imported index is version {restored.number} again"
+            print_lines(f"{version}; this run updates it.\n")
         if options.retry:
             # Lock the output folder, so that no other run sends requests at the same time.
             with lock_output(self.store):
@@ -177,7 +184,7 @@ class _RunSession:
         out = None if self.options.quiet else sys.stdout
         if out is not None:
             later = "" if self.options.wait else " The same command collects the replies later."
-            print(f"{error}{later}", flush=True)
+            print_lines(f"{error}{later}")
         if not self.options.wait:
             raise typer.Exit(error.exit_code)
         queue = self.models.newest_queue
@@ -255,7 +262,7 @@ class _RunSession:
         if unread:
             from graphrag_index.cli.request_tables import describe_unread_files
 
-            print(describe_unread_files(unread), file=sys.stderr)
+            print_lines(describe_unread_files(unread), sys.stderr, indent=2)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
@@ -263,27 +270,27 @@ class _RunSession:
             from graphrag_index.cli.request_tables import describe_quarantined
 
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
-            print(f"\n{describe_quarantined(failed)}\n{hint}", file=sys.stderr)
+            print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
         if self._is_complete(result):
             return ExitCode.DONE
         if self.options.purge:
             why = "the next run would have to pay again for replies about the missing parts"
-            print(f"Nothing was purged, since the index is incomplete: {why}.", file=sys.stderr)
+            print_lines(f"Nothing was purged, since the index is incomplete: {why}.", sys.stderr)
         return ExitCode.QUARANTINED
 
     def _print_summary(self, result: "RunResult") -> None:
         tables, number = result.version.tables, result.version.number
         if not result.steps_run:
-            print(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
+            print_lines(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
         else:
             names = ("documents", "text_units", "entities", "relationships", "communities")
-            counts = [f"{tables[n].rows:,} {n.replace('_', ' ')}" for n in names if n in tables]
+            counts = [format_count(n, tables[n].rows) for n in names if n in tables]
             seconds = time.perf_counter() - self.started
-            print(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
-            print(f"The tables are in {self.store.place} (version {number}).")
+            print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
+            print_lines(f"The tables are in {self.store.place} (version {number}).")
         root = root_option(self.root)
         print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
         if self.purged:
             from graphrag_index.cli.request_tables import describe_purge
 
-            print(describe_purge(self.purged, self.root, root))
+            print_lines(describe_purge(self.purged, self.root, root))

@@ -1,5 +1,6 @@
 """Progress of a run on the terminal: a bar for a long step, a line for a finished step."""
 
+import logging
 import os
 import re
 import sys
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from graphrag_index.errors import format_count, print_lines
 from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.worker_processes import measure_peak_memory
 from graphrag_index.schema.tables import TABLES
@@ -24,6 +26,8 @@ _PRINTED_TABLES = frozenset(
     relationships communities text_units community_reports covariates entity_resolutions
     doubtful_pairs""".split()
 )
+# Columns of a terminal in which the rate and the memory fit beside the bar.
+_WIDE_TERMINAL = 100
 _TABLE_NAME_PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
 
@@ -61,10 +65,10 @@ class TerminalWatcher(Watcher):
         self.printed.add(record.name)
         self.number += 1
         if remark := self.remark(record):
-            print(remark, file=self.out, flush=True)
+            print_lines(remark, self.out)
         time = "unchanged" if reused else f"{record.seconds:.1f} s"
-        line = f"{self.number:>3}  {record.name:<28} {time:>10}  {describe_tables(record)}"
-        print(line.rstrip(), file=self.out, flush=True)
+        start = f"{self.number:>3}  {record.name:<28} {time:>10}  "
+        print_lines(f"{start}{describe_tables(record)}".rstrip(), self.out, indent=len(start) - 2)
 
     def close(self) -> None:
         if self.bar is not None:
@@ -80,45 +84,70 @@ class BarWatcher(TerminalWatcher):
 
 
 class ProgressBar:
-    """Progress bar of one step, with its rate, the remaining time and the memory in use."""
+    """Progress bar of one step: its count, its remaining time and, if they fit, rate and memory."""
 
     def __init__(self, out: TextIO, name: str) -> None:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            ProgressColumn,
-            TextColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
+        from rich.table import Column
         from rich.text import Text
+
+        console = Console(file=out)
+        is_wide = console.width >= _WIDE_TERMINAL
+
+        class CountColumn(ProgressColumn):
+            def render(self, task: "Task") -> Text:
+                speed = task.speed if is_wide else None
+                return Text(
+                    describe_progress(task.completed, task.total, task.fields["unit"], speed)
+                )
 
         class MemoryColumn(ProgressColumn):
             def render(self, task: "Task") -> Text:
-                return Text(f"{(measure_memory() or 0) / 1e6:,.0f} MB")
+                return Text(f"{(measure_memory() or 0) / 1e6:,.0f} MB" if is_wide else "")
 
         self.bars: Bars = Bars(
             TextColumn("     {task.description:<28}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]}{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            MemoryColumn(),
-            console=Console(file=out),
+            # Only the bar gets narrower if a line does not fit.
+            BarColumn(bar_width=None),
+            CountColumn(Column(min_width=12, no_wrap=True)),
+            TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
+            MemoryColumn(Column(no_wrap=True)),
+            console=console,
             transient=True,
+            expand=True,
+            # A file that stderr is redirected to must get the messages itself.
+            redirect_stderr=sys.stderr.isatty(),
         )
-        self.task = self.bars.add_task(name, total=None, unit="", rate="")
+        self.task = self.bars.add_task(name, total=None, unit="")
         self.bars.start()
 
     def start(self, total: int | None, unit: str) -> None:
-        self.bars.reset(self.task, total=total, unit=unit, rate="")
+        self.bars.reset(self.task, total=total, unit=unit)
 
     def advance(self, n: int = 1) -> None:
         self.bars.advance(self.task, n)
-        speed = self.bars.tasks[0].speed
-        if speed:
-            self.bars.update(self.task, rate=f", {speed:,.0f} a second")
+
+
+def describe_progress(done: float, total: float | None, unit: str, speed: float | None) -> str:
+    """Describe the progress of a step, such as "1,024/8,093 texts, 512 a second"."""
+    if not unit:
+        return ""
+    form, rate_unit = ",.0f", ""
+    if unit == "bytes":
+        done, total, speed = done / 1e6, total and total / 1e6, speed and speed / 1e6
+        unit, form, rate_unit = "MB", ",.1f", "MB "
+    of = "" if total is None else f"/{total:{form}}"
+    rate = f", {speed:{form}} {rate_unit}a second" if speed else ""
+    return f"{done:{form}}{of} {unit}{rate}"
+
+
+class MessageHandler(logging.Handler):
+    """Handler that prints messages on stderr; in a terminal above the bar, which redirects it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_lines(self.format(record), sys.stderr)
 
 
 def measure_memory() -> int | None:
@@ -171,7 +200,7 @@ def describe_tables(record: StepRecord) -> str:
     if vectors:
         return f"{sum(vectors):,} vectors"
     return ", ".join(
-        f"{table.rows:,} {_TABLE_NAME_PREFIX.sub('', name).replace('_', ' ')}"
+        format_count(_TABLE_NAME_PREFIX.sub("", name), table.rows)
         for name, table in record.tables.items()
         if name in _PRINTED_TABLES or name not in TABLES
     )

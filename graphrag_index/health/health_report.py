@@ -22,8 +22,8 @@ from graphrag_index.health.index_statistics import IndexStatistics, LevelStatist
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.text.normalize import fit_line
 
-# Limits of the text report: characters per line, numbers of findings and examples.
-_LINE_WIDTH = 100
+LINE_WIDTH = 100  # characters per line of the text report, unless the caller gives another width
+# Limits of the text report: numbers of findings and examples.
 _MAX_FINDINGS, _MAX_EXAMPLES = 6, 3
 _MAX_LISTED = 6  # maximum levels, languages and notes in the text report
 _MAX_JSON_DOCUMENTS = 10_000
@@ -41,20 +41,20 @@ _MAX_LABELS = 12  # labels that fit side by side below a plot
 Bars = Sequence[tuple[str, int]]
 
 
-def report_as_text(health: IndexHealth) -> str:
+def report_as_text(health: IndexHealth, columns: int = LINE_WIDTH) -> str:
     """Return the text report: a line per check, findings with examples, and statistics."""
     lines = [f"{health.index.place}", f"  {health.index.made_by}", ""]
     width = max(len(outcome.title) for outcome in health.outcomes)
     for outcome in health.outcomes:
         head = f"  {_state_label(outcome):<5} {outcome.title:<{width}}"
         lines.append(f"{head}  {_describe_count(outcome)}".rstrip())
-    lines += _finding_lines(health)
-    lines += ["", *(f"  {line}" for line in _describe_statistics(health.statistics))]
+    lines += _finding_lines(health, columns)
+    lines += ["", *(f"  {line}" for line in _describe_statistics(health.statistics, columns))]
     if health.skipped:
         lines.append("")
         for note in health.skipped[:_MAX_LISTED]:
-            lines += wrap(note, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
-    return "\n".join([*lines, "", _describe_outcome(health)]) + "\n"
+            lines += wrap(note, columns, initial_indent="  ", subsequent_indent="  ")
+    return "\n".join([*lines, "", *wrap(_describe_outcome(health), columns)]) + "\n"
 
 
 def _state_label(outcome: CheckOutcome) -> str:
@@ -91,22 +91,22 @@ def _sorted_findings(health: IndexHealth) -> list[tuple[CheckOutcome, Finding]]:
     return [(outcome, finding) for outcome in outcomes for finding in outcome.result.findings]
 
 
-def _finding_lines(health: IndexHealth) -> Iterator[str]:
+def _finding_lines(health: IndexHealth, columns: int) -> Iterator[str]:
     found = _sorted_findings(health)
     for _, finding in found[:_MAX_FINDINGS]:
         yield ""
-        yield from wrap(finding.means, _LINE_WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield from wrap(finding.means, columns, initial_indent="  ", subsequent_indent="  ")
         for example in finding.examples[:_MAX_EXAMPLES]:
-            yield f"    {fit_line(example, _LINE_WIDTH - 4)}"
+            yield f"    {fit_line(example, columns - 4)}"
     if len(found) > _MAX_FINDINGS:
         yield ""
         yield f"  ... and {len(found) - _MAX_FINDINGS} more findings: see --json or --html FILE."
 
 
-def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
+def _describe_statistics(statistics: IndexStatistics, columns: int) -> Iterator[str]:
     if statistics.rows:
         rows = (format_count(name, n) for name, n in statistics.rows.items())
-        yield from wrap(", ".join(rows), _LINE_WIDTH - 2)
+        yield from wrap(", ".join(rows), columns - 2)
     graph = statistics.graph
     if graph is not None:
         yield (
@@ -120,14 +120,14 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         if graph.modularity is not None:
             between = f"{graph.edges_between_communities:,} edges between communities"
             line += f"; modularity {graph.modularity:.3f}, {between}"
-        yield from wrap(line, _LINE_WIDTH - 2)
+        yield from wrap(line, columns - 2)
     for level in statistics.levels[:_MAX_LISTED]:
         yield (
             f"level {level.level}: {format_count('communities', level.communities)} of "
             f"{_format_range(level.smallest, level.median, level.largest, 'entities')}"
         )
         if level.level == 0:
-            yield from wrap(_describe_coarsest_level(statistics, level), _LINE_WIDTH - 2)
+            yield from wrap(_describe_coarsest_level(statistics, level), columns - 2)
     if statistics.documents.height:
         counts = {
             name.replace("_", " "): statistics.documents[name].to_list()
@@ -136,7 +136,7 @@ def _describe_statistics(statistics: IndexStatistics) -> Iterator[str]:
         }
         parts = [_format_range(min(n), median(n), max(n), name) for name, n in counts.items()]
         if parts:
-            yield from wrap(f"per document: {'; '.join(parts)}", _LINE_WIDTH - 2)
+            yield from wrap(f"per document: {'; '.join(parts)}", columns - 2)
     names = [f"{row['language'] or 'und'} {row['documents']:,}" for row in statistics.languages]
     if names:
         more = ", ..." if len(names) > _MAX_LISTED else ""

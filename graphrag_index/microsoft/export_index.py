@@ -27,7 +27,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from graphrag_index.errors import ExportError, TableError, describe_error
+from graphrag_index.errors import ExportError, TableError, describe_error, format_count
 from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_communities import find_text_units
 from graphrag_index.microsoft.read_files import COLUMN_RULES, LanceVectors
@@ -147,7 +147,7 @@ def _format_summary(version: Version, target: Path, n_skipped: Mapping[str, int]
     `n_skipped` is the number of skipped rows of each vector table.
     """
     counts = (
-        f"{version.tables[name].rows:,} {name.replace('_', ' ')}"
+        format_count(name, version.tables[name].rows)
         for name in FIRST_OWN
         if name in version.tables
     )

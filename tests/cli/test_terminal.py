@@ -1,12 +1,18 @@
 """What a run prints of its steps, and draws on a terminal."""
 
+import io
+import logging
 import os
 import pty
 import re
 import subprocess
+from contextlib import redirect_stderr
 from pathlib import Path
 
-from graphrag_index.cli.terminal import describe_tables
+import pytest
+
+from graphrag_index.cli.terminal import MessageHandler, describe_progress, describe_tables
+from graphrag_index.errors import print_lines
 from graphrag_index.storage.versions import StepRecord, StoredTable
 from tests.fixtures.commands import command, environment, small_project
 
@@ -28,14 +34,67 @@ def test_vectors_that_a_second_table_repeats_are_counted_once() -> None:
     assert describe_tables(StepRecord("generate_text_embeddings", "key", tables)) == "8 vectors"
 
 
+@pytest.mark.parametrize(
+    ("done", "total", "unit", "speed", "said"),
+    [
+        (1_024, 8_093, "texts", None, "1,024/8,093 texts"),
+        (1_024, 8_093, "texts", 512.4, "1,024/8,093 texts, 512 a second"),
+        (5_404, 5_558_837, "bytes", 2.5e6, "0.0/5.6 MB, 2.5 MB a second"),
+        (3, None, "records", None, "3 records"),
+        (0, None, "", None, ""),
+    ],
+)
+def test_progress_is_described_in_the_unit_of_the_step(
+    done: float, total: float | None, unit: str, speed: float | None, said: str
+) -> None:
+    assert describe_progress(done, total, unit, speed) == said
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestLines:
+    def test_a_terminal_gets_them_broken_at_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "30")
+        screen = Screen()
+        print_lines("2,251 entities and 11,146 relationships\n  a.csv: has no field 'text'", screen)
+        assert screen.getvalue() == (
+            "2,251 entities and 11,146\nrelationships\n  a.csv: has no field 'text'\n"
+        )
+
+    def test_the_lines_that_follow_are_indented(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "24")
+        screen = Screen()
+        print_lines("  a.csv: has no field 'text'", screen, indent=2)
+        assert screen.getvalue() == "  a.csv: has no field\n    'text'\n"
+
+    def test_a_file_gets_them_whole(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "24")
+        file = io.StringIO()
+        print_lines("2,251 entities and 11,146 relationships", file)
+        assert file.getvalue() == "2,251 entities and 11,146 relationships\n"
+
+
+def test_a_message_goes_to_the_stderr_of_its_moment() -> None:
+    handler = MessageHandler()
+    # A progress bar redirects stderr while it is drawn.
+    with redirect_stderr(io.StringIO()) as redirected:
+        handler.emit(logging.makeLogRecord({"msg": "2 text units", "levelno": logging.WARNING}))
+    assert redirected.getvalue() == "2 text units\n"
+
+
 class TestTerminal:
-    def run_in_terminal(self, root: Path, *arguments: str, **variables: str) -> str:
-        """What a run draws on a terminal of 100 columns."""
+    def run_in_terminal(
+        self, root: Path, *arguments: str, columns: int = 100, **variables: str
+    ) -> str:
+        """What a run draws on a terminal."""
         main, side = pty.openpty()
         with subprocess.Popen(
             command("run", *arguments),
             cwd=root,
-            env=environment(TERM="xterm", COLUMNS="100", LINES="30", **variables),
+            env=environment(TERM="xterm", COLUMNS=str(columns), LINES="30", **variables),
             stdin=side,
             stdout=side,
             stderr=side,
@@ -65,6 +124,16 @@ class TestTerminal:
         assert re.search(r"1  list_numbers +\d\.\d s  12 numbers\r\n", drawn)
         assert re.search(r"\nDone in \d+\.\d s\.\r\n", drawn)
         assert "\x1b[35m" in drawn or "\x1b[38" in drawn
+
+    def test_a_narrow_terminal_has_the_whole_count_in_one_line(self, tmp_path: Path) -> None:
+        settings = "steps: {list_numbers: {batches: 4, pause: 0.2}}\n"
+        drawn = self.run_in_terminal(small_project(tmp_path, settings), columns=60)
+        plain = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", drawn)
+        frames = [text for text in re.split(r"[\r\n]", plain) if "━" in text]
+        assert any("2/4 batches" in text for text in frames)
+        assert max(map(len, frames)) <= 60
+        # A bar of two lines would have to be erased with the line above it.
+        assert "\x1b[1A\x1b[2K\x1b[1A" not in drawn
 
     def test_no_color_means_none(self, tmp_path: Path) -> None:
         settings = "steps: {list_numbers: {batches: 2, pause: 0.2}}\n"
