@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.errors import ExitCode, SettingsError, quote_argument
+from graphrag_index.errors import ExitCode, SettingsError, print_lines, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow

@@ -57,9 +57,10 @@ def validate(
 ) -> None:
     """Check settings, workflow, models and input, without running anything."""
     settings, workflow = load_project(root, set_)
-    from graphrag_index.pipeline.workflow import check_workflow, make_services
+    from graphrag_index.pipeline.workflow import check_keys, check_workflow, make_services
 
     check_workflow(workflow, settings, root, make_services(settings, None, root))
+    check_keys(workflow, settings)
     if probe:
         _probe_servers(workflow, settings, root)
     steps = ", ".join(step.name for step in workflow.steps)

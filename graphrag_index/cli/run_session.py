@@ -107,7 +107,12 @@ class _RunSession:
         from graphrag_index.pipeline.history import lock_output
         from graphrag_index.pipeline.import_version import restore_imported
         from graphrag_index.pipeline.run import Watcher, run_workflow
-        from graphrag_index.pipeline.workflow import check_workflow, make_services, open_models
+        from graphrag_index.pipeline.workflow import (
+            check_keys,
+            check_workflow,
+            make_services,
+            open_models,
+        )
         from graphrag_index.storage.table_store import TableStore
 
         self.store = TableStore(locate_output(root, self.settings))
@@ -118,6 +123,7 @@ class _RunSession:
         runner = self._open_runner(lead)
         services = make_services(self.settings, self.models, root)
         check_workflow(self.workflow, self.settings, root, services)
+        check_keys(self.workflow, self.settings)
 
         def new_watcher() -> Watcher:
             if options.quiet:

@@ -69,7 +69,7 @@ class BatchEndpoint:
         connect = min(MAX_CONNECT_SECONDS, settings.timeout)
         options: dict[str, Any] = {
             # Local servers need no key, but the header must not be empty.
-            "api_key": settings.key or "none",
+            "api_key": settings.require_key() or "none",
             "timeout": openai.Timeout(settings.timeout, connect=connect),
             "max_retries": 0,
         }

@@ -21,7 +21,7 @@ def open_session(settings: ModelSettings, owner: object) -> "aiohttp.ClientSessi
     import aiohttp
 
     # Local servers need no key, but the header must not be empty.
-    key = settings.key or "none"
+    key = settings.require_key() or "none"
     is_azure = settings.provider == "azure"
     login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
     session = aiohttp.ClientSession(

@@ -144,7 +144,7 @@ class MicrosoftStore:
             tables[name] = StoredTable(n_rows, "", vectors=Vectors(self.dimension, True))
         # Questions are answered by the model of the reports, if the settings give access to it.
         wrote = settings.models.get(settings.create_community_reports.model)
-        is_reachable = wrote and (wrote.api_key or wrote.base_url)
+        is_reachable = wrote and (wrote.key or wrote.base_url)
         step = StepRecord("create_community_reports" if is_reachable else "microsoft", "", tables)
         name = f"Microsoft GraphRAG {self.index.generation}"
         secret: Any = {"models": {"__all__": {"api_key"}}}

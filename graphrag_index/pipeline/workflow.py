@@ -340,6 +340,12 @@ def open_models(
     )
 
 
+def check_keys(workflow: Workflow, settings: Settings) -> None:
+    """Raise SettingsError if a model of the workflow lacks the key that its settings name."""
+    for _, name, _ in _find_model_uses(workflow, settings):
+        settings.models[name].require_key()
+
+
 def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:
     """Return the names of the steps that send requests to a model."""
     return {step.name for step, *_ in _find_model_uses(workflow, settings)}

@@ -1,6 +1,7 @@
 """Settings: what may stand in settings.yaml, .env and --set, and what is said about the rest."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,15 @@ class TestVariables:
             "settings.yaml uses ${UNSET_IN_TEST}, which is not set: "
             "export UNSET_IN_TEST or write it into .env."
         )
+
+    def test_an_unset_key_is_refused_only_when_the_model_is_asked(self, tmp_path: Path) -> None:
+        text = "models: {m: {model: gpt, api_key: '${UNSET_IN_TEST}'}}"
+        model = load(tmp_path, text).models["m"]
+        assert model.key == ""
+        said = "The key of the model gpt is ${UNSET_IN_TEST}, which is not set: export UNSET_IN_TE"
+        with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
+            model.require_key()
+        assert load(tmp_path, text, env="UNSET_IN_TEST=abc").models["m"].require_key() == "abc"
 
     @pytest.mark.parametrize("text", ["${PLACE", "${my place}", "${}", "${1A}"])
     def test_what_is_no_variable_is_refused(self, tmp_path: Path, text: str) -> None:

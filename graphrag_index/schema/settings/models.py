@@ -1,5 +1,6 @@
 """Settings of a model: its address, parameters, limits and price."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -7,6 +8,9 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.section import Section, Share, setting
+
+# An API key that is still the name of a variable, which is not set.
+UNSET_KEY = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Price(Section):
@@ -93,8 +97,19 @@ class ModelSettings(Section):
 
     @property
     def key(self) -> str:
-        """The API key in plain text. No log, table or message may show it."""
-        return self.api_key.get_secret_value()
+        """The API key in plain text, empty if it is not set. No log or message may show it."""
+        key = self.api_key.get_secret_value()
+        return "" if UNSET_KEY.fullmatch(key) else key
+
+    def require_key(self) -> str:
+        """Return the API key; raise SettingsError if its variable is not set."""
+        unset = UNSET_KEY.fullmatch(self.api_key.get_secret_value())
+        if unset is not None:
+            raise SettingsError(
+                f"The key of the model {self.deployment or self.model} is {unset.group()}, "
+                f"which is not set: export {unset[1]} or write it into .env."
+            )
+        return self.key
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that change replies; not limits, address and key."""

@@ -16,7 +16,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings import searches
 from graphrag_index.schema.settings import step_sections as sections
 from graphrag_index.schema.settings.health import Check
-from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.schema.settings.models import UNSET_KEY, ModelSettings
 from graphrag_index.schema.settings.section import (
     Section,
     describe_validation_error,
@@ -99,7 +99,7 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
     Variables come from the environment, then from the file `.env` next to `settings.yaml`. If the
     file is missing and not `needed`, the defaults are used. Raises SettingsError if the file is
     missing or not valid YAML, if a key is unknown, if a value has the wrong type, or if a
-    variable is not set.
+    variable is not set, except that of an API key, which only requests to its model need.
     """
     path = root / SETTINGS_FILE
     text = read_text_file(path)
@@ -116,6 +116,7 @@ def load_settings(root: Path, overrides: tuple[str, ...] = (), *, needed: bool =
     if values.get("models") is None:
         values["models"] = copy.deepcopy(DEFAULT_MODELS)
     variables = {**read_env_file(root / ".env"), **os.environ}
+    _keep_unset_keys(values, variables)
     values = _expand_variables(values, variables, str(path))
     for override in overrides:
         _apply_override(values, override, variables)
@@ -132,6 +133,20 @@ def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settin
 
 _VARIABLE_PATTERN = re.compile(r"\$\$|\$\{([^}]*)\}?")
 _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
+
+
+def _keep_unset_keys(values: dict[str, Any], variables: Mapping[str, str]) -> None:
+    """Keep an API key whose variable is not set as it is written, until the model is needed.
+
+    Nothing but requests to this model needs the key: an import, a check or an estimate works
+    without it.
+    """
+    models = values["models"]
+    for model in models.values() if isinstance(models, dict) else ():
+        key = model.get("api_key") if isinstance(model, dict) else None
+        unset = UNSET_KEY.fullmatch(key) if isinstance(key, str) else None
+        if unset is not None and unset[1] not in variables:
+            model["api_key"] = f"${key}"  # an escaped dollar sign
 
 
 def _expand_variables(value: Any, variables: Mapping[str, str], where: str) -> Any:
