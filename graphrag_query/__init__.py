@@ -38,8 +38,9 @@ def open(
 ) -> "Index":
     """Open the index in an output folder, at its current version or at the version `as_of`.
 
-    The folder may also be an output folder of Microsoft GraphRAG, or contain one; nothing is
-    copied. The embedding model for such an index is the model in the `settings`.
+    The folder may also contain the folder `output`, as a project does. It may be an output folder
+    of Microsoft GraphRAG, or contain one; nothing is copied. The embedding model for such an index
+    is the model in the `settings`.
 
     `settings` are the settings of the searches and models. The default is the settings of the
     index, which have no API keys. `root` is the folder of `settings.yaml`; files in its folder
@@ -58,12 +59,15 @@ def open(
     """
     from graphrag_index.microsoft.read_files import is_microsoft_index
     from graphrag_index.storage.bucket import is_bucket
+    from graphrag_index.storage.versions import INDEX_FILE
     from graphrag_index.storage.working_copy import locate_working_copy
     from graphrag_query.answering.llm import LLMPool
     from graphrag_query.index import Index
     from graphrag_query.retrieval.index_store import IndexStore
 
     output = locate_working_copy(str(output)) if is_bucket(str(output)) else Path(output)
+    if not (output / INDEX_FILE).exists() and (output / "output" / INDEX_FILE).exists():
+        output /= "output"
     root = Path(root) if root is not None else output.parent
     folder = Path(ledger) if ledger is not None else None
     if is_microsoft_index(output):

@@ -16,7 +16,7 @@ from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, Context, CountingSink
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import check_question
+from graphrag_query.question.question_words import check_question, check_questions
 from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import start_search
@@ -229,8 +229,9 @@ class Index:
         self, questions: Iterable[str], method: str = "ask", concurrency: int = 8, **values: Any
     ) -> list[Answer]:
         """Answer many questions concurrently. The answers are in the order of the questions."""
+        asked = check_questions(questions)
         with ThreadPoolExecutor(max(1, concurrency), "ask") as threads:
-            return list(threads.map(lambda text: self.search(method, text, **values), questions))
+            return list(threads.map(lambda text: self.search(method, text, **values), asked))
 
     def context(self, question: str, method: str = "local", **values: Any) -> Context:
         """Return the context of a question, as in the prompt, without calling a chat model.

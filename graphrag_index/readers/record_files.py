@@ -155,7 +155,7 @@ def _to_document(
 
 def _describe_missing_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
     by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
-    close = difflib.get_close_matches(column.lower(), by_lower, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(column.lower(), by_lower, n=1)
     hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
     if close:
         hint = f"did you mean {by_lower[close[0]]!r}?"

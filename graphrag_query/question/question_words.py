@@ -80,11 +80,20 @@ def stems_beside_corpus() -> frozenset[str]:
     return frozenset(map(stem_word, words))
 
 
-def check_question(question: str) -> str:
-    """Return a question without invalid characters. Raise `SettingsError` if it is empty."""
+def check_question(question: object) -> str:
+    """Return a question without invalid characters; raise SettingsError if it is empty."""
+    if not isinstance(question, str):
+        raise SettingsError(f"A question is a text, not {type(question).__name__}: {question!r}.")
     if not question.strip():
         raise SettingsError("The question is empty.")
     return replace_surrogates(question)
+
+
+def check_questions(questions: Iterable[str]) -> Iterable[str]:
+    """Return the questions; raise SettingsError for one text, whose letters are no questions."""
+    if isinstance(questions, str):
+        raise SettingsError("Many questions are a list of texts, not one text.")
+    return questions
 
 
 def language_in(text: str) -> Language:

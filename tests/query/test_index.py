@@ -1,6 +1,7 @@
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,22 @@ def test_a_search_that_has_no_context_names_those_that_have_one(index: Index) ->
     with pytest.raises(SettingsError, match="selection to similar or level"):
         index.context("How did they fight scurvy?", method="global", selection="dynamic")
     assert index.context("What did Marie Curie say?", method="global").is_empty
+
+
+def test_the_folder_of_a_project_can_be_opened(sample_project: Path) -> None:
+    with graphrag_query.open(sample_project) as index:
+        assert index.local("Who was Tom Crean?").outcome == "answered"
+
+
+@pytest.mark.parametrize("question", [None, 5, ["Who was Tom Crean?"]])
+def test_a_question_that_is_no_text_is_refused(index: Index, question: Any) -> None:
+    with pytest.raises(SettingsError, match="^A question is a text, not "):
+        index.local(question)
+
+
+def test_one_text_is_not_taken_for_many_questions(index: Index) -> None:
+    with pytest.raises(SettingsError, match="^Many questions are a list of texts"):
+        index.ask_many("Who was Tom Crean?")
 
 
 def test_an_unknown_search_or_setting_is_told(index: Index) -> None:

@@ -352,7 +352,7 @@ class TestParquet:
         pq.write_table(pa.table({"content": ["a", "b"]}), path)
         assert list(read_file(path, "a.parquet", LoadDocuments())) == [
             ReadFailure(
-                "has no field 'text'; did you mean 'content'? Set load_documents.text_column"
+                "has no field 'text'; its fields are content. Set load_documents.text_column"
             )
         ]
 
