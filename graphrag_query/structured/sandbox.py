@@ -317,6 +317,12 @@ def run_polars(tables: Files, query: str, limits: Limits, ready: Ready) -> Rows:
         rows = pl.SQLContext(frames, eager=False).execute(query.strip().rstrip(";"))
         read = rows.head(limits.max_rows + 1).collect()
     except pl.exceptions.PolarsError as error:
+        unknown = re.match(r"relation '(.*)' was not found", str(error))
+        if unknown is not None:
+            names = ", ".join(sorted(tables))
+            raise QueryError(f"There is no table {unknown[1]!r}; there are: {names}.") from error
+        if isinstance(error, pl.exceptions.ColumnNotFoundError):
+            raise QueryError(f"{str(error).splitlines()[0]}.") from error
         raise QueryError(
             f"{str(error).splitlines()[0]}. DuckDB supports more SQL and is used if it is "
             "installed: pip install 'graphrag-index[sql]'."

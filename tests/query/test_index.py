@@ -108,12 +108,12 @@ def test_the_folder_of_a_project_can_be_opened(sample_project: Path) -> None:
 
 @pytest.mark.parametrize("question", [None, 5, ["Who was Tom Crean?"]])
 def test_a_question_that_is_no_text_is_refused(index: Index, question: Any) -> None:
-    with pytest.raises(SettingsError, match="^A question is a text, not "):
+    with pytest.raises(SettingsError, match=r"^A question is a text, not "):
         index.local(question)
 
 
 def test_one_text_is_not_taken_for_many_questions(index: Index) -> None:
-    with pytest.raises(SettingsError, match="^Many questions are a list of texts"):
+    with pytest.raises(SettingsError, match=r"^Many questions are a list of texts"):
         index.ask_many("Who was Tom Crean?")
 
 

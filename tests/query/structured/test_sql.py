@@ -245,3 +245,18 @@ def test_the_schema_names_every_column(sample_project: Path) -> None:
     for name in table_files(store):
         for column in store.scan(name).collect_schema():
             assert f"{column} " in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT * FROM entites", r"There is no table 'entites'; there are: entities\.$"),
+        ("SELECT titel FROM entities", r'unable to find column "titel"; valid columns: .*\]\.$'),
+    ],
+)
+def test_a_name_that_polars_does_not_find_is_told_with_those_that_there_are(
+    query: str, said: str, small: IndexStore
+) -> None:
+    files = {name: str(path) for name, path in table_files(small).items()}
+    with pytest.raises(QueryError, match=said):
+        rows_of(SQL_ENGINES["polars"], files, query)
