@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
@@ -18,7 +18,7 @@ from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.metrics import Metrics
 from graphrag_server.openapi_document import PROBLEM_RESPONSES, DocumentedApp, operation_id
 from graphrag_server.origin_guard import OriginGuard
-from graphrag_server.problems import add_problem_handlers
+from graphrag_server.problems import add_problem_handlers, refuse_unknown_parameters
 from graphrag_server.protocols import shapes as protocols
 from graphrag_server.question_record import QuestionRecorder
 from graphrag_server.request_recorder import RequestRecorder
@@ -45,6 +45,8 @@ from graphrag_server.tracing import start_tracing
 if TYPE_CHECKING:
     from graphrag_server.agents.mcp_endpoint import AgentEndpoint
 
+# Clients of other protocols, browsers and probes may add parameters of their own.
+TOLERANT_ROUTERS = (explorer.router, operation.router, *protocols.ROUTERS)
 ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
@@ -105,8 +107,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
     )
     app.add_middleware(OriginGuard, access=app.state.access)
     app.add_middleware(RequestRecorder, metrics=app.state.metrics, settings=settings)
+    strict = [Depends(refuse_unknown_parameters)]
     for router in ROUTERS:
-        app.include_router(router)
+        is_tolerant = any(router is tolerant for tolerant in TOLERANT_ROUTERS)
+        app.include_router(router, dependencies=[] if is_tolerant else strict)
     app.state.agents = _add_agents(app)
     return app
 

@@ -1,13 +1,16 @@
 """Errors of the HTTP API, all in one shape: problem details (RFC 9457)."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
@@ -85,11 +88,10 @@ def as_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestError):
         return error
     if isinstance(error, RequestValidationError):
-        parts = [
-            f"{'.'.join(str(part) for part in item['loc'][1:]) or item['loc'][0]}: {item['msg']}"
-            for item in error.errors()
-        ]
-        return RequestError(422, "invalid_request", "; ".join(parts[:5]))
+        return RequestError(422, "invalid_request", describe_invalid_request(error.errors()))
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        detail = "The server has no such path: /openapi.json lists its paths."
+        return RequestError(404, "not_found", detail)
     if isinstance(error, HTTPException):
         code = HTTPStatus(error.status_code).name.lower()
         return RequestError(error.status_code, code, str(error.detail), error.headers)
@@ -99,6 +101,56 @@ def as_request_error(error: Exception) -> RequestError:
             return RequestError(status, code, str(error))
     logger.error("a request failed", exc_info=error)
     return RequestError(500, "internal_error", "The server failed; its log has the reason.")
+
+
+def describe_invalid_request(mistakes: Sequence[Mapping[str, Any]]) -> str:
+    """Describe the first mistakes of parameters and body, each by the name of its field."""
+    missing = [str(mistake["loc"][-1]) for mistake in mistakes if mistake["type"] == "missing"]
+    text = "; ".join(_describe_mistake(mistake, missing) for mistake in mistakes[:5])
+    return text if text.endswith("?") else f"{text}."
+
+
+def _describe_mistake(mistake: Mapping[str, Any], missing: Sequence[str]) -> str:
+    where, *path = map(str, mistake["loc"])
+    name, kind = ".".join(path), mistake["type"]
+    if kind == "extra_forbidden":
+        return f"unknown key {name!r}{suggest_name(path[-1], missing)}"
+    if kind == "json_invalid":
+        return f"the body is not valid JSON: {mistake['ctx']['error']} at character {name}"
+    if where == "body" and not path:
+        return "the body must be a JSON object, with the header Content-Type: application/json"
+    if kind == "missing":
+        return f"{name} is missing"
+    return f"{name or where}: {mistake['msg'][0].lower()}{mistake['msg'][1:]}"
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean 'limit'?" with the known name that is most similar, if one is."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Refuse a query parameter that the route does not have.
+
+    A filter with a misspelt name would otherwise be ignored, and everything be returned.
+    It is a coroutine so that it needs no thread.
+    """
+    route = request.scope.get("route")
+    if not isinstance(route, APIRoute):
+        return
+    known = dict.fromkeys(_list_parameters(route.dependant))
+    for name in request.query_params:
+        if name not in known:
+            hint = suggest_name(name, known) or f"; known: {', '.join(known) or 'none'}."
+            raise RequestError(422, "invalid_request", f"unknown parameter {name!r}{hint}")
+
+
+def _list_parameters(dependant: Dependant) -> Iterator[str]:
+    """Yield the query parameters of a route and of what it depends on."""
+    yield from (field.alias for field in dependant.query_params)
+    for part in dependant.dependencies:
+        yield from _list_parameters(part)
 
 
 # A function that writes the body of an error reply in the shape of another protocol.

@@ -90,6 +90,27 @@ def test_mistakes_are_explained(
         assert reply.json()["code"] == code
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"questoin": "Who?"}',
+            "question is missing; unknown key 'questoin'; did you mean 'question'?",
+        ),
+        (b'{"question": 5}', "question: input should be a valid string."),
+        (b'{"question": ', "the body is not valid JSON: Expecting value at character 13."),
+        (
+            b"[]",
+            "the body must be a JSON object, with the header Content-Type: application/json.",
+        ),
+    ],
+)
+def test_a_wrong_body_is_described(sample_client: TestClient, body: bytes, said: str) -> None:
+    headers = {"content-type": "application/json"}
+    reply = sample_client.post(f"{BASE}/ask", content=body, headers=headers)
+    assert (reply.status_code, reply.json()["detail"]) == (422, said)
+
+
 def test_history_and_filters_decide_the_answer(sample_client: TestClient) -> None:
     turn = {"question": QUESTION, "answer": "An Irish seaman."}
     body = {"question": "Where was he born?", "conversation": [turn]}

@@ -93,10 +93,12 @@ def test_a_log_line_is_json_without_the_question(
     sample_client: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "graphrag_server")
-    reply = sample_client.post(f"{ASK}?note=Crean", json=QUESTION)
+    assert sample_client.get("/v1/indexes/sample/entities?q=Crean").is_success
+    reply = sample_client.post(ASK, json=QUESTION)
     lines = [JsonFormatter().format(record) for record in caplog.records]
     assert "Crean" not in "".join(lines)
-    requests = [line for line in map(json.loads, lines) if line["message"] == "request"]
+    listed, *requests = [line for line in map(json.loads, lines) if line["message"] == "request"]
+    assert listed["path"] == "/v1/indexes/sample/entities"
     questions = [line for line in map(json.loads, lines) if line["message"] == "question"]
     assert len(requests) == len(questions) == 1
     assert {line["request_id"] for line in requests + questions} == {reply.headers["x-request-id"]}

@@ -209,6 +209,9 @@ def test_versions_differences_and_health(sample_client: TestClient) -> None:
         ("entities?sort=size", 400, "invalid_sort"),
         ("entities?where=path", 400, "invalid_filter"),
         ("entities?limit=501", 422, "invalid_request"),
+        ("entities?tpye=person", 422, "invalid_request"),
+        ("evaluations?limit=1", 422, "invalid_request"),
+        ("nothing", 404, "not_found"),
     ],
 )
 def test_wrong_requests_are_explained(
@@ -216,3 +219,15 @@ def test_wrong_requests_are_explained(
 ) -> None:
     reply = sample_client.get(f"{BASE}/{path}")
     assert (reply.status_code, reply.json()["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("entities?tpye=person", "unknown parameter 'tpye'; did you mean 'type'?"),
+        ("evaluations?where=a", "unknown parameter 'where'; known: none."),
+        ("entities?limit=501", "limit: input should be less than or equal to 500."),
+    ],
+)
+def test_a_wrong_parameter_is_named(sample_client: TestClient, path: str, said: str) -> None:
+    assert sample_client.get(f"{BASE}/{path}").json()["detail"] == said
