@@ -341,7 +341,7 @@ export const texts = {
     part: (drawn: number, all: number) =>
       `This page holds the ${drawn.toLocaleString()} entities with the most relationships, of ${all.toLocaleString()} in the index.`,
     documents: (held: number, all: number) =>
-      `It holds the texts of ${held.toLocaleString()} of ${all.toLocaleString()} documents.`,
+      `This page holds the texts of ${held.toLocaleString()} of ${all.toLocaleString()} documents.`,
   },
   errors: {
     notOnPage: "This page does not hold that row: open the index with `graphrag-index serve`.",

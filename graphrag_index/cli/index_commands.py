@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from graphrag_index.cli import Json, Root, Set, load_project_settings, open_store, root_option
-from graphrag_index.errors import ExitCode
+from graphrag_index.errors import ExitCode, print_lines
 from graphrag_index.storage.working_copy import locate_output
 
 _two_names_option = partial(typer.Option, metavar="A B")
@@ -34,8 +34,8 @@ def show(
         return
     from graphrag_index.export.explorer_page import write_page
 
-    write_page(output, html, name=root.resolve().name)
-    print(f"Wrote {html}")
+    part = write_page(output, html, name=root.resolve().name)
+    print_lines(f"Wrote {html}: {part}.")
 
 
 def check(

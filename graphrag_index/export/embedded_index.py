@@ -261,9 +261,14 @@ def _read_mentions(scan: _Scan, chosen: pl.DataFrame, units: pl.DataFrame) -> pl
 
 
 def _within(column: str, max_characters: int) -> pl.Expr:
-    """Return the texts of the first rows, as long as their sum is within the limit."""
+    """Return the texts of the first rows, as long as their sum is within the limit.
+
+    A text that exceeds the limit alone is passed over, and takes nothing from the others.
+    """
     length = pl.col(column).str.len_chars().fill_null(0)
-    return pl.when(length.cum_sum() <= max_characters).then(column)
+    fits = length <= max_characters
+    sum_of_fitting = pl.when(fits).then(length).otherwise(0).cum_sum()
+    return pl.when(fits & (sum_of_fitting <= max_characters)).then(column)
 
 
 def _with_numbers(rows: pl.DataFrame, column: str, numbers: pl.DataFrame) -> pl.DataFrame:

@@ -108,6 +108,19 @@ def test_of_a_large_index_the_entities_with_most_neighbours_are_embedded(tmp_pat
     assert embed_index(*open_index(tmp_path), limits)["rows"]["entities"] == 3
 
 
+def test_a_text_that_is_too_long_alone_leaves_room_for_the_others(tmp_path):
+    # The document that names most entities has 29 characters, the other one 14.
+    limits = PartLimits(entities=3, relationships=5, characters=20)
+    tables = embed(write_expedition(tmp_path), limits)
+    assert tables["documents"]["number"] == [1]
+    assert tables["text_units"]["number"] == [1]
+
+
+def test_what_the_page_holds_is_told(tmp_path):
+    told = write_page(write_expedition(tmp_path / "output"), tmp_path / "page.html", name="Fram")
+    assert told == "3 of 3 entities, the texts of 2 of 2 documents"
+
+
 def test_the_page_is_no_larger_than_its_limit_if_less_can_be_embedded(tmp_path):
     write_expedition(tmp_path / "output")
     text = "".join(sha256(str(n).encode()).hexdigest() for n in range(9_000))
