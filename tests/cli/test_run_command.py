@@ -44,7 +44,9 @@ class TestRun:
         assert (overview.code, overview.err) == (0, "")
         assert "Amundsen" in overview.out
         page = tmp_path / "page.html"
-        assert graphrag_index("show", "--root", root, "--html", page).out == f"Wrote {page}\n"
+        wrote = graphrag_index("show", "--root", root, "--html", page).out
+        assert wrote.startswith(f"Wrote {page}: ")
+        assert wrote.endswith(" entities, the texts of 2 of 2 documents.\n")
         assert 'id="index-data"' in page.read_text(encoding="utf-8")
 
     def test_quiet_prints_nothing_when_all_is_well(
