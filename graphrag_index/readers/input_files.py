@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from stat import S_ISREG
@@ -68,13 +69,18 @@ def check_output_folder(settings: LoadDocuments, root: Path, output: Path) -> No
 
 
 def find_files(
-    settings: LoadDocuments, root: Path, *, may_be_empty: bool = False
+    settings: LoadDocuments,
+    root: Path,
+    *,
+    may_be_empty: bool = False,
+    ignored: Counter[str] | None = None,
 ) -> list[InputFile]:
     """Find the files to read, ordered by name.
 
     Files of other types, hidden files, and indexes, evaluations and proposals of this program
-    are skipped. Links are followed, except a link to a folder that contains the link. Raises
-    InputError if there is no file to read, unless `may_be_empty`.
+    are skipped; `ignored` gets the number of files of each other type. Links are followed, except
+    a link to a folder that contains the link. Raises InputError if there is no file to read,
+    unless `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -91,7 +97,7 @@ def find_files(
     asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
     files: list[tuple[str, InputFile]] = []
-    ignored: set[str] = set()
+    ignored = Counter() if ignored is None else ignored
     n_seen = 0
     for name, path, problem in _walk_files(folder, excluded):
         n_seen += 1
@@ -101,7 +107,7 @@ def find_files(
                 continue
             if suffix not in READERS:
                 if not suffix or suffix not in asked:
-                    ignored.add(suffix or "files without a suffix")
+                    ignored[suffix or "files without a suffix"] += 1
                     continue
                 problem = f"is of a type that is not read; the types are {types}"
         files.append((name, _inspect_file(name, path, problem)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.errors import InputError, join_names
+from graphrag_index.errors import InputError, format_count, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
@@ -71,7 +71,11 @@ def load_documents(
     Documents are ordered by path, then by position in the file. `unread_files` has one row per
     file or record that could not be read, with the reason.
     """
-    files = find_files(settings, root, may_be_empty=has_imported(root))
+    ignored: Counter[str] = Counter()
+    files = find_files(settings, root, may_be_empty=has_imported(root), ignored=ignored)
+    if ignored:
+        what = f"{format_count('files', ignored.total())} of other types"
+        logger.warning("Skipped %s: %s", what, join_names(sorted(ignored)))
     progress.start(sum(file.size for file in files), "bytes")
     own_ids: set[bytes] = set()
     n_of_text: Counter[bytes] = Counter()

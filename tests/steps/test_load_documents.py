@@ -233,3 +233,14 @@ class TestBatches:
         batches = list(load_documents(settings=LoadDocuments(), root=root, progress=Silent()))
         assert len(batches) > 1
         assert sum(batch["unread_files"].height for batch in batches) == 300_000
+
+
+def test_files_of_other_types_are_counted_in_a_message(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files: dict[str, str | bytes] = {"a.txt": "A", "b.jpg": b"B", "c/d.zip": b"D", "c/.e.png": b"E"}
+    load(write(tmp_path, files))
+    assert caplog.messages == ["Skipped 2 files of other types: .jpg, .zip"]
+    caplog.clear()
+    load(tmp_path, include=["**/*.txt"])
+    assert caplog.messages == []
