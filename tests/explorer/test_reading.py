@@ -154,3 +154,18 @@ def test_a_question_in_the_search_field_can_be_asked(page: Page) -> None:
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Ask this as a question").click()
     expect(page.get_by_role("link", name="Citation 1:").first).to_be_visible()
+
+
+def test_the_graph_lights_what_the_cited_passages_name_and_no_more(page: Page) -> None:
+    page.goto("/")
+    page.get_by_label("Search", exact=True).select_option("local")
+    page.get_by_label("Question").fill("When did Frank Worsley reach South Georgia?")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
+    quotes = " ".join(page.locator(".sources q").all_inner_texts()).lower()
+    page.get_by_role("button", name="Table", exact=True).click()
+    lit = page.get_by_role("table").nth(1).locator("tr.lit td:first-child, tr.lit th")
+    expect(lit.first).to_be_visible()
+    # The last line of a cell is the word "lit".
+    names = [name.lower().splitlines()[0] for name in lit.all_inner_texts()]
+    assert [name for name in names if name.split()[-1] not in quotes] == []

@@ -48,13 +48,21 @@ interface AnswerProps { answer: Answer; ask: Ask; isLast: boolean; asked: string
 
 function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
   const { keep } = useHighlight();
-  const { summary } = useData();
+  const { data, summary } = useData();
   const { address } = useAddress();
   const shown = address.version ?? summary.version;
   const { outcome, question, citations, follow_ups, table } = answer;
   useEffect(() => {
     // The graph shows the evidence of the newest answer until something else is pointed at.
-    if (isLast && answer.version === shown) keep(highlightOfAnswer(answer));
+    if (!isLast || answer.version !== shown) return;
+    const controller = new AbortController();
+    const { signal } = controller;
+    highlightOfAnswer(answer, data, signal).then(
+      (highlight) => signal.aborted || keep(highlight),
+      // The answer stands without the graph.
+      () => {},
+    );
+    return () => controller.abort();
   }, [answer, isLast, shown]);
   const byNumber = useMemo(
     () => new Map(citations.map((citation) => [citation.number, citation])), [citations],

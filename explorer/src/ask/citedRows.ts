@@ -3,8 +3,10 @@
 import type { Answer, Citation, ContextRow, Entity, IndexData } from "../api";
 import { type Highlight, NO_HIGHLIGHT } from "../parts/useHighlight";
 
-// Entities and relationships of a prompt that are lit in the graph for a whole answer.
+// Entities and relationships that are lit in the graph for a whole answer.
 const MAX_LIT = 40;
+// Citations whose passages are loaded for this.
+const MAX_LIT_CITATIONS = 10;
 
 /** Return the rows of a section of the prompt, such as "Reports". */
 export function contextRows(answer: Answer, section: string): ContextRow[] {
@@ -20,8 +22,10 @@ export function citedRow(citation: Citation): { section: string; number: number 
   return { section, number: number ? Number(number) : citation.text_unit };
 }
 
-/** Return what is lit for a whole answer: its sub-graph, or else the rows that were read. */
-export function highlightOfAnswer(answer: Answer): Highlight {
+/** Return what is lit for a whole answer: its sub-graph, or else what its citations light. */
+export async function highlightOfAnswer(
+  answer: Answer, data: IndexData, signal: AbortSignal,
+): Promise<Highlight> {
   const { graph } = answer;
   if (graph?.entities.length) {
     return {
@@ -31,22 +35,26 @@ export function highlightOfAnswer(answer: Answer): Highlight {
     };
   }
   if (answer.outcome !== "answered") return NO_HIGHLIGHT;
-  const cited = [...answer.citations.map(citedRow), ...reportsNamedIn(answer.answer)];
-  const numbers = (section: string) => [
-    ...new Set([
-      ...cited.filter((row) => row.section === section).map((row) => row.number),
-      ...numbersOf(contextRows(answer, section)),
-    ]),
-  ].slice(0, MAX_LIT);
+  const citations = answer.citations.slice(0, MAX_LIT_CITATIONS);
+  const lit = await Promise.all(
+    citations.map((citation) => highlightOfCitation(citation, answer, data, signal)),
+  );
+  // Rows that were read and not cited are no evidence; a global answer weighs all reports.
+  const read = answer.method === "global" ? numbersOf(contextRows(answer, "Reports")) : [];
+  const first = (numbers: number[]) => [...new Set(numbers)].slice(0, MAX_LIT);
   return {
-    entities: numbers("Entities"), relationships: numbers("Relationships"), communities: numbers("Reports"),
+    entities: first(lit.flatMap(({ entities }) => entities)),
+    relationships: first(lit.flatMap(({ relationships }) => relationships)),
+    communities: first([
+      ...lit.flatMap(({ communities }) => communities), ...reportsNamedIn(answer.answer), ...read,
+    ]),
   };
 }
 
 /** Return the reports that a text refers to, such as `[Data: Reports (3, 4)]`. */
-function reportsNamedIn(text: string): { section: string; number: number }[] {
+function reportsNamedIn(text: string): number[] {
   return [...text.matchAll(/Reports \(([\d, ]+)/g)].flatMap(([, numbers = ""]) =>
-    (numbers.match(/\d+/g) ?? []).map((number) => ({ section: "Reports", number: Number(number) })));
+    (numbers.match(/\d+/g) ?? []).map(Number));
 }
 
 /** Return what is lit for one citation: the entities of its quotation, and what joins them. */
