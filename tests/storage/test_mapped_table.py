@@ -1,5 +1,7 @@
 """Rows of a mapped table are found and read without loading it."""
 
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -102,6 +104,25 @@ def test_a_file_is_mapped_and_not_copied(tmp_path: Path) -> None:
     table = MappedTable.open(path)
     assert pa.total_allocated_bytes() - before < path.stat().st_size / 10
     assert table.slice("number", 70_000, 70_002).tolist() == [70_000, 70_001]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs the threads of Linux")
+def test_no_thread_of_arrow_holds_the_file_when_the_process_ends(tmp_path: Path) -> None:
+    path = tmp_path / "rows.arrow"
+    pl.DataFrame({"number": range(3)}).write_ipc(path)
+    program = """
+import os, sys
+from pathlib import Path
+import pyarrow
+from graphrag_index.storage.mapped_table import MappedTable
+before = set(os.listdir("/proc/self/task"))
+table = MappedTable.open(Path(sys.argv[1]))
+print(len(table), len(set(os.listdir("/proc/self/task")) - before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["3", "0"]
 
 
 def test_a_file_that_was_cut_off_is_an_error(tmp_path: Path) -> None:
