@@ -46,8 +46,9 @@ from graphrag_query.retrieval.second_look import SecondLook
 MAX_WORDS_OF_NAME = 6
 # Maximum number of words of known names compared (by spelling, by sound) with an unknown word.
 MAX_COMPARED_WORDS = 2_000
-# Minimum similarity (0 to 1) of a word that is suggested for a word of an unknown name.
-MIN_WORD_SIMILARITY = 0.6
+# Minimum similarity (0 to 1) of what is suggested for an unknown name: of a word to a word of the
+# name, and of a title or its best word to the whole name.
+MIN_SIMILARITY = 0.6
 # Maximum number of titles that are suggested for an unknown name.
 MAX_TITLES = 3
 
@@ -357,7 +358,7 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
         for row in {*near, *sounding}:
             other = table.text("word", row)
             similarity = Indel.normalized_similarity(word, other)
-            is_near = other[:2] == word[:2] and similarity >= MIN_WORD_SIMILARITY
+            is_near = other[:2] == word[:2] and similarity >= MIN_SIMILARITY
             if is_near or row in sounding:
                 similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
     best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
@@ -371,6 +372,7 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
         )
         for title in titles
     }
+    similarities = {t: n for t, n in similarities.items() if n >= MIN_SIMILARITY}
     degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
     return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_TITLES]
 

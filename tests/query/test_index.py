@@ -13,6 +13,7 @@ from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.index import Index
+from graphrag_query.question.question import find_similar_names
 from graphrag_query.searches.global_search import global_search
 from graphrag_query.searches.router import METHODS
 from tests.conftest import run_project
@@ -163,3 +164,8 @@ def test_an_earlier_version_can_be_asked(sample_project: Path, tmp_path: Path) -
     assert before.local("Who was Tom Crean?").version == 1
     with pytest.raises(TableError, match="no version 7; it has: 1, 2"):
         graphrag_query.open(root / "output", as_of=7)
+
+
+def test_only_names_that_resemble_the_unknown_one_are_suggested(index: Index) -> None:
+    assert "Roald Amundsen" in find_similar_names(index.store, "Amundson")
+    assert find_similar_names(index.store, "Café de Genf") == []
