@@ -198,7 +198,8 @@ def test_requests_to_models_are_sent_once_by_any_worker(
         told = [workers.told(number) for number in range(1, workers.n_started + 1)]
     found = paid(models)
     assert len(found) == n_requests > 10
-    assert count_done(told) > n_requests / 4
+    # What the killed worker did is not told.
+    assert count_done(told) > n_requests / 8
     # Only requests that were on their way when a worker was killed are sent again.
     assert sum(found.values()) <= n_requests + n_killed * CONCURRENCY
     # No key leaves a machine.
