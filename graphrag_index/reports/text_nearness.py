@@ -1,4 +1,4 @@
-"""How near texts are to what the sentences of a report say, by vectors of the static model.
+"""The nearness of texts to the sentences of a report, by vectors of the static model.
 
 A text near the centre of the sentences says what most of them say (Radev et al., Centroid-based
 summarization of multiple documents, IPM 40, 2004).

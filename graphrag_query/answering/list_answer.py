@@ -85,7 +85,7 @@ def _gather_members(
 
 
 def find_more_text_units(question: Question, known: Container[int]) -> list[int]:
-    """Return the numbers of further text units that mention what a question names, the best first.
+    """Return further text units that mention what a question names, the best first.
 
     They are ordered by the score of the search for text units, which has kept it, or else by their
     similarity to the question.

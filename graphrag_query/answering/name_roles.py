@@ -1,4 +1,4 @@
-"""What names do in sentences: whether a sentence tells of a name, or of what belongs to it."""
+"""Roles of names in sentences: whether a sentence tells of a name, or of what belongs to it."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -72,10 +72,10 @@ def _find_roles(text: str, name: str, language: Language) -> set[str]:
 
 
 def _has_other_subject(sentence: str, question: Question, names: Collection[str]) -> bool:
-    """Return whether the verb of a question has another subject in a sentence than its first name.
+    """Return whether a sentence gives the verb of a question another subject.
 
-    Only languages without capitals of nouns, and only if the name stands before the verb in the
-    question. In some of them the verb of the sentence may come first.
+    The subject in the question is its first name, if it stands before the verb. Languages in which
+    nouns have capitals are left out. In some others the verb of the sentence may come first.
     """
     language = question.language
     subject, verb = _find_subject_and_verb(question, names)

@@ -10,9 +10,17 @@ from typing import Any
 import pytest
 
 from graphrag_index.cli import run_commands
+from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.storage.table_store import open_index
-from tests.fixtures.commands import Call, command, environment, small_project, write_project
+from graphrag_index.storage.table_store import TableStore, open_index
+from tests.fixtures.commands import (
+    Call,
+    call,
+    command,
+    environment,
+    small_project,
+    write_project,
+)
 from tests.fixtures.two_documents import SHIPPED, TEXTS
 
 COMMANDS = "init run validate schema show check download-model".split()

@@ -4,7 +4,6 @@ from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.document_groups import are_mixed, group_documents, join_near_groups
 from graphrag_index.reports.text_nearness import MIN_NEARNESS, embed, measure_nearness
 from graphrag_index.reports.theme_terms import Term, rank_terms
-from tests.reports.test_document_groups import said
 
 SHIPWRECK = (
     "The yacht lost its mast in the storm and was forced to return to the harbour.",
@@ -49,9 +48,13 @@ def test_a_near_term_comes_before_a_heavier_one() -> None:
     ]
 
 
-SAIL = said(0, "A fleet of racers kept sailing in light winds.", 1)
-MAST = said(1, "Another yacht lost its mast in the storm.", 2)
-COURT = said(2, "Judges sentenced the accountant for theft.", 3)
+def say(document: int, *words: str) -> Evidence:
+    return Evidence(" ".join(words), (document,), document, document, 1.0, words=words)
+
+
+SAIL = say(0, "fleet", "racer", "sailing", "winds")
+MAST = say(1, "another", "yacht", "mast", "storm")
+COURT = say(2, "judge", "sentence", "accountant", "theft")
 
 
 def test_groups_that_say_the_like_in_other_words_are_joined() -> None:
@@ -65,4 +68,4 @@ def test_groups_that_say_the_like_in_other_words_are_joined() -> None:
     # Two of three documents are most of them, and a single one is not.
     assert join(SAIL, MAST, COURT) == [{0, 1}, {2}]
     assert join(SAIL, COURT) == [{0}, {2}]
-    assert len(join(SAIL, COURT, said(3, "Doctors treated patients."))) == 3
+    assert len(join(SAIL, COURT, say(3, "doctor", "patient"))) == 3
