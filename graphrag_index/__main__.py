@@ -4,6 +4,7 @@ import os
 
 import typer
 
+from graphrag_index.arguments import ExplainingCommand
 from graphrag_index.cli.evaluation_commands import evaluate
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
@@ -30,8 +31,8 @@ for command in (
     *(show, check, resolve, versions, diff, rollback, gc),
     *(tune, export, serve, mcp),
 ):
-    app.command()(command)
-app.command("import")(import_)
+    app.command(cls=ExplainingCommand)(command)
+app.command("import", cls=ExplainingCommand)(import_)
 app.add_typer(evaluate, name="evaluate")
 app.add_typer(keys, name="keys")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphrag_index.arguments import ExplainingCommand
 from graphrag_index.errors import SettingsError, run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 from graphrag_index.storage.working_copy import locate_output
@@ -211,14 +212,14 @@ def _query_command(language: str) -> Callable[..., None]:
 
 
 for _name, _help in _TEXTS["searches"].items():
-    app.command(_name, help=_help)(_search_command(_name))
+    app.command(_name, help=_help, cls=ExplainingCommand)(_search_command(_name))
 for _name, _help in _TEXTS["searches_of_names"].items():
-    app.command(_name, help=_help)(_names_command(_name))
+    app.command(_name, help=_help, cls=ExplainingCommand)(_names_command(_name))
 for _name, _help in _TEXTS["query_languages"].items():
-    app.command(_name, help=_help)(_query_command(_name))
+    app.command(_name, help=_help, cls=ExplainingCommand)(_query_command(_name))
 
 
-@app.command()
+@app.command(cls=ExplainingCommand)
 @_with_index
 def chat(
     index: "Index",
