@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from graphrag_index.errors import format_count
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate_evidence, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
@@ -96,9 +97,9 @@ def extract_covariates(
         yield {TABLE.name: units.drop("at"), "covariates": covariates}
     if n_failed or n_dropped:
         logger.warning(
-            "%d text units were not read to the end, %d claims of replies were invalid",
-            n_failed,
-            n_dropped,
+            "Not read to the end: %s; invalid in replies: %s",
+            format_count("text units", n_failed),
+            format_count("claims", n_dropped),
         )
 
 

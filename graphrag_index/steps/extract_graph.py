@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_index.errors import format_count
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.findings import FINDINGS, UnitReplies, align_records, make_shards
 from graphrag_index.extraction.graph_reply import schema_from_settings
@@ -134,9 +135,9 @@ def extract_graph(
                 yield rows
             if n_failed or n_dropped:
                 logger.warning(
-                    "%d text units were not read to the end, %d records of replies were invalid",
-                    n_failed,
-                    n_dropped,
+                    "Not read to the end: %s; invalid in replies: %s",
+                    format_count("text units", n_failed),
+                    format_count("records", n_dropped),
                 )
 
         yield from merge_findings(regroup_batches(read_findings()), text_units, shards)
