@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -51,10 +52,24 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
     first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
     stems = list(map(stem_word, first))
     kinds = {TYPE_OF_WORD.get(stem) for stem in stems} - {None}
+    if question.language.code == "en" and _asks_for_others(first, stems):
+        return None, None
     places = {PLACE_OF_WORD.get(stem) for stem in stems} - {None}
     return (
         kinds.pop() if len(kinds) == 1 else None,
         places.pop() if len(places) == 1 else None,
+    )
+
+
+def _asks_for_others(words: Sequence[str], stems: Sequence[str]) -> bool:
+    """Return whether a plural before the word for a type is what an English question asks for.
+
+    "Which disasters killed people?" asks for disasters, but "Which kinds of people" for people.
+    """
+    typed = next((at for at, stem in enumerate(stems) if stem in TYPE_OF_WORD), 0)
+    return any(
+        word.endswith("s") and not word.endswith(("ss", "us", "is", "as")) and following != "of"
+        for word, following in pairwise(words[: typed + 1])
     )
 
 

@@ -155,6 +155,23 @@ def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Which people died of scurvy?", "person"),
+        ("Which kinds of people died of scurvy?", "person"),
+        ("Which Norwegian companies sold ships?", "organization"),
+        ("Which disasters killed people?", None),
+        ("What are the effects of scurvy on people?", None),
+        ("Quelles grandes entreprises ont payé ?", "organization"),
+    ],
+)
+def test_what_stands_before_the_word_for_a_type_may_be_asked_for(
+    index: Index, question: str, kind: str | None
+) -> None:
+    assert main_entities.asked_type(question_to(index, question))[0] == kind
+
+
+@pytest.mark.parametrize(
     ("question", "titles"),
     [
         ("What are the most important people?", ("Ernest Shackleton", "Robert Falcon Scott")),
