@@ -189,6 +189,8 @@ def test_requests_to_models_are_sent_once_by_any_worker(
     alone = run_alone(asking)
     n_requests = len(paid(models))
     models.requests.clear()
+    # The other worker needs time to start, and what a killed one has done is not told.
+    models.latency = 0.15
     with start_workers(asking, bucket_address, tmp_path / "machines", 2) as workers:
         # One is killed in the middle, and another takes its place.
         workers.kill_some(1, 5.0, seed=3)
@@ -198,8 +200,7 @@ def test_requests_to_models_are_sent_once_by_any_worker(
         told = [workers.told(number) for number in range(1, workers.n_started + 1)]
     found = paid(models)
     assert len(found) == n_requests > 10
-    # What the killed worker did is not told.
-    assert count_done(told) > n_requests / 8
+    assert count_done(told) > n_requests / 4
     # Only requests that were on their way when a worker was killed are sent again.
     assert sum(found.values()) <= n_requests + n_killed * CONCURRENCY
     # No key leaves a machine.
