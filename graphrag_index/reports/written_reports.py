@@ -19,6 +19,8 @@ from graphrag_index.step import ShardFrames
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 FILE_EXTENSION = r"\.\w{1,5}$"
+# Maximum number of characters of the title of a document that says the theme of a report.
+MAX_TITLE_CHARS = 100
 
 
 def write_reports(
@@ -86,8 +88,10 @@ def find_subjects(sentences: pl.DataFrame, documents: pl.DataFrame) -> dict[int,
     The name of a file is a title if it has several words, such as "Annual report.pdf".
     """
     title = pl.col("title").str.replace(FILE_EXTENSION, "")
-    is_title = title.str.contains(r"^\p{Lu}[^_]*\p{L}{2}[^_]*$") & (
-        (title == pl.col("title")) | title.str.contains(" ")
+    is_title = (
+        title.str.contains(r"^\p{Lu}[^_\n]*\p{L}{2}[^_\n]*$")
+        & ((title == pl.col("title")) | title.str.contains(" "))
+        & (title.str.len_chars() <= MAX_TITLE_CHARS)
     )
     found = (
         sentences.group_by("report")

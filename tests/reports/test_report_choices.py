@@ -137,6 +137,9 @@ def test_a_choice_is_kept_if_it_has_the_same_input_and_settings(
         ("report 7", None),
         ("en-news-01", None),
         ("20260408", None),
+        ("Two\nlines", None),
+        ("A" + 49 * " b" + "b", "A" + 49 * " b" + "b"),
+        ("A" + 50 * " b" + "b", None),
         ("", None),
     ],
 )

@@ -1,4 +1,4 @@
-"""None"""
+"""Contexts of reports: what is shown of a community, and in which order."""
 
 from collections.abc import Sequence
 
