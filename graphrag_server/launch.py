@@ -33,18 +33,18 @@ def run_server(settings: ServerSettings) -> None:
     """Serve until Ctrl-C or SIGTERM. Raises SettingsError if the address cannot be used."""
     app = create_app(settings)
     app.state.access.check_exposure()
-    listener = bind(settings.host, settings.port)
-    start_log()
-    print(f"Open {_address(settings, listener)} in a browser.", flush=True)
-    for index in app.state.indexes:
-        remark = start_first_run(index, app.state.jobs)
-        print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
-    # Its import takes half a second, for which the first reader of a report would wait. The page
-    # is shown before.
-    early = threading.Timer(_IMPORT_DELAY, import_module, ("lancedb",))
-    early.daemon = True
-    early.start()
-    make_server(app, settings.grace_seconds).run(sockets=[listener])
+    with bind(settings.host, settings.port) as listener:
+        start_log()
+        remarks = [start_first_run(index, app.state.jobs) for index in app.state.indexes]
+        print(f"Open {_address(settings, listener)} in a browser.", flush=True)
+        for index, remark in zip(app.state.indexes, remarks, strict=True):
+            print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
+        # Its import takes half a second, for which the first reader of a report would wait. The
+        # page is shown before.
+        early = threading.Timer(_IMPORT_DELAY, import_module, ("lancedb",))
+        early.daemon = True
+        early.start()
+        make_server(app, settings.grace_seconds).run(sockets=[listener])
 
 
 def start_first_run(index: HostedIndex, jobs: JobRunner) -> str:

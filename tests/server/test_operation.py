@@ -13,10 +13,11 @@ import pytest
 from fastapi import Response
 from fastapi.testclient import TestClient
 
+from graphrag_index.errors import WorkflowError
 from graphrag_server import http_protocol, request_recorder
 from graphrag_server.app import create_app
 from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.launch import JsonFormatter
+from graphrag_server.launch import JsonFormatter, run_server
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.commands import wait_for
 from tests.fixtures.served import Served, project_with_model, serve
@@ -52,6 +53,15 @@ def test_an_id_that_could_forge_a_log_line_is_replaced(sample_client: TestClient
     for given in ('a"b', "x" * 65, "a b", "é"):
         reply = sample_client.get("/health", headers={"X-Request-ID": given.encode("latin-1")})
         assert re.fullmatch(r"[0-9a-f]{16}", reply.headers["x-request-id"])
+
+
+def test_an_address_is_printed_only_if_the_server_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "settings.yaml").touch()
+    with pytest.raises(WorkflowError, match=r"workflows/embedded\.yaml is missing"):
+        run_server(ServerSettings(indexes={"docs": tmp_path}, port=0, state_folder=tmp_path))
+    assert capsys.readouterr().out == ""
 
 
 def test_an_unexpected_failure_is_told_without_its_text(
