@@ -163,10 +163,16 @@ def _costs_as_json(made: VersionOrigin | None) -> dict[str, object]:
 
 
 def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> None:
-    """Print a line for each version; a star marks the current version."""
-    heading = ("version", "made", *VERSION_COLUMNS.values(), "calls", "$", "what ran")
-    rows = [heading, *(_version_cells(version, version.number == current) for version in versions)]
-    print("\n".join(align_columns(rows, left=[len(heading) - 1])), file=out)
+    """Print a line for each version; a star marks the current version.
+
+    Calls and costs are columns only if a version asked a model.
+    """
+    costs = (
+        ("calls", "$") if any(version.made and version.made.calls for version in versions) else ()
+    )
+    heading = ("version", "made", *VERSION_COLUMNS.values(), *costs, "what ran")
+    rows = [_version_cells(one, one.number == current, bool(costs)) for one in versions]
+    print("\n".join(align_columns([heading, *rows], left=[len(heading) - 1])), file=out)
 
 
 def describe_state(store: TableStore, option: str) -> list[str]:
@@ -195,12 +201,12 @@ def describe_state(store: TableStore, option: str) -> list[str]:
     return lines
 
 
-def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
+def _version_cells(version: Version, is_current: bool, with_costs: bool) -> tuple[str, ...]:
     tables, made = version.tables, version.made
     number = f"{version.number}{'*' if is_current else ' '}"
     counts = [f"{tables[name].rows:,}" if name in tables else "-" for name in VERSION_COLUMNS]
     if made is None:
-        return (number, "-", *counts, "-", "-", "-")
+        return (number, "-", *counts, *("-", "-") * with_costs, "-")
     if made.tables_of is not None:
         ran = f"rollback to version {made.tables_of}"
     elif len(made.steps_run) == len(version.steps):
@@ -208,7 +214,8 @@ def _version_cells(version: Version, is_current: bool) -> tuple[str, ...]:
     else:
         ran = join_names(made.steps_run, 2)
     date = made.date[:16].replace("T", " ")
-    return (number, date, *counts, f"{made.calls:,}", format_cost(made.cost), ran)
+    costs = (f"{made.calls:,}", format_cost(made.cost)) if with_costs else ()
+    return (number, date, *counts, *costs, ran)
 
 
 def format_cost(dollars: float | None) -> str:

@@ -127,7 +127,10 @@ def reports_of_level(
     Returns the reports and the level: the level in the settings, or else the fitting level.
     """
     reports = score_reports(question)
-    level = settings.level if settings.level is not None else fitting_level(reports, about_all)
+    if settings.level is None:
+        level = fitting_level(reports, about_all)
+    else:
+        level = min(settings.level, reports["level"].max() or 0)
     leaf = pl.col("children").list.len() == 0
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf)), level
 

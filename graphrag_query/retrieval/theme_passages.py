@@ -109,7 +109,7 @@ def group_by_theme(
     """
     paths = community_paths(index, scores)
     deepest = max(map(len, paths.values()), default=1) - 1
-    levels = range(deepest + 1) if level is None else [level]
+    levels = range(deepest + 1) if level is None else [min(level, deepest)]
     themes: list[Theme] = []
     for level in levels:
         themes = _group_at_level(scores, paths, level)

@@ -98,6 +98,7 @@ class TestVersions:
         lines = call(project, "versions").stdout.splitlines()
         assert [line.split()[0] for line in lines] == ["version", "1", "2", "3*"]
         assert lines[3].endswith("all steps")
+        assert "calls" not in lines[0]  # no model was asked
         rows = json.loads(call(project, "versions", "--json").stdout)
         assert [(row["version"], row["current"]) for row in rows] == [
             *((1, False), (2, False), (3, True)),
@@ -162,6 +163,10 @@ class TestRollback:
         assert version.number == 4
         assert version.made is not None
         assert (version.made.calls, version.made.cost) == (1, 0.5)
+        lines = [line.split() for line in call(project, "versions").stdout.splitlines()]
+        assert lines[0][-4:] == ["calls", "$", "what", "ran"]
+        assert lines[1][-4:] == ["0", "0.0000", "all", "steps"]
+        assert lines[4][-6:] == ["1", "0.5000", "rollback", "to", "version", "1"]
 
     def test_a_version_that_is_not_there_or_not_whole_is_refused(self, project: Path) -> None:
         store = TableStore(project / "output")

@@ -98,7 +98,9 @@ class GlobalSearch(Section):
     """Questions about the whole corpus, answered by map and reduce over community reports."""
 
     level: ZeroTo100 | None = setting(
-        None, "Level of the reports; null chooses one that fits the question."
+        None,
+        "Level of the reports, or the deepest if there are fewer; null chooses one that fits "
+        "the question.",
     )
     selection: Literal["similar", "dynamic", "level"] = setting(
         "similar",

@@ -312,6 +312,8 @@ def test_the_level_can_be_chosen(index: Index) -> None:
     fine = index.global_("What are the main themes?", level=1)
     assert coarse.parameters["level"] == 0
     assert fine.looked_at["community_reports"] > coarse.looked_at["community_reports"]
+    for question in ("What are the main themes?", "What did the ships carry?"):
+        assert index.global_(question, level=99).parameters["level"] < 99
 
 
 def test_themes_are_bounded(index: Index) -> None:
