@@ -130,7 +130,7 @@ def reports_of_level(
     if settings.level is None:
         level = fitting_level(reports, about_all)
     else:
-        level = min(settings.level, reports["level"].max() or 0)
+        level = min(settings.level, max(reports["level"].to_list(), default=0))
     leaf = pl.col("children").list.len() == 0
     return reports.filter((pl.col("level") == level) | ((pl.col("level") < level) & leaf)), level
 
