@@ -30,6 +30,7 @@ from graphrag_index.nlp.word_table import (
 from graphrag_index.schema.list_columns import distinct_pairs, expand_ranges
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.step import Progress, ShardFrames, Shards
+from graphrag_index.text.code import blank_code
 from graphrag_index.text.languages import Language, find_language_ranges, language_of
 from graphrag_index.text.places import find_places
 from graphrag_index.text.sentences import Sentence
@@ -176,6 +177,7 @@ def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFra
         if (number,) not in columns:
             continue
         sentences = [Sentence(*row) for row in columns[(number,)].iter_rows()]
+        text = blank_code(text)
         for start, end, language, words in _split_by_language(text, code, vocabularies):
             own, part = sentences, text[start:end]
             if len(part) < len(text):

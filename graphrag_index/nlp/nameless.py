@@ -4,14 +4,10 @@ The names in them say who wrote or published a text, not what the text is about.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
-from operator import itemgetter
 
 from graphrag_index.text.languages import read_lists
-
-# Start and end of a part of a text, in characters.
-Range = tuple[int, int]
+from graphrag_index.text.ranges import Range, merge_ranges
 
 _PATTERNS = [re.compile(pattern) for pattern in read_lists("nlp/data/nameless").values()]
 # A term that a contract defines: (the "Landlord"). Its occurrences are no names, unless it is a
@@ -36,12 +32,7 @@ def find_nameless_ranges(text: str) -> list[Range]:
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
     found += _find_defined_terms(text)
-    ranges: list[Range] = []
-    for start, end in sorted(found):
-        if ranges and start < ranges[-1][1]:
-            start, end = ranges[-1][0], max(end, ranges.pop()[1])
-        ranges.append((start, end))
-    return ranges
+    return merge_ranges(found)
 
 
 def _find_defined_terms(text: str) -> Iterator[Range]:
@@ -53,9 +44,3 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
     }
     for term in terms:
         yield from (match.span() for match in re.finditer(rf"\b{re.escape(term)}\b", text))
-
-
-def is_inside(ranges: list[Range], at: int) -> bool:
-    """Return whether a position is in one of the sorted ranges."""
-    number = bisect_right(ranges, at, key=itemgetter(0)) - 1
-    return number >= 0 and ranges[number][0] <= at < ranges[number][1]

@@ -9,9 +9,10 @@ from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
 from graphrag_index.nlp.law_names import find_shouted_bodies
 from graphrag_index.nlp.name_words import is_wrapped_line
-from graphrag_index.nlp.nameless import find_nameless_ranges, is_inside
+from graphrag_index.nlp.nameless import find_nameless_ranges
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
+from graphrag_index.text.ranges import is_inside
 from graphrag_index.text.sentences import Sentence
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
@@ -290,6 +291,11 @@ def _is_clause(line: str, language: Language) -> bool:
     return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0
 
 
+def _follows_colon(text: str, start: int) -> bool:
+    before = text[max(0, start - 6) : start].rstrip(" ")
+    return before.endswith(":") and not text[start : start + 2].isupper()
+
+
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
     """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
     return (
@@ -298,6 +304,6 @@ def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: b
         or (text[start - 1] in _OPENING_MARKS and start > 1 and not _is_elision(text, start - 1))
         # After a colon, except acronyms: "Note: Keep it dry", but not "ICAO: KAEX".
         or text[start - 2 : start] in ("– ", "— ")
-        or (start > 1 and text[start - 2 : start] == ": " and not text[start : start + 2].isupper())
+        or (text[start - 1] == " " and _follows_colon(text, start))
         or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
     )

@@ -20,7 +20,9 @@ from graphrag_index.storage.memo import (
     split_by_size,
 )
 from graphrag_index.storage.table_store import Previous
+from graphrag_index.text.code import find_code
 from graphrag_index.text.languages import detect_language
+from graphrag_index.text.ranges import is_inside
 from graphrag_index.text.sentences import (
     Heading,
     find_headings,
@@ -76,7 +78,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=4)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=5)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     *,
@@ -214,6 +216,7 @@ def make_sentence_rows(
     `starts` are the offsets where a sentence or a heading starts, or the text after a heading.
     """
     end, line = -1, 0
+    code = find_code(text)
     for sentence in split_sentences(text, starts):
         if sentence.start >= end:
             begin = text.rfind("\n", 0, sentence.start) + 1
@@ -223,7 +226,8 @@ def make_sentence_rows(
             # Hash the line to a signed integer; 0 if the line is too long for a page header.
             is_short = len(words) <= MAX_PAGE_HEADER_CHARACTERS
             line = crc32(words.encode("utf-8", "surrogatepass")) - (1 << 31) if is_short else 0
-        yield (document, *sentence, line)
+        is_prose = sentence.prose and not is_inside(code, sentence.start)
+        yield document, sentence.start, sentence.end, is_prose, line
 
 
 class TextCutter:

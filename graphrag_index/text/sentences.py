@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.schema.list_columns import Integers
+from graphrag_index.text.code import find_fenced_blocks
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 
 
@@ -180,7 +181,6 @@ def _is_prose(sentence: str) -> bool:
 
 
 _HEADING = re.compile("".join(_PATTERNS["HEADING"]), re.MULTILINE)
-_FENCED_CODE = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
 class Heading(NamedTuple):
@@ -193,11 +193,10 @@ class Heading(NamedTuple):
 
 
 def find_headings(text: str) -> list[Heading]:
-    """Find the Markdown headings of a text. Code blocks are skipped."""
+    """Find the Markdown headings of a text. Fenced blocks are skipped."""
     if "#" not in text and "\n==" not in text and "\n--" not in text:
         return []
-    may_be_fenced = "```" in text or "~~~" in text
-    fences = [match.span() for match in _FENCED_CODE.finditer(text)] if may_be_fenced else []
+    fences = find_fenced_blocks(text)
     headings = []
     for match in _HEADING.finditer(text):
         if not any(start <= match.start() < end for start, end in fences):
