@@ -10,6 +10,7 @@ span_words.py         tests of the words of a span: persons, genitives, words be
 span_cuts.py          cuts spans of several names
 nameless.py           parts of a text without names
 name_words.py         known words of names, base forms, and patterns of spans
+name_shapes.py        writing of persons' names, and of names of software
 word_table.py         the words of the corpus as numbers, and recurring noun phrases
 corpus_statistics.py  counts of the spans and their words in the whole corpus
 used_names.py         spans and acronyms that the corpus uses as names

@@ -10,7 +10,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.head_types import (
     COMPANY_FORMS,
     HEAD_LAST,
@@ -19,6 +18,7 @@ from graphrag_index.nlp.head_types import (
     find_shortened_companies,
 )
 from graphrag_index.nlp.name_forms import ClassifiedNames
+from graphrag_index.nlp.name_shapes import PERSON_WORD, is_coded, is_double_name
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     KNOWN_NAMES,
@@ -46,7 +46,6 @@ _LISTS = read_lists("nlp/data/entity_types")
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
-_PERSON_WORD = re.compile(r"(?:Ma?c)?[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
 _WORDS = read_lists("nlp/data/words")
@@ -68,6 +67,8 @@ MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
 MAX_RARE_MENTIONS = 2
 # Minimum share of mentions before a verb, a noun or a pronoun that suggests a type.
 MIN_HINT_SHARE = 0.2
+# Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
+MIN_NICKNAME_SHARE = 0.5
 
 
 def find_entity_types(
@@ -105,19 +106,19 @@ class _TypeFinder:
             shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
             return shares
 
+        def most_shown(by_type: dict[str, np.ndarray]) -> list[tuple[float, str]]:
+            """Return the type that most words beside each entity show, with their share."""
+            rows = zip(*map(share_of, by_type.values()), strict=True)
+            return [max(zip(row, by_type, strict=True), key=itemgetter(0)) for row in rows]
+
         self.place = share_of(classified.place_share)
         self.preposition = share_of(classified.preposition_share)
         self.determiner = share_of(classified.determiner_share)
         self.article = share_of(classified.article_share)
-        hints = {kind: share_of(share) for kind, share in classified.hint_shares.items()}
-        rows = zip(*hints.values(), strict=True)
-        self.hints = [max(zip(row, hints, strict=True), key=itemgetter(0)) for row in rows]
+        self.hints = most_shown(classified.hint_shares)
         self.person_verb = share_of(classified.person_share)
         self.is_rare = times <= MAX_RARE_MENTIONS
-        cues = {kind: share_of(share) for kind, share in classified.cue_shares.items()}
-        rows = zip(*cues.values(), strict=True)
-        # The type that most nouns beside each entity show, and the share of its mentions.
-        self.cues = [max(zip(row, cues, strict=True), key=itemgetter(0)) for row in rows]
+        self.cues = most_shown(classified.cue_shares)
         self.codes = [language.code for language in classified.languages]
         self.codes += [UNKNOWN_LANGUAGE.code] * (n - len(self.codes))
         self.common, self.written_lower = classified.common, classified.written_lower
@@ -147,6 +148,7 @@ class _TypeFinder:
             is_given = name.partition(" ")[0] in more_given_names()
             is_open = types[number] == "name" or (types[number] == "person" and not is_given)
             is_company = is_open and name in companies and not self.known_places[number]
+            is_company = is_company and name.lower() not in KNOWN_OTHERS
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
@@ -154,6 +156,8 @@ class _TypeFinder:
             if is_company or is_firm:
                 is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
+            if self._is_other_word(number, types[number]):
+                types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
         return types
 
     def _is_bare_kind(self, number: int) -> bool:
@@ -174,6 +178,16 @@ class _TypeFinder:
         """
         has_article = min(self.determiner[number], 4 * self.article[number]) >= MIN_ARTICLE_SHARE
         return has_article and self.place[number] == 0 and self.codes[number] == "en"
+
+    def _is_other_word(self, number: int, kind: str) -> bool:
+        """Return whether the writing of a name rules out the type: Win32 is no person."""
+        name, (share, cue) = self.names[number], self.cues[number]
+        if cue == kind and share >= MIN_NICKNAME_SHARE:
+            return False
+        is_word = " " not in name
+        if kind != "person" or self.person_verb[number] >= MIN_VERB_SHARE:
+            return kind == "geo" and is_word and is_coded(name)
+        return is_coded(name) or (is_word and (name.isupper() or name.lower() in _DEMONYMS))
 
     def _is_rare_word(self, number: int) -> bool:
         """Return whether a name is a rare word, without an article, that is in lower case too."""
@@ -304,7 +318,7 @@ class _TypeFinder:
             return self.place[number] >= MIN_KNOWN_PLACE_SHARE
         # Romance languages put articles before regions: le Gers.
         with_article = self.article[number] > 0.5 and self.codes[number] in HEAD_LAST
-        if not rating or (with_article and rating < COUNTRY) or self._is_common(number):
+        if not rating or (with_article and rating < COUNTRY) or self.names[number] in self.common:
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
             return True
@@ -317,9 +331,6 @@ class _TypeFinder:
         given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
 
-    def _is_common(self, number: int) -> bool:
-        return self.names[number] in self.common
-
     def _find_type_by_usage(self, number: int, name: str, lower: list[str]) -> str:
         """Return the type of a name without a known word, from the words around it."""
         hint = self._find_hint(number)
@@ -329,7 +340,7 @@ class _TypeFinder:
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
-            if not is_thing and (name.lower() in KNOWN_PERSONS or self._is_double_name(name)):
+            if not is_thing and (name.lower() in KNOWN_PERSONS or is_double_name(name)):
                 return "person"
             # The article is that of the noun behind the name: the Exco spokesman.
             if hint and name not in self.common and (hint != "person" or not is_thing):
@@ -365,24 +376,13 @@ class _TypeFinder:
             and name.lower() not in common_words("en")
         )
 
-    def _is_double_name(self, name: str) -> bool:
-        """Return whether a word may be two surnames: Höfling-Krüger, but not Kassel-Ost."""
-        first, hyphen, last = name.partition("-")
-        if not hyphen or not all(map(_PERSON_WORD.fullmatch, (first, last))):
-            return False
-        known = rate_known_places([first, last])
-        is_word = any(
-            is_german_noun(part) or part.lower() in common_words("en") for part in (first, last)
-        )
-        return min(len(first), len(last)) > 2 and not any(known) and not is_word
-
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""
         first, *others = self.names[number].split(" ")
         words = [first, *(word for word in others if word.lower() not in PARTICLES)]
         if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
             return False
-        if not 1 < len(words) <= 3 or not all(map(_PERSON_WORD.fullmatch, words)):
+        if not 1 < len(words) <= 3 or not all(map(PERSON_WORD.fullmatch, words)):
             return False
         common = common_words(self.codes[number])
         # The corpus may write a surname in lower case too: Brooke Shields.

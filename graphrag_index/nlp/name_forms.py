@@ -3,19 +3,30 @@
 import re
 from array import array
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 from operator import eq
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.base_forms import is_oblique
+from graphrag_index.nlp.base_forms import is_given_name, is_oblique
+from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
+    EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     TYPE_WORDS,
+    TYPE_WORDS_IN_SURNAMES,
     TYPE_WORDS_OF_THINGS,
 )
-from graphrag_index.text.languages import NAMING_TITLES, Language, n_titles, read_lists, word_set
+from graphrag_index.text.languages import (
+    NAMING_TITLES,
+    PARTICLES,
+    Language,
+    n_titles,
+    read_lists,
+    word_set,
+)
 from graphrag_index.text.normalize import fold
 
 # A name with at least this share of mentions after an article is a thing, not a person.
@@ -172,7 +183,8 @@ class MergedNames:
                 is_role = words[0].lower() not in NO_ROLE_WORDS
                 if known is not None and is_role and not self.is_thing[known]:
                     self.merge_names(number, known)
-                    self.persons.add(known)
+                    if may_be_person(words[1:], self.common, self.languages[number]):
+                        self.persons.add(known)
                 continue
             if any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:]):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
@@ -204,3 +216,26 @@ def _separate_initials(words: Words) -> Words:
     if len(words) == 1 or all(word.count(".") < 2 for word in words):
         return words
     return tuple(part for word in words for part in (_JOINED_INITIAL.findall(word) or [word]))
+
+
+def may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
+    """Return whether a name can be a person's full name, by its words."""
+    last = words[-1]
+    if not 1 < len(words) <= 5 or (last.isupper() and len(last) > 3):
+        return False
+    if last.isupper() and last.lower() in EVERYDAY_ACRONYMS:
+        return False  # Richard Boone TV
+    if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
+        return False  # "USS Missouri" is a ship
+    if is_coded(" ".join(words)):
+        return False
+    for index, word in enumerate(words):
+        lower = word.lower()
+        if lower in PARTICLES and index:
+            continue
+        if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
+            return False
+        is_surname = index == len(words) - 1 and lower in TYPE_WORDS_IN_SURNAMES
+        if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
+            return False
+    return True

@@ -43,7 +43,8 @@ from graphrag_index.text.languages import Language, language_of, read_lists
 from graphrag_index.text.sentences import Sentence
 
 _WORDS = read_lists("nlp/data/words")
-_LINE_STARTS = frozenset("\n]>*-")
+# Text before the speaker of a line: [10:15] Sofia: hello
+_LINE_START = re.compile(r"(?:\A|[\n\]>*-]) {0,3}\Z")
 
 # First three letters of months and days. They make the test for dates faster.
 _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
@@ -221,9 +222,7 @@ class NameCandidates:
             elif after == ",":
                 marks |= PERSON if text.startswith(", who", end) else COMMA
             elif after == ":":
-                # The last character before the span that is no space.
-                before = (text[max(start - 2, 0) : start].rstrip(" ") or "\n")[-1]
-                marks |= SPEAKER if before in _LINE_STARTS else 0
+                marks |= SPEAKER if _LINE_START.search(text, max(0, start - 4), start) else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
                 marks |= LISTED if self._add_abbreviation(rows[-1][2], number) else 0
             elif after == "-" and text.startswith("-based", end):

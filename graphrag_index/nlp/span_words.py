@@ -9,6 +9,7 @@ from graphrag_index.nlp.compounds import (
     is_german_noun,
     is_loan_word,
 )
+from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -36,6 +37,9 @@ _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
 # Words that begin names of German places: Bad Homburg.
 _NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
+# Minimum ratio of the times that a word is in lower case to those with a capital in a sentence, if
+# it is to be no part of the name behind it.
+MIN_LOWER_RATIO = 4
 
 
 class SpanWords:
@@ -98,7 +102,7 @@ class SpanWords:
         is_body = is_head_word(rest[-1])
         if usage.is_demonym(word) and len(rest) > 1 and not is_body and self.may_be_person(rest):
             return True
-        if not initial or usage.inside_words[word]:
+        if not initial or (usage.inside_words[word] and not self._begins_before_code(word, rest)):
             return False
         inflects = language.endings or language.genitive_s
         if inflects and usage.occurs_inside_sentence([word, *rest], language):
@@ -116,6 +120,11 @@ class SpanWords:
         ):
             return True
         return bool(language.endings) and self._may_govern_name(word, rest)
+
+    def _begins_before_code(self, word: str, rest: list[str]) -> bool:
+        """Return whether a frequent word begins a sentence before a name of software: Use PyPI."""
+        lower, inside = self.usage.count_lower(word, self.language.code), self.usage.inside_words
+        return lower >= MIN_LOWER_RATIO * inside[word] and is_coded(rest[0])
 
     def _is_noun_before_name(self, word: str, rest: list[str], initial: bool) -> bool:
         """Return whether a capitalized German word is a noun or a pronoun before a name."""

@@ -37,7 +37,7 @@ _MAX_WORD_ACRONYM_LETTERS = 9
 # Codes of errors, parts and standards: E15, A4, EQ-3.
 _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
-    r"[A-Z]\d{1,3}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
+    r"[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
@@ -131,6 +131,8 @@ class UsedNames:
         if is_title(word) and not usage.is_surname(word):
             return False
         has_colon = usage.cues["person"][number] * 2 >= total and not usage.person[number]
+        if has_colon and word.lower() in common_words(language.code):
+            return word in more_given_names()  # the label of a line: Solution:
         if "-" in word and has_colon:
             # Before colons, hyphens are in the names of fields: Upstream-Contact:
             return not more_given_names().isdisjoint(word.split("-"))

@@ -13,15 +13,9 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from graphrag_index.nlp.base_forms import is_given_name
-from graphrag_index.nlp.name_forms import DISTINCT_NAME_WORDS, ClassifiedNames, MergedNames, Words
-from graphrag_index.nlp.name_words import (
-    EVERYDAY_ACRONYMS,
-    GIVEN_NAMES,
-    TYPE_WORDS,
-    TYPE_WORDS_IN_SURNAMES,
-    more_given_names,
-)
-from graphrag_index.text.languages import PARTICLES, Language, n_titles
+from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
+from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_WORDS, more_given_names
+from graphrag_index.text.languages import PARTICLES, n_titles
 
 # A short form is merged with a name in all documents if it means this name in at least this
 # share of the documents in which it is unambiguous.
@@ -114,7 +108,7 @@ class _ShortForms:
             if len(bare) < 2 or (len(bare) == 2 and bare[0].lower() in PARTICLES):
                 continue
             if number not in names.persons:
-                if names.is_thing[number] or not _may_be_person(bare, names.common, language):
+                if names.is_thing[number] or not may_be_person(bare, names.common, language):
                     continue
                 has_initial = any(len(word) == 2 and word[1] == "." for word in bare[:-1])
                 has_given_name = is_given_name(bare[0], language) or bare[0] in more_given_names()
@@ -289,27 +283,6 @@ class _ShortForms:
                 if len(fitting) == 1:
                     in_document[document, name] = min(fitting)
         return in_document
-
-
-def _may_be_person(words: Words, common: Collection[str], language: Language) -> bool:
-    """Return whether a name can be a person's full name, by its words."""
-    last = words[-1]
-    if not 1 < len(words) <= 5 or (last.isupper() and len(last) > 3):
-        return False
-    if last.isupper() and last.lower() in EVERYDAY_ACRONYMS:
-        return False  # Richard Boone TV
-    if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
-        return False  # "USS Missouri" is a ship
-    for index, word in enumerate(words):
-        lower = word.lower()
-        if lower in PARTICLES and index:
-            continue
-        if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
-            return False
-        is_surname = index == len(words) - 1 and lower in TYPE_WORDS_IN_SURNAMES
-        if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
-            return False
-    return True
 
 
 def _is_abbreviated_form(short: Words, long: Words) -> bool:

@@ -106,7 +106,10 @@ def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
     ("text", "names"),
     [
         ("Zuerst startet der Bootloader das System. Dann meldet sich Kubora.", ["Kubora"]),
-        ("Auf alten Unix-Systemen gab es nur Kubora. Die Benutzer-ID steht vorn.", ["Kubora"]),
+        (
+            "Auf alten Unix-Systemen gab es nur Kubora. Die Benutzer-ID steht vorn.",
+            ["Unix", "Kubora"],
+        ),
         ("Mit Strg-C wird Kubora beendet, mit $HOME und LANG=de_DE nicht.", ["Kubora"]),
         ("Das Paket Kubora ist unter Apache-2.0 frei.", ["Kubora", "Apache-2.0"]),
         ("Damals gab es Feld und Wiese. Alle Felder Vcs bleiben leer.", ["Vcs"]),

@@ -1,0 +1,65 @@
+"""Names in manuals, changelogs and code."""
+
+import pytest
+
+from graphrag_index.nlp.name_shapes import is_coded
+from graphrag_index.steps.create_text_units import find_cut_offsets, make_sentence_rows
+from tests.fixtures.extraction import extract
+
+
+def test_code_and_comments_name_nothing() -> None:
+    found = extract(
+        "Alice Moreno met Bob Hartley in the library.\n\n```js\nconst Zorkel = new Blimpo();\n"
+        "// Bob Hartley and Alarmo print this long line of code.\n```\n\n"
+        "<!-- Added by Quentin Marsh -->\nAlice Moreno and Bob Hartley read on."
+    )
+    assert set(found.titles) == {"Alice Moreno", "Bob Hartley"}
+    assert found.mentioned == {"Alice Moreno": 2, "Bob Hartley": 2}
+
+
+@pytest.mark.parametrize(("language", "is_prose"), [("js", False), ("text", True)])
+def test_sentences_in_code_are_no_prose(language: str, is_prose: bool) -> None:
+    line = "Then the two of them print this line."
+    text = f"We print it.\n\n```{language}\n\n{line}\n\n```\n"
+    _, starts = find_cut_offsets(text)
+    prose = {text[row[1] : row[2]]: row[3] for row in make_sentence_rows(0, text, starts)}
+    assert prose[line] is is_prose
+
+
+def test_a_letter_between_fences_is_read() -> None:
+    found = extract("```\nDear Emma Wilson, we met Ralph Linden in Oslo last week.\n```\n")
+    assert {"Emma Wilson", "Ralph Linden", "Oslo"} <= {*found.titles}
+
+
+def test_labels_of_lines_and_verbs_behind_them_are_no_names() -> None:
+    found = extract(
+        "Solution:   Add Quorix to the list. We add it each time, and we add more.\n"
+        "Problem:    Quorix crashes, and then they add it.\n"
+        "Solution:   Add Blimpo to the list. We know that Quorix is old. The solution is old."
+    )
+    assert "Quorix" in found.titles
+    assert not {"Solution", "Problem", "Add", "Add Quorix", "Add Blimpo"} & {*found.titles}
+
+
+def test_systems_before_colons_are_no_persons() -> None:
+    text = (
+        "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
+        "Unix: the window is open. The users of Unix know Win32 well."
+    )
+    assert extract(text, text).types == {"Win32": "name", "Unix": "name", "ArrayBuffer": "name"}
+
+
+def test_a_nickname_in_a_chat_is_a_person() -> None:
+    lines = ["Alex99: are you there?", "mina: yes, I am", "Alex99: good, and the boat?"] * 3
+    assert extract("\n".join(lines)).types["Alex99"] == "person"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("Win32", "ArrayBuffer", "CAs", "NaN", "DEP0044", "GTK+ aB")),
+        *((name, False) for name in ("McDonald", "DeVito", "Ann O'Hara", "Jean-Luc", "API", "d'A")),
+    ],
+)
+def test_writing_of_software(name: str, expected: bool) -> None:
+    assert is_coded(name) is expected
