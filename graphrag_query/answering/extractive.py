@@ -132,8 +132,12 @@ def split_into_candidates(
 
 def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
     """Return whether a statement is prose, or a long fragment such as a cut last sentence."""
-    is_heading = unit["text"].startswith("\n\n", candidate.end_char - unit["start_char"])
-    is_long = candidate.text.count(" ") >= MIN_WORDS_OF_FRAGMENT
+    text = candidate.text
+    ends = text.endswith((".", "!", "?", "…"))
+    is_heading = not ends and unit["text"].startswith(
+        "\n\n", candidate.end_char - unit["start_char"]
+    )
+    is_long = text.count(" ") >= MIN_WORDS_OF_FRAGMENT
     return candidate.prose or (is_long and not is_heading)
 
 

@@ -1,7 +1,7 @@
 """The kind of answer that a question wants, told from its words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -112,11 +112,13 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     return WantedAnswer(kind, nouns, is_subject, categories)
 
 
-def find_question_language(question: str) -> Language:
+def find_question_language(question: str, of_documents: Set[str] = frozenset()) -> Language:
     """Detect the language of a question; a short one is known by its first words, if by nothing.
 
     "Combien coûte le billet ?" has few function words, but only French asks so. A capital after a
-    word such as "die" shows German: "Baute Olga die Mühle?".
+    word such as "die" shows German: "Baute Olga die Mühle?". What may be in several languages, such
+    as "Is Olga blind?", is in one of those of the documents, and "Besuchte Olga Rom?" in the only
+    one of them whose questions begin with any verb.
     """
     language = language_in(question)
     if language.code != "und":
@@ -132,6 +134,9 @@ def find_question_language(question: str) -> Language:
         articles = language_of("de").determiners
         pairs = pairwise(WORD.findall(question))
         codes = ["de" for word, noun in pairs if word in articles and noun[0].isupper()][:1]
+        codes = codes or sorted(of_documents & LANGUAGES_WITH_VERB_FIRST - {"fr"})
+    if len(codes) != 1:
+        codes = [code for code in codes or of_documents if code in of_documents] or codes[:1]
     return language_of(codes[0]) if len(codes) == 1 else language
 
 

@@ -199,7 +199,7 @@ class Question:
     @cached_property
     def language(self) -> Language:
         """The question's language."""
-        return find_question_language(self.text)
+        return find_question_language(self.text, self.index.main_languages)
 
     @cached_property
     def mentions(self) -> Mentions:
