@@ -20,6 +20,7 @@ from graphrag_query.answering.answer_spans import (
     find_new_spans,
 )
 from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
+from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
@@ -39,8 +40,6 @@ N_CONTEXT_SENTENCES = 2
 NEAR_CHARS = 60
 # Bonus of the fit of a number that counts the asked noun, in a sentence about the asked subject.
 BONUS_OF_SUBJECT = 0.6
-# Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
-MAX_WORDS_BEFORE_COPULA = 8
 # Factor of the weight of a word that says of which kind the answer is, such as "city".
 CATEGORY_FACTOR = 0.3
 # Minimum share (0 to 1) of the question's words that a sentence in another language must say.
@@ -241,6 +240,9 @@ class AnswerFeatures:
         for i, candidate in enumerate(self.candidates):
             unit, text = candidate.text_unit, candidate.text.rstrip()
             own, layout = self._held[i], self._layouts[i]
+            if wanted.kind == "definition" and self._find_in_text(candidate.label) == asked:
+                # What a person says rarely says who the person is.
+                layout = 0
             is_first = unit not in rank_of
             before = [
                 j
@@ -261,7 +263,8 @@ class AnswerFeatures:
                 "text_unit_rank": 4 / (4 + rank_of.setdefault(unit, len(rank_of))),
                 "is_first": is_first,
                 "noun": bool(nouns & (own | layout)),
-                "definition": wanted.kind == "definition" and self._defines(text),
+                "definition": wanted.kind == "definition"
+                and defines(candidate, self._words, self.question.language),
                 "speaker": self._fits_speaker(candidate, bool(layout & asked)),
                 "reply": replies and self._share(self._held[before[-1]]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
@@ -297,16 +300,6 @@ class AnswerFeatures:
         if self.question.wanted.is_subject:
             return -1 if is_named else 1
         return int(is_named)
-
-    def _defines(self, text: str) -> bool:
-        """Return whether a sentence begins with a name or term of the question and "is"."""
-        language = self.question.language
-        words = [word.lower() for word in WORD.findall(text)[:MAX_WORDS_BEFORE_COPULA]]
-        copulas = [i for i, word in enumerate(words) if word in language.copulas]
-        if not copulas:
-            return False
-        subject = [word for word in words[: copulas[0]] if word not in language.function_words]
-        return bool(subject) and stem_word(subject[0]) in self._words
 
     def _add_bridges(
         self, values: "Features", known: Sequence[int], subjects: Sequence[frozenset[str]]
@@ -370,6 +363,10 @@ class AnswerFeatures:
             fit += BONUS_OF_SUBJECT
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+    def is_about_name(self, i: int) -> bool:
+        """Return whether a sentence is about a name of the question, if it has some."""
+        return not self._names & self._asked or self.values[i, COLUMN["names"]] > 0
 
     def _is_about_names(self, i: int) -> bool:
         """Return whether a sentence is about all names of the question, if it has some."""

@@ -72,6 +72,7 @@ def rank_answers(
             found.coverage[i],
             vector,
             is_translated=found.is_translated(i),
+            is_about_name=found.is_about_name(i),
         )
         for i, similarity, vector in zip(order, similarities, vectors, strict=True)
     ]

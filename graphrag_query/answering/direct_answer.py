@@ -103,7 +103,7 @@ def _find_part(
     best = ranked[0]
     scores = np.array([sentence.score for sentence in ranked])
     probability = 1 / np.exp(scores - best.score).sum()
-    if probability < MIN_PROBABILITY or best.coverage < MIN_COVERAGE:
+    if probability < MIN_PROBABILITY or best.coverage < MIN_COVERAGE or not best.is_about_name:
         return ""
     text, wanted = best.candidate.text, question.wanted
     spans = find_new_spans(text, question.text, wanted, question.language, types)

@@ -85,7 +85,8 @@ class RankedSentence:
 
     `similarity` is the cosine between the sentence and the question. `coverage` is the share of
     the question's words, weighted by rarity, that the sentence contains. `is_translated` is true
-    for a sentence that says enough of them in another language than the question.
+    for a sentence that says enough of them in another language than the question. `is_about_name`
+    is false for a sentence that is about none of the names in the question.
     """
 
     candidate: Candidate
@@ -94,6 +95,7 @@ class RankedSentence:
     coverage: float
     vector: "np.ndarray[Any, np.dtype[np.float32]]"
     is_translated: bool = False
+    is_about_name: bool = True
 
 
 def split_into_candidates(
