@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphrag_index.text.languages import Language
 from graphrag_index.text.normalize import fold, stem_word
-from graphrag_query.answering.agents import asks_for_agent, find_agents
+from graphrag_query.answering.agents import asks_for_agent, find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     AnswerSpan,
     find_answer_spans,
@@ -29,6 +30,8 @@ from graphrag_query.answering.direct_answer_words import (
     word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
+from graphrag_query.answering.names_of_class import find_names
+from graphrag_query.answering.subjects import find_subjects, personal_pronouns
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import fold_question
@@ -41,6 +44,8 @@ MIN_PROBABILITY = 0.75
 MIN_COVERAGE = 0.5
 # Maximum number of words of an answer.
 MAX_ANSWER_WORDS = 6
+# Maximum number of words from a pronoun to the verb of its sentence: "She also then founded".
+MAX_WORDS_TO_VERB = 3
 # Kinds of answers of which one part of a sentence can be the whole.
 KINDS = frozenset(
     ("number", "duration", "date", "time", "person", "place", "organization", "title")
@@ -82,7 +87,7 @@ def find_direct_answer(
     `ranked` has the sentences by how likely they answer, the likeliest first. `types` maps
     names of entities in lower case to their types.
     """
-    if _find_alternatives(question):
+    if _find_compared(question):
         return _compare(question, candidates)
     if question.wanted.kind == "yes_no":
         both = _answer_for_both(question, candidates)
@@ -91,7 +96,7 @@ def find_direct_answer(
             question, best.candidate, candidates, is_translated=best.is_translated
         )
     if question.wanted.kind in KINDS:
-        part = _find_part(question, ranked, types)
+        part = _find_part(question, ranked, types) or _find_meant(question, ranked, candidates)
         return DirectAnswer(part) if part else None
     return None
 
@@ -128,6 +133,50 @@ def _find_part(
         start = qualifier.start()
     part = " ".join(text[start:end].split()).strip(" .,;:")
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
+
+
+def _find_meant(
+    question: Question, ranked: Sequence[RankedSentence], candidates: Sequence[Candidate]
+) -> str:
+    """Return the name that the subject of the best sentence stands for: "He founded Altdorf".
+
+    The question asks who did something, and the verb stands just behind the pronoun.
+    """
+    best, language = ranked[0].candidate, question.language
+    if not question.wanted.is_subject or ranked[0].coverage < MIN_COVERAGE:
+        return ""
+    if not _is_done_by_pronoun(best.text, AskedWords(question), language):
+        return ""
+    until = [c for c in candidates if c.text_unit == best.text_unit and c.end_char <= best.end_char]
+    subject = find_subjects(until, language)[-1]
+    if not subject or any(subject & set(span.words) for span in question.mentions.spans):
+        return ""
+    for text in (best.title, *(c.text for c in reversed(until))):
+        for name in find_names(text, "", language, {}):
+            if subject == set(WORD.findall(name.text.lower())):
+                return name.text
+    return ""
+
+
+def _is_done_by_pronoun(text: str, asked: AskedWords, language: Language) -> bool:
+    """Return whether the verb of a question stands just behind a pronoun at the start of a clause.
+
+    In "He says Ann founded it" and in "It was founded", no pronoun founded anything.
+    """
+    clause = re.split(r"[,;:]", text)[0] if text else ""
+    words = WORD.findall(clause)
+    pronouns = personal_pronouns(language.code)
+    place = next(
+        (i for i, w in enumerate(words[:MAX_WORDS_TO_NAME]) if w.lower() in pronouns), None
+    )
+    if place is None:
+        return False
+    for word in words[place + 1 : place + 1 + MAX_WORDS_TO_VERB]:
+        if word[0].isupper() or is_passive(word, language):
+            return False
+        if asked.find(word.lower()) in asked.beside_names:
+            return True
+    return False
 
 
 def _keep_agents(question: Question, text: str, spans: list[AnswerSpan]) -> list[AnswerSpan]:
@@ -168,17 +217,20 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
 
 
 def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswer | None:
-    """Choose between "A or B" by the years or numbers of a sentence about each of them."""
+    """Choose between "A or B" by the years or numbers of a sentence about each of them.
+
+    "Is A older than B?" gets yes or no.
+    """
     plain = fold_question(question.text)
     code = question.language.code
     orders = [order for order in ORDERS if find_phrases(order, code).search(plain)]
     # "Más joven" has a word for more, too.
     orders = [order for order in orders if ORDERS[order].in_time] or orders
-    alternatives = _find_alternatives(question) if len(orders) == 1 else None
-    if not alternatives:
+    compared = _find_compared(question) if len(orders) == 1 else None
+    if not compared:
         return None
     order = ORDERS[orders[0]]
-    found = [_find_value(question, span, candidates, order) for span in alternatives]
+    found = [_find_value(question, span, candidates, order) for span in compared]
     valued = list(filter(None, found))
     if len(valued) < 2 or valued[0][0] == valued[1][0]:
         return None
@@ -186,7 +238,24 @@ def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswe
         return None
     is_first = (valued[0][0] < valued[1][0]) == order.smaller
     evidence = tuple(sentence for _, sentence in (valued if is_first else reversed(valued)))
-    return DirectAnswer(alternatives[0 if is_first else 1].text, evidence)
+    if question.wanted.kind == "yes_no" and not _find_alternatives(question):
+        return DirectAnswer(
+            find_word("affirmative" if is_first else "negative", question), evidence
+        )
+    return DirectAnswer(compared[0 if is_first else 1].text, evidence)
+
+
+def _find_compared(question: Question) -> tuple[NameSpan, NameSpan] | None:
+    """Find two names with "or" between them, or with "than" in a question for yes or no."""
+    if alternatives := _find_alternatives(question):
+        return alternatives
+    spans = [span for span in question.mentions.spans if span.words]
+    if question.wanted.kind != "yes_no" or len(spans) != 2:
+        return None
+    start, end = (question.text.find(span.text) for span in spans)
+    between = fold_question(question.text[start:end])
+    is_than = word_lists()["than"].get(question.language.code)
+    return (spans[0], spans[1]) if is_than and f" {fold(is_than)} " in f" {between} " else None
 
 
 def _find_alternatives(question: Question) -> tuple[NameSpan, NameSpan] | None:
@@ -291,7 +360,7 @@ def _words_beside_names(question: Question) -> set[str]:
 
     German nouns are written like names: "Welches Lager ist größer, Altdorf oder Neustadt?".
     """
-    spans = _find_alternatives(question) or question.mentions.spans
+    spans = _find_compared(question) or question.mentions.spans
     names = (content_words(span.text) for span in spans)
     return set(question.content_words).difference(*names)
 

@@ -84,6 +84,11 @@ def _find_pronoun(words: Sequence[str], language: Language) -> str | None:
     return None
 
 
+def personal_pronouns(code: str) -> frozenset[str]:
+    """Return the pronouns that are subjects in a language; none in other languages."""
+    return _PERSONAL.get(code, frozenset())
+
+
 def refers_back(text: str, language: Language) -> bool:
     """Return whether a sentence refers to the one before.
 
