@@ -16,12 +16,14 @@ from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     FIT_OF_COUNT,
     AnswerSpan,
+    find_enumerations,
     find_name_words,
     find_new_spans,
 )
 from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
 from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
+from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
@@ -112,6 +114,7 @@ class AnswerFeatures:
         self._asked_words = AskedWords(question)
         is_manner = question.wanted.kind == "manner"
         self._wants_agent = is_manner and is_passive(question.text, question.language)
+        self._wants_several = asks_for_several(question)
         self._words = [*question.content_words, *_find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
@@ -348,6 +351,8 @@ class AnswerFeatures:
         if self._wants_agent and not code:
             agents = find_agents(text, self._asked_words, language, only_passive=True)
             spans += [AnswerSpan(start, end, 1.0) for start, end in agents]
+        if self._wants_several and not code:
+            spans += find_enumerations(text, language)
         if not spans:
             return
         fit = max(span.fit for span in spans)

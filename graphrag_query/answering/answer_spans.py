@@ -27,6 +27,10 @@ FIT_OF_OCCASION = 0.3
 # number of words between the two.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 2
+# Maximum number of characters of the last item but one of an enumeration.
+MAX_ITEM_CHARS = 60
+# How well an enumeration fits, if several things are asked for.
+FIT_OF_ENUMERATION = 1.0
 # A run of capitalized words: "Bank of England", "J. R. R. Tolkien", "FIFA U-20 Golden Shoe".
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
 _CAPITALIZED_RUN = re.compile(
@@ -95,6 +99,21 @@ def find_new_spans(
         for span in find_answer_spans(sentence, wanted, language, types)
         if not asked.issuperset(WORD.findall(sentence[span.start : span.end].lower()))
     ]
+
+
+def find_enumerations(sentence: str, language: Language) -> list[AnswerSpan]:
+    """Find where a sentence lists three things or more: "bread, honey and cheese"."""
+    pattern = _enumeration_pattern(language.code)
+    return [AnswerSpan(*found.span(), FIT_OF_ENUMERATION) for found in pattern.finditer(sentence)]
+
+
+@cache
+def _enumeration_pattern(code: str) -> re.Pattern[str]:
+    lists = read_lists("direct_answers", Path(__file__).parent)["conjunctions"]
+    joints = "|".join(map(re.escape, lists.get(code, lists["en"]).split()))
+    last = rf"\w+\)?,\s[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},?\s(?:{joints})\s\w+"
+    behind_colon = rf":\s(?:[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},\s){{2,}}\w+"
+    return re.compile(f"{last}|{behind_colon}", re.IGNORECASE)
 
 
 def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:

@@ -14,7 +14,7 @@ from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answering.agents import is_passive
 from graphrag_query.answering.answer_spans import TYPES_OF_KIND
 from graphrag_query.answering.asked_words import AskedWords
-from graphrag_query.answering.direct_answer_words import denies
+from graphrag_query.answering.direct_answer_words import denies, word_lists
 from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.name_roles import has_name_apart
 from graphrag_query.answering.names_of_class import (
@@ -93,6 +93,26 @@ def find_plural_noun(question: Question) -> str:
         return ""
     word = words[place] if 0 < place < len(words) else ""
     return word.lower() if _is_plural(word, language) else ""
+
+
+def asks_for_several(question: Question) -> bool:
+    """Return whether a question asks for things with a plural noun near its start.
+
+    "Which of the founders lives?" and "Which founder offers help?" ask for one.
+    """
+    language, words = question.language, WORD.findall(question.text.lower())
+    owners = word_lists()["owners"].get(language.code, "").split()
+    if words[1:2] and words[1] in owners:
+        return False
+    if find_plural_noun(question):
+        return True
+    joints = (language.place_prepositions | language.other_prepositions).difference(owners)
+    return question.wanted.kind in ("other", "title", *TYPES_OF_KIND) and any(
+        stem_word(fold(word)) in question.wanted.nouns
+        and _is_plural(word, language)
+        and (after in owners or after in stop_words_of(language) - joints)
+        for word, after in pairwise(words[: 2 + MAX_PLACE_OF_NOUN])
+    )
 
 
 class _Sentences:
