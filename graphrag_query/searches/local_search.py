@@ -162,7 +162,10 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
-        named=[name for title, aliases in names for name in (title, *aliases)],
+        named=[
+            *(name for title, aliases in names for name in (title, *aliases)),
+            *(title.name for title in question.mentions.document_titles),
+        ],
         relationships=relationships,
         claims=_find_claims(index, entities),
         reports=_find_reports(index, entities),
