@@ -1,6 +1,5 @@
 """Features of sentences that may answer a question, from the words of both."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -20,14 +19,14 @@ from graphrag_query.answering.answer_spans import (
     find_name_words,
     find_new_spans,
 )
-from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
+from graphrag_query.answering.asked_words import AskedWords, find_numbers, find_respelt_words
 from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words
+from graphrag_query.question.question_words import WORD, content_words, split_joined_words
 from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
 from graphrag_query.retrieval.related_words import find_terms
 
@@ -54,7 +53,6 @@ MIN_WORDS = 5
 MAX_BRIDGES = 16
 # Maximum share (0 to 1) of the sentences that hold a name which leads from one to another.
 MAX_BRIDGE_SHARE = 0.3
-_NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
 # The features in their order.
 FEATURES = (
     # Share of the question's words, weighted by rarity, in the sentence or its subject: the
@@ -115,7 +113,7 @@ class AnswerFeatures:
         is_manner = question.wanted.kind == "manner"
         self._wants_agent = is_manner and is_passive(question.text, question.language)
         self._wants_several = asks_for_several(question)
-        self._words = [*question.content_words, *_find_numbers(question.text)]
+        self._words = [*question.content_words, *find_numbers(question.text)]
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
         spans = question.mentions.spans
@@ -126,7 +124,7 @@ class AnswerFeatures:
         self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
         if len(self._words) > len(question.content_words):
             for tokens, candidate in zip(self._tokens, candidates, strict=True):
-                tokens.update(_find_numbers(candidate.text))
+                tokens.update(find_numbers(candidate.text))
         self._held = [self._find_words(tokens) for tokens in self._tokens]
         if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= find_respelt_words(question)
@@ -243,7 +241,10 @@ class AnswerFeatures:
         for i, candidate in enumerate(self.candidates):
             unit, text = candidate.text_unit, candidate.text.rstrip()
             own, layout = self._held[i], self._layouts[i]
-            if wanted.kind == "definition" and self._find_in_text(candidate.label) == asked:
+            if (
+                wanted.kind == "definition"
+                and self._find_in_text(split_joined_words(candidate.label)) == asked
+            ):
                 # What a person says rarely says who the person is.
                 layout = 0
             is_first = unit not in rank_of
@@ -394,8 +395,3 @@ class AnswerFeatures:
             related = self._asked_words.find_related
             others = [w for w in self._tokens[i] if not related([w]).isdisjoint(asked)]
         return replace(wanted, nouns=(*wanted.nouns, *(stem_word(fold(w)) for w in others)))
-
-
-def _find_numbers(text: str) -> list[str]:
-    """Return the numbers that are no words: single digits, and those with points, such as 2.0."""
-    return list(dict.fromkeys(_NUMBER.findall(text)))

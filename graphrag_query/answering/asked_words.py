@@ -1,11 +1,14 @@
 """The words of a question in sentences: in any form, or others that mean the same."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, content_words
 from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
+
+_NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
 
 
 class AskedWords:
@@ -65,3 +68,8 @@ def find_respelt_words(question: Question) -> dict[str, str]:
         for written, asked in zip(title, name, strict=True)
         if written != asked
     }
+
+
+def find_numbers(text: str) -> list[str]:
+    """Return the numbers that are no words: single digits, and those with points, such as 2.0."""
+    return list(dict.fromkeys(_NUMBER.findall(text)))

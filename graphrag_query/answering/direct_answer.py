@@ -87,10 +87,10 @@ def find_direct_answer(
     `ranked` has the sentences by how likely they answer, the likeliest first. `types` maps
     names of entities in lower case to their types.
     """
-    if _find_compared(question):
+    if _find_alternatives(question):
         return _compare(question, candidates)
     if question.wanted.kind == "yes_no":
-        both = _answer_for_both(question, candidates)
+        both = _answer_for_both(question, candidates) or _compare(question, candidates)
         best = ranked[0]
         return both or answer_yes_or_no(
             question, best.candidate, candidates, is_translated=best.is_translated

@@ -19,6 +19,7 @@ from graphrag_query.answering.direct_answer_words import (
 from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.name_roles import has_name_apart, has_other_role
 from graphrag_query.answering.subjects import find_subjects, refers_back
+from graphrag_query.question.answer_kind import CODES_WITH_ANY_VERB_FIRST
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
@@ -35,8 +36,6 @@ N_SENTENCES_BEFORE = 2
 MAX_WORDS_TO_NAME = 12
 # Maximum number of words of a subject without capitals, with its article.
 MAX_WORDS_OF_SUBJECT = 3
-# Languages in which the first word alone shows that a question is for yes or no.
-CODES_WITH_ANY_VERB_FIRST = frozenset(("de", "es"))
 # Minimum number of characters of a verb without its ending.
 MIN_VERB_STEM = 4
 # Minimum number of words of a question that mark the part of a sentence which tells of it, and

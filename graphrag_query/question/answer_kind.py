@@ -26,9 +26,10 @@ MAX_NOUN_WORDS = 4
 # Maximum number of words before a question word at the start of a question: "In which".
 MAX_WORDS_BEFORE_FIRST = 1
 
-# Languages with questions that begin with any verb, or have one before a pronoun, and the minimum
-# number of words of such a question.
-LANGUAGES_WITH_VERB_FIRST = frozenset(("de", "es", "fr"))
+# Languages in which the first word alone shows that a question is for yes or no; with French, whose
+# verb stands before a pronoun; and the minimum number of words of such a question.
+CODES_WITH_ANY_VERB_FIRST = frozenset(("de", "es"))
+CODES_WITH_VERB_FIRST = CODES_WITH_ANY_VERB_FIRST | {"fr"}
 MIN_WORDS_WITH_VERB = 3
 # A French verb before its pronoun: "a-t-il".
 _INVERSION = re.compile(r"\w-(?:t-)?(?:ils?|elles?|on)\b", re.IGNORECASE)
@@ -134,10 +135,10 @@ def find_question_language(question: str, of_documents: Set[str] = frozenset()) 
         articles = language_of("de").determiners
         pairs = pairwise(WORD.findall(question))
         codes = ["de" for word, noun in pairs if word in articles and noun[0].isupper()][:1]
-        codes = codes or sorted(of_documents & LANGUAGES_WITH_VERB_FIRST - {"fr"})
-    if len(codes) != 1:
-        codes = [code for code in codes or of_documents if code in of_documents] or codes[:1]
-    return language_of(codes[0]) if len(codes) == 1 else language
+        codes = codes or sorted(CODES_WITH_ANY_VERB_FIRST & of_documents)
+    likely = [code for code in codes or of_documents if code in of_documents]
+    likely = likely or [code for code in codes if len(codes) == 1 or code == "en"]
+    return language_of(likely[0]) if len(likely) == 1 else language
 
 
 def _asks_for_subject(plain: str, patterns: _KindPatterns, language: Language) -> bool:
@@ -206,7 +207,7 @@ def _begins_with_verb(question: str, language: Language) -> bool:
 
     What begins with an article or a preposition does not: "Der Pol?".
     """
-    if not question.rstrip().endswith("?") or language.code not in LANGUAGES_WITH_VERB_FIRST:
+    if not question.rstrip().endswith("?") or language.code not in CODES_WITH_VERB_FIRST:
         return False
     if language.code == "fr":
         return _INVERSION.search(question) is not None

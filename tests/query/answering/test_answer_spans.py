@@ -4,6 +4,7 @@ from graphrag_index.text.languages import language_of
 from graphrag_query.answering.answer_spans import (
     find_answer_spans,
     find_counted_noun,
+    find_enumerations,
     find_new_spans,
 )
 from graphrag_query.question.answer_kind import WantedAnswer
@@ -120,3 +121,31 @@ def test_a_number_counts_all_nouns_that_are_asked_for() -> None:
     sentence = "He felled 23 old oak trees there, 4 mills, oak."
     assert sentence[: find_counted_noun(sentence, 12, wanted, ENGLISH)].endswith("23 old oak trees")
     assert find_counted_noun(sentence, 35, wanted, ENGLISH) == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence", "found"),
+    [
+        ("en", "The mill sells bread, honey and cheese.", True),
+        ("en", "It has types: records, sets, lists.", True),
+        ("en", "The mill sells bread and cheese.", False),
+        ("en", "In 1801, Olga came. Jan and Ann left.", False),
+        ("de", "Es gibt Brot, Honig und Käse.", True),
+        ("fr", "Il vend du pain, du miel et du fromage.", True),
+    ],
+)
+def test_three_things_or_more_are_an_enumeration(code: str, sentence: str, *, found: bool) -> None:
+    assert bool(find_enumerations(sentence, language_of(code))) is found
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("en", "Altdorf was founded in 1801 to mine salt."),
+        ("en", "They hold the port, as it is the only one."),
+        ("de", "Sie prüfen alles, um die Qualität sicherzustellen."),
+        ("de", "Aus wirtschaftlichen Gründen zog sie um."),
+    ],
+)
+def test_a_clause_that_gives_a_reason_is_found(code: str, sentence: str) -> None:
+    assert find_answer_spans(sentence, WantedAnswer("reason"), language_of(code), {})

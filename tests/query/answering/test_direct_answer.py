@@ -254,3 +254,56 @@ def test_one_of_two_things_is_chosen_by_values_of_both(
     index: Index, question: str, texts: Sequence[str], expected: str
 ) -> None:
     assert answer(index, question, texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "expected"),
+    [
+        (
+            "Is Olga Nowak older than Jan Blum?",
+            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
+            "Yes",
+        ),
+        (
+            "Is Jan Blum older than Olga Nowak?",
+            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
+            "No",
+        ),
+        (
+            "Does Altdorf have more chairs than Neustadt?",
+            ["Altdorf has 12 chairs.", "Neustadt has 1,200 chairs."],
+            "No",
+        ),
+        ("Is Altdorf older than Neustadt?", ["Altdorf is older than Neustadt."], "Yes"),
+        ("Is Altdorf older than Neustadt?", ["Altdorf was built in 1801."], ""),
+        (
+            "Ist Olga Nowak älter als Jan Blum?",
+            ["Olga Nowak wurde 1930 geboren.", "Jan Blum wurde 1920 geboren."],
+            "Nein",
+        ),
+    ],
+)
+def test_a_comparison_of_two_things_is_decided_by_values_of_both(
+    index: Index, question: str, texts: Sequence[str], expected: str
+) -> None:
+    assert answer(index, question, texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Olga Nowak was a cook. She founded the mill.", "Olga Nowak"),
+        ("Olga Nowak was a cook. In 1801 she founded the mill.", "Olga Nowak"),
+        ("Olga Nowak was a cook. She says Ann founded the mill.", ""),
+        ("Olga Nowak had a mill. It was founded in 1801.", ""),
+    ],
+)
+def test_who_a_pronoun_stands_for_answers(index: Index, text: str, expected: str) -> None:
+    assert answer(index, "Who founded the mill?", [text]) == expected
+
+
+def test_a_number_that_is_told_of_another_thing_does_not_answer(index: Index) -> None:
+    text = "The town of Altdorf is small. It has 17 green chairs in the mill."
+    question = "How many green chairs are in the mill of {}?"
+    assert answer(index, question.format("Altdorf"), [text]) == "17 green chairs"
+    assert answer(index, question.format("Neustadt"), [text]) == ""

@@ -99,3 +99,21 @@ def test_a_noun_after_the_interrogative_only_says_the_kind(
 )
 def test_the_first_words_of_a_short_question_tell_its_language(question: str, code: str) -> None:
     assert find_question_language(question).code == code
+
+
+@pytest.mark.parametrize(
+    ("question", "of_documents", "code"),
+    [
+        ("Besuchte Olga Rom?", {"de", "en"}, "de"),
+        ("Besuchte Olga Rom?", {"en"}, "en"),
+        ("Is Alpha purely red?", {"en", "de"}, "en"),
+        ("Is Olga blind?", {"nl"}, "nl"),
+        ("Is Alpha purely red?", set(), "en"),
+        ("Quanto costa?", {"pt"}, "pt"),
+        ("Norda", {"de", "en"}, "und"),
+    ],
+)
+def test_the_documents_tell_the_language_of_an_unclear_question(
+    question: str, of_documents: set[str], code: str
+) -> None:
+    assert find_question_language(question, of_documents).code == code

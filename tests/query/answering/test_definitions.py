@@ -1,0 +1,47 @@
+"""Sentences that say who or what a thing is."""
+
+import pytest
+
+from graphrag_index.text.languages import language_of
+from graphrag_query.answering.answer_ranking import rank_answers
+from graphrag_query.answering.definitions import defines
+from graphrag_query.answering.extractive import Candidate, split_into_candidates
+from graphrag_query.index import Index
+from graphrag_query.question.question import Question
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "title", "expected"),
+    [
+        ("en", "Alpha is a ship.", "", True),
+        ("en", "Alpha's captain is Olga Nowak.", "", False),
+        ("en", "Olga bought Alpha, a small ship.", "", True),
+        ("en", "Olga bought Alpha (1901), one of two ships.", "", True),
+        ("en", "Olga bought Alpha, Beta and Gamma.", "", False),
+        ("en", "<ship> (AL) A vessel of Olga Nowak.", "Alpha", True),
+        ("en", "A vessel of Olga Nowak.", "Beta", False),
+        ("en", "The crew is small.", "Alpha", False),
+        ("de", "Alpha bedeutet Schiff.", "", True),
+        ("de", "Sie kaufte Alpha, ein kleines Schiff.", "", True),
+        ("fr", "Elle acheta Alpha, un petit navire.", "", True),
+        ("es", "Compró Alpha, un barco pequeño.", "", True),
+    ],
+)
+def test_a_sentence_says_what_a_thing_is(
+    code: str, text: str, title: str, *, expected: bool
+) -> None:
+    candidate = Candidate(text, 0, 0, len(text), title=title)
+    assert defines(candidate, {"alpha"}, language_of(code)) is expected
+
+
+def test_what_a_person_says_does_not_say_who_the_person_is(index: Index) -> None:
+    text = (
+        "OlgaNowak: Hi Jan, I like the soup here. The soup was really good.\n"
+        "JanBlum: This is Olga Nowak, a cook of the mill.\n"
+        "OlgaNowak: Please come to the party on Sunday.\n"
+        "JanBlum: I will bake a cake for the party."
+    )
+    unit = {"human_readable_id": 0, "start_char": 0, "text": text}
+    candidates = split_into_candidates([unit], {0: 1.0})
+    ranked = rank_answers(Question("Who is Olga Nowak?", index.store), candidates, {})
+    assert ranked[0].candidate.label == "JanBlum"
