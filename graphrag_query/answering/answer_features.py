@@ -352,7 +352,7 @@ class AnswerFeatures:
         if self._wants_agent and not code:
             agents = find_agents(text, self._asked_words, language, only_passive=True)
             spans += [AnswerSpan(start, end, 1.0) for start, end in agents]
-        if self._wants_several and not code:
+        if self._wants_several and not code and self.values[i, COLUMN["words"]] > 0:
             spans += find_enumerations(text, language)
         if not spans:
             return

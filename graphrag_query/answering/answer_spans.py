@@ -102,7 +102,10 @@ def find_new_spans(
 
 
 def find_enumerations(sentence: str, language: Language) -> list[AnswerSpan]:
-    """Find where a sentence lists three things or more: "bread, honey and cheese"."""
+    """Find where a sentence lists several things: "bread, honey and cheese".
+
+    Two are a list behind a colon only: "two things: bread and honey".
+    """
     pattern = _enumeration_pattern(language.code)
     return [AnswerSpan(*found.span(), FIT_OF_ENUMERATION) for found in pattern.finditer(sentence)]
 
@@ -112,7 +115,10 @@ def _enumeration_pattern(code: str) -> re.Pattern[str]:
     lists = read_lists("direct_answers", Path(__file__).parent)["conjunctions"]
     joints = "|".join(map(re.escape, lists.get(code, lists["en"]).split()))
     last = rf"\w+\)?,\s[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},?\s(?:{joints})\s\w+"
-    behind_colon = rf":\s(?:[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},\s){{2,}}\w+"
+    behind_colon = (
+        rf":\s(?:(?:[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},\s){{2,}}\w+|"
+        rf"[^,;:.!?]{{1,{MAX_ITEM_CHARS}}}\s(?:{joints})\s\w+)"
+    )
     return re.compile(f"{last}|{behind_colon}", re.IGNORECASE)
 
 

@@ -210,3 +210,12 @@ def test_a_number_before_another_word_for_what_is_counted_fits(
     features = AnswerFeatures(Question(question, index.store), candidates)
     features.add_spans(0, {})
     assert features.values[0, COLUMN["value_fit"]] == FIT_OF_COUNT + BONUS_OF_SUBJECT
+
+
+def test_a_sentence_that_lists_several_things_answers_for_several(index: Index) -> None:
+    texts = [
+        "Olga Nowak talked about the products of the mill with many people in the town.",
+        "The mill of Olga Nowak has the products bread, honey and cheese.",
+        "Olga Nowak came with Jan, Ann and Eve to the town by the river.",
+    ]
+    assert best_sentence(index, "Which products does Olga Nowak sell?", texts) == texts[1]

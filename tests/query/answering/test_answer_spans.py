@@ -129,12 +129,15 @@ def test_a_number_counts_all_nouns_that_are_asked_for() -> None:
         ("en", "The mill sells bread, honey and cheese.", True),
         ("en", "It has types: records, sets, lists.", True),
         ("en", "The mill sells bread and cheese.", False),
+        ("fr", "Il vend deux choses : du pain et du fromage.", True),
         ("en", "In 1801, Olga came. Jan and Ann left.", False),
         ("de", "Es gibt Brot, Honig und Käse.", True),
         ("fr", "Il vend du pain, du miel et du fromage.", True),
     ],
 )
-def test_three_things_or_more_are_an_enumeration(code: str, sentence: str, *, found: bool) -> None:
+def test_three_things_or_two_behind_a_colon_are_an_enumeration(
+    code: str, sentence: str, *, found: bool
+) -> None:
     assert bool(find_enumerations(sentence, language_of(code))) is found
 
 
