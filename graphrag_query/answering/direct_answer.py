@@ -159,7 +159,7 @@ def _find_meant(
 
 
 def _is_done_by_pronoun(text: str, asked: AskedWords, language: Language) -> bool:
-    """Return whether the verb of a question stands just behind a pronoun at the start of a clause.
+    """Return whether the verb of a question stands just behind a pronoun near the start.
 
     In "He says Ann founded it" and in "It was founded", no pronoun founded anything.
     """
