@@ -1,5 +1,6 @@
 """The worker processes of this machine, which make the parts of shards."""
 
+import gc
 import os
 import signal
 import sys
@@ -144,6 +145,7 @@ def _prepare_worker(listener: "Connection") -> None:
     shard.
     """
     os.environ["POLARS_MAX_THREADS"] = "1"
+    gc.set_threshold(10_000)  # as in the main process
     # On Windows the process starts without the block of `separate_processes`.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
