@@ -6,17 +6,25 @@ it cites numbers of rows, which change with every document. So a choice and its 
 numbers: sentences are positions among the candidate sentences of the report.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.reports.chosen_statements import Choice
-from graphrag_index.schema.list_columns import Integers, gather_lists, spread_lists
+from graphrag_index.schema.list_columns import (
+    Integers,
+    gather_by_owner,
+    gather_lists,
+    pack_lists,
+    spread_lists,
+)
 from graphrag_index.schema.tables import TABLES, content_id
 
 CHOICES_TABLE = TABLES["report_choices"]
+_CHOICE: Any = CHOICES_TABLE.schema["statements"]
+_STATEMENT_TYPES = {field.name: field.dtype for field in _CHOICE.inner.fields}
 # Separators of the values in a row, and of rows, in the input of a hash.
 _VALUE_END, _ROW_END = "\x1f", "\x1e"
 
@@ -79,15 +87,15 @@ def _join_rows(rows: pl.DataFrame, n_reports: int) -> pl.Series:
     return gather_lists(rows["report"].to_numpy(), lines, n_reports).list.join(_ROW_END)
 
 
-def make_choice_columns(choices: Iterable[ReportChoice]) -> pl.DataFrame:
+def make_choice_columns(choices: Sequence[ReportChoice]) -> pl.DataFrame:
     """Return the columns of `report_choices` that have the choices."""
-    rows = [
-        (
-            choice.title,
-            choice.headings,
-            [one._asdict() for one in choice.statements],
-        )
-        for choice in choices
-    ]
-    schema = {name: CHOICES_TABLE.schema[name] for name in ReportChoice._fields}
-    return pl.DataFrame(rows, schema, orient="row")
+    said = [(at, *one) for at, choice in enumerate(choices) for one in choice.statements]
+    owner, finding, n_documents, sentences = zip(*said, strict=True) if said else ((),) * 4
+    fields = {"finding": finding, "n_documents": n_documents, "sentences": pack_lists(sentences)}
+    rows = pl.DataFrame({"owner": owner, **fields}, {"owner": pl.Int64, **_STATEMENT_TYPES})
+    columns = {
+        "title": [choice.title for choice in choices],
+        "headings": [choice.headings for choice in choices],
+        "statements": gather_by_owner(rows, len(choices)),
+    }
+    return pl.DataFrame(columns, {name: CHOICES_TABLE.schema[name] for name in columns})

@@ -1,6 +1,8 @@
 """Functions that build and read columns of lists without a loop over the rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,13 @@ def gather_by_owner(rows: pl.DataFrame, n_lists: int) -> pl.Series:
     values = rows.drop("owner")
     items = values.to_struct() if values.width > 1 else values.to_series()
     return gather_lists(rows["owner"].to_numpy(), items, n_lists)
+
+
+def pack_lists(lists: Sequence[Sequence[int]]) -> pl.Series:
+    """Build a column of many short lists, which takes polars far longer."""
+    values = pl.Series([*chain.from_iterable(lists)], dtype=pl.Int64)
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    return gather_lists(np.repeat(np.arange(len(lists)), lengths), values, len(lists))
 
 
 def spread_lists(lists: pl.Series) -> tuple[Integers, pl.Series]:
