@@ -23,7 +23,7 @@ _WORDS = read_lists("nlp/data/words")
 _CONJUNCTIONS = word_set(_WORDS["conjunctions"])
 # Function words before the noun: "is the second largest city", "was her first novel".
 _ORDINALS = word_set(_WORDS["ordinals"])
-_PARAGRAPH_START = re.compile(r"(?:\A|\n)\s*")
+_LINE_START = re.compile(r"\n\s*")
 _ELIDED_ARTICLE = re.compile(r"[Ll]['’](?=\w)")
 _DASHES = frozenset("-–—/")
 _YEAR = re.compile(r"\b[12]\d{3}\b")
@@ -53,10 +53,12 @@ def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int
     if not language.copulas:
         return
     pattern = _definition_pattern(language)
-    for line in _PARAGRAPH_START.finditer(text):
-        if line.start() and is_wrapped_line(text, line.start()):
+    # With a line break before the text, each line begins behind one.
+    for line in _LINE_START.finditer(f"\n{text}"):
+        before, start = line.start() - 1, line.end() - 1
+        if before >= 0 and is_wrapped_line(text, before):
             continue
-        found = pattern.match(text, line.end(), line.end() + MAX_DEFINITION_CHARS)
+        found = pattern.match(text, start, start + MAX_DEFINITION_CHARS)
         if found and (length := _find_name_length(found, language)):
             yield found.end("name") - length, found.end("name")
 

@@ -79,10 +79,10 @@ def find_end_after_possessive(
     if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
         return longer
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
-    if not may_join and language.code != "fr":
-        return end
     joint = _NAME_JOINT.match(text, end) if may_join else None
     match = joint and pattern.match(text, joint.end())
+    if not match and language.code != "fr":
+        return end
     words = text[start:end].split()
     is_owner = text[end : end + 1] != " "
     if joint and match and joint.group().startswith(" on "):
