@@ -159,7 +159,8 @@ class CorpusStatistics:
     def count_lower(self, word: str, code: str) -> int:
         """Count the times that the texts of a language write a word in lower case."""
         counts = self._lower.get(code)
-        return counts[word.lower()] if counts else 0
+        # A `Counter` takes far longer for a word that it lacks, as it does most names.
+        return counts.get(word.lower(), 0) if counts else 0
 
     def is_common(self, word: str, code: str) -> bool:
         """Return whether the corpus mostly writes a word in lower case."""

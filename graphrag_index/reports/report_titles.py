@@ -168,7 +168,7 @@ class Headings:
         lowered = [text.lower() for text in texts]
         best, most, best_text = None, 0, ""
         for at, (term, forms) in enumerate(self._terms):
-            n = sum(any(form in text for form in forms) for text in lowered)
+            n = sum(any(map(text.__contains__, forms)) for text in lowered)
             if n > most:
                 phrase = next(filter(None, map(term.phrases.get, texts)), "")
                 best, most, best_text = at, n, phrase or term.text

@@ -10,7 +10,6 @@ References
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import groupby, islice
@@ -228,7 +227,7 @@ def find_terms(
     used_words: set[str] = set()
     for (word, weight), group in groupby(uses, itemgetter(1, 2)):
         used = [(form, text) for text, _, _, form in islice(group, MAX_USES)]
-        forms = Counter(form for form, _ in used)
+        forms = [form for form, _ in used]
         if not (names | used_words).isdisjoint((word, *forms)):
             continue
         phrases = {text: find_noun_phrase(text, form, grammar) for form, text in used}
@@ -245,8 +244,8 @@ def find_terms(
         alone = [form for form in forms if form in counts or grammar.capitalizes_nouns]
         best = max(counts, key=lambda phrase: (counts[phrase], len(phrase), phrase), default="")
         if counts.get(best, 0) < max(2, MIN_SHARE_IN_PHRASE * len(used)):
-            best = max(alone, key=lambda form: (forms[form], form), default=best)
-        terms.append(Term(best, tuple(forms), weight, phrases))
+            best = max(alone, key=lambda form: (forms.count(form), form), default=best)
+        terms.append(Term(best, tuple(dict.fromkeys(forms)), weight, phrases))
         # Small words such as "of" may stand in several terms.
         if len(terms) == MAX_TERMS:
             break
@@ -257,7 +256,7 @@ def find_terms(
 def rank_terms(terms: Sequence[Term], nearness: Sequence[float]) -> list[Term]:
     """Weigh terms by how near they are to the sentences: a marginal term is no theme."""
     weighed = [
-        term._replace(weight=math.sqrt(term.weight) * near**2)
+        Term(term.text, term.forms, math.sqrt(term.weight) * near**2, term.phrases)
         for term, near in zip(terms, nearness, strict=True)
     ]
     return sorted(weighed, key=lambda term: -term.weight)

@@ -292,6 +292,9 @@ def join_lines(text: str) -> str:
     def join_word_parts(hyphen: re.Match[str]) -> str:
         return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
 
+    # Most quotations are on one line already. Of white space, only the space is printable.
+    if text.isprintable() and "  " not in text:
+        return text.strip(" ")
     if "\n" in text:
         text = _LINE_END_HYPHEN.sub(join_word_parts, _EMAIL_QUOTE_MARKS.sub("", text))
     return " ".join(text.split())
