@@ -44,7 +44,7 @@ def main() -> None:
     # took 0.7 of the 17 CPU seconds of an update. Shards use all cores. numpy is not imported yet.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A run makes many short-lived objects and few cycles. With the default of 700, the garbage
-    # collector took 2.8 of the 29 CPU seconds of 10,000 text units.
+    # collector took 2.8 of the 32 CPU seconds of 10,000 text units.
     set_threshold(10_000)
     stub_unused_imports()
     run_program(app)
