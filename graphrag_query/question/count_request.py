@@ -10,8 +10,8 @@ from graphrag_index.text.languages import PARTICLES, Language, languages, word_s
 from graphrag_index.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.cues import compile_cues, fold_question, remove_cues
 from graphrag_query.question.question_words import (
-    PLACE_KINDS,
-    PLACE_OF_WORD,
+    KIND_OF_WORD,
+    KINDS_OF_TYPE,
     TYPE_OF_WORD,
     TYPES,
     WORD,
@@ -57,9 +57,9 @@ class CountRequest:
     """The thing that a question asks to count, and the words of its subject.
 
     `kind` is the type of the counted entities; None means all types. `place` is the kind of the
-    counted places, such as country; None means all kinds. `terms` are the names and
-    words of the subject. `is_any` is true if one of the terms is enough. `most` is the number of
-    entities that the question asks for. `period` is the length of the dates in a trend: 4 for
+    counted places or organizations, such as country or company; None means all kinds. `terms` are
+    the names and words of the subject. `is_any` is true if one of the terms is enough. `most` is
+    the number of entities that the question asks for. `period` is the length of the dates in a trend: 4 for
     years, 7 for months, 10 for days, or None. `cue` has the words that ask for a count.
     `dates` and `years` are those that the question names.
     """
@@ -79,7 +79,7 @@ class CountRequest:
     def plural(self) -> str:
         """The plural of what is counted, such as people."""
         if self.place is not None:
-            return str(PLACE_KINDS[self.place]["plural"])
+            return str(KINDS_OF_TYPE[self.place]["plural"])
         return str(TYPES[self.kind]["plural"]) if self.kind else "names"
 
 
@@ -156,7 +156,7 @@ class _CountedWords:
         if counted in ("entities", "distinct"):
             if self.kind_token is not None:
                 stem = stem_word(self.tokens[self.kind_token][0].lower())
-                kind, place = TYPE_OF_WORD[stem], PLACE_OF_WORD.get(stem)
+                kind, place = TYPE_OF_WORD[stem], KIND_OF_WORD.get(stem)
             elif any(token[0].lower() in _ASKS_FOR_PERSON for token in self.tokens[:2]):
                 kind = "person"
         lowered = [token[0].lower() for token in self.tokens]

@@ -39,13 +39,15 @@ QUESTION_WORDS = word_set(WORD_LISTS["question_words"])
 TYPES = WORD_LISTS["types"]
 # Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
 TYPE_OF_WORD = {stem_word(word): kind for kind in TYPES for word in TYPES[kind]["words"].split()}
-# Kinds of places that questions ask for.
-PLACE_KINDS = WORD_LISTS["place_kinds"]
-PLACE_OF_WORD = {
-    stem_word(word): kind for kind in PLACE_KINDS for word in PLACE_KINDS[kind]["words"].split()
+# Kinds of places and organizations that questions ask for.
+KINDS_OF_TYPE = WORD_LISTS["kinds_of_type"]
+KIND_OF_WORD = {
+    stem_word(word): kind for kind in KINDS_OF_TYPE for word in KINDS_OF_TYPE[kind]["words"].split()
 }
 # Stems of words in questions about the whole corpus, which say nothing about the subject.
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
+# Stems of words that ask for the main ones of many: "the central people".
+STEMS_OF_IMPORTANCE = {stem_word(word) for word in word_set(WORD_LISTS["importance"])}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

@@ -24,6 +24,9 @@ from graphrag_query.answering.written_answer import (
 from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
+    KIND_OF_WORD,
+    KINDS_OF_TYPE,
+    STEMS_OF_IMPORTANCE,
     TYPE_OF_WORD,
     TYPES,
 )
@@ -82,10 +85,12 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     if request := read_count_request(question.text, question.language):
         return count_answer(question, request)
     subject = subject_words(question)
-    kinds = {TYPE_OF_WORD.get(word) for word in subject}
+    named = [word for word in subject if word not in STEMS_OF_IMPORTANCE]
+    kinds = {TYPE_OF_WORD.get(word) for word in named}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind:
-        return _answer_with_main_entities(question, kind, settings)
+        narrower = {KIND_OF_WORD.get(word) for word in named}
+        return _answer_with_main_entities(question, kind, narrower.pop(), settings)
     if not subject:
         return _answer_about_corpus(question, settings)
     if refusal := question.refuse():
@@ -93,10 +98,12 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     return _answer_about_subject(question, settings)
 
 
-def _answer_with_main_entities(question: Question, kind: str, settings: GlobalSearch) -> Answer:
-    """Answer with the entities of a type that have the most relationships."""
-    index, plural = question.index, TYPES[kind]["plural"]
-    listed = list_main_entities(index, kind, settings.max_points)
+def _answer_with_main_entities(
+    question: Question, kind: str, narrower: str | None, settings: GlobalSearch
+) -> Answer:
+    """Answer with the entities of a type, or of a kind of it, with the most relationships."""
+    index, plural = question.index, (KINDS_OF_TYPE[narrower] if narrower else TYPES[kind])["plural"]
+    listed = list_main_entities(index, kind, settings.max_points, narrower)
     question.counts.update(entities=index.n_rows("entities"), entities_listed=len(listed))
     if not listed:
         text = f"The index knows no {plural} of these documents."
@@ -222,9 +229,9 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     opening = (
         f"{at_least}{n_documents:,} of {n_all:,} documents have passages that fit this question:"
     )
-    kind, place = asked_type(question)
-    entities = find_named_entities(index, points, kind, place) if kind else []
-    if len(entities) >= (MIN_PLACES if place else 1):
+    kind, narrower = asked_type(question)
+    entities = find_named_entities(index, points, kind, narrower) if kind else []
+    if len(entities) >= (MIN_PLACES if kind == "geo" and narrower else 1):
         themes = [
             _theme_of(entity, _count_documents(entity.points, units))
             for entity in entities[: settings.max_points]

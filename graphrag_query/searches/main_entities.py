@@ -1,18 +1,27 @@
 """The entities of a type that a question asks for: the main ones, or those of a subject."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.places import find_places
 from graphrag_query.answering.theme_answer import Point
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import PLACE_OF_WORD, TYPE_OF_WORD, WORD
+from graphrag_query.question.question_words import (
+    KIND_OF_WORD,
+    STEMS_ABOUT_CORPUS,
+    TYPE_OF_WORD,
+    WORD,
+    WORD_LISTS,
+    stop_words_of,
+)
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
 from graphrag_query.retrieval.text_unit_ranking import rarity_of
@@ -26,6 +35,11 @@ MAX_WORDS_BEFORE_TYPE = 5
 MAX_NAMES_OF_THEME = 2
 # Kinds of answers that are no entities: "How did people survive?" does not ask for people.
 NOT_FOR_ENTITIES = {"reason", "manner", "date", "time", "duration", "yes_no"}
+# Words that ask for entities of any type, and words of organizations that are no companies.
+ANY_TYPE = word_set(WORD_LISTS["any_type"])
+NO_COMPANIES = sorted(word_set(WORD_LISTS["no_companies"]))
+# English verbs after which a question names who does something.
+AUXILIARY_VERBS = frozenset("do does did can could should must may might will would".split())
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
 # Minimum population of a city with the name of a region.
@@ -45,20 +59,41 @@ class NamedEntity:
 def asked_type(question: Question) -> tuple[str | None, str | None]:
     """Return the type of the entities that a question such as "Which companies …" asks for.
 
-    The second value is the kind of places, such as "country", if it asks for places of a kind.
+    The second value is the kind of places or organizations, such as "country" or "company", if it
+    asks for those of a kind.
     """
     if question.wanted.kind in NOT_FOR_ENTITIES:
         return None, None
     first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
     stems = list(map(stem_word, first))
     kinds = {TYPE_OF_WORD.get(stem) for stem in stems} - {None}
-    if question.language.code == "en" and _asks_for_others(first, stems):
+    language = question.language
+    if _names_the_agent(first, stems, stop_words_of(language)):
         return None, None
-    places = {PLACE_OF_WORD.get(stem) for stem in stems} - {None}
+    if language.code == "en" and _asks_for_others(first, stems):
+        return None, None
+    narrower = {KIND_OF_WORD.get(stem) for stem in stems} - {None}
     return (
         kinds.pop() if len(kinds) == 1 else None,
-        places.pop() if len(places) == 1 else None,
+        narrower.pop() if len(narrower) == 1 else None,
     )
+
+
+def _names_the_agent(words: Sequence[str], stems: Sequence[str], stop_words: Set[str]) -> bool:
+    """Return whether the word for a type names who does something, or what has something.
+
+    "What do people say about films?" and "Was sagen die Leute über Filme?" do not ask for people.
+    """
+    typed = next((at for at, stem in enumerate(stems) if stem in TYPE_OF_WORD), 0)
+    before = words[:typed]
+    if not AUXILIARY_VERBS.isdisjoint(before):
+        return True
+    # A word for the action stands before the article: "sagen die Leute", "disent les gens".
+    is_content = [
+        word not in stop_words and word not in ANY_TYPE and stem not in STEMS_ABOUT_CORPUS
+        for word, stem in zip(before, stems, strict=False)
+    ]
+    return any(is_content[:-1])
 
 
 def _asks_for_others(words: Sequence[str], stems: Sequence[str]) -> bool:
@@ -73,16 +108,39 @@ def _asks_for_others(words: Sequence[str], stems: Sequence[str]) -> bool:
     )
 
 
-def are_of_type(entities: pl.DataFrame, kind: str, place: str | None = None) -> pl.Series:
+def are_of_type(entities: pl.DataFrame, kind: str, narrower: str | None = None) -> pl.Series:
     """Return for each row of titles and types whether the entity is of a type.
 
-    With `place`, such as country, it must have the name of a known place of this kind. A name
-    of a country or continent is no name of a city or region.
+    With `narrower`, such as country, it must have the name of a known place of this kind, or with
+    "company" a name that a company may have. A name of a country or continent is no name of a city
+    or region.
     """
     types = entities["type"].str.to_lowercase()
-    if place is None:
+    if narrower == "company":
+        return _may_be_companies(entities["title"], types)
+    if narrower is None:
         return types.is_in([kind, *UNCLEAR_TYPES.get(kind, ())])
-    return pl.Series(_codes_of_places(entities, kind, place) != "")
+    return pl.Series(_codes_of_places(entities, kind, narrower) != "")
+
+
+def _may_be_companies(titles: pl.Series, types: pl.Series) -> pl.Series:
+    """Return for each title whether a company may have it: "Intel" and "Ford Ltd", no "Senate"."""
+    words = titles.str.to_lowercase().str.extract_all(r"[^\W_]+")
+    has_form = words.list.set_intersection(_company_forms()).list.len() > 0
+    is_other = words.list.set_intersection(NO_COMPANIES).list.len() > 0
+    is_organization = types == "organization"
+    rows = pl.DataFrame({"at": range(len(titles)), "is_open": is_organization & ~is_other})
+    rows = rows.filter("is_open")
+    places = set(find_places(titles[rows["at"]])["row"].to_list())
+    is_place = pl.Series("", [False] * len(titles))
+    is_place = is_place.scatter([row for n, row in enumerate(rows["at"]) if n in places], True)
+    is_typed = types.is_in(["organization", *UNCLEAR_TYPES["organization"]])
+    return (is_typed & has_form) | (is_organization & ~is_other & ~is_place)
+
+
+@cache
+def _company_forms() -> list[str]:
+    return sorted(word_set(read_lists("resolution/data/words")["company_forms"]))
 
 
 def unite_countries(entities: pl.DataFrame, kind: str) -> "np.ndarray":
@@ -142,17 +200,17 @@ def find_named_entities(
     index: IndexStore,
     points: Mapping[int, Sequence[Point]],
     kind: str | None = None,
-    place: str | None = None,
+    narrower: str | None = None,
 ) -> list[NamedEntity]:
     """Find the entities that sentences name, those of the best sentences first.
 
     `points` maps the number of a text unit to its sentences. `kind` is the type of the entities,
-    and `place` is a kind of places, such as country; None means all.
+    and `narrower` is a kind of places or organizations, such as country; None means all.
     """
     named = {n: index.links.entities_of(n).numbers.tolist() for n in points}
     numbers = sorted({entity for entities in named.values() for entity in entities})
     rows = index.open_mapped("entity_rows").rows(numbers, "title", "type", "aliases")
-    fits = are_of_type(rows, kind, place) if kind else [True] * len(numbers)
+    fits = are_of_type(rows, kind, narrower) if kind else [True] * len(numbers)
     names = {
         number: (title, *aliases)
         for number, (title, _, aliases), fit in zip(numbers, rows.iter_rows(), fits, strict=True)
@@ -215,9 +273,12 @@ def _named_in(text: str, names: Mapping[int, Sequence[str]]) -> list[int]:
     return [entity for entity, own in names.items() if any(found[name] > 0 for name in own)]
 
 
-def list_main_entities(index: IndexStore, kind: str, most: int) -> list[NamedEntity]:
+def list_main_entities(
+    index: IndexStore, kind: str, most: int, narrower: str | None = None
+) -> list[NamedEntity]:
     """Return the entities of a type with the highest degree, each with a sentence about it."""
-    rows = main_entities(index, [kind], most).with_columns(source="title", target="title")
+    rows = main_entities(index, [kind], most, narrower)
+    rows = rows.with_columns(source="title", target="title")
     passages = find_passages(index, rows.to_dicts(), "Entities")
     listed = []
     for number, title in rows.select("human_readable_id", "title").iter_rows():
@@ -228,8 +289,13 @@ def list_main_entities(index: IndexStore, kind: str, most: int) -> list[NamedEnt
     return listed
 
 
-def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> pl.DataFrame:
-    """Fetch the entities of some types with the most relationships; empty means all types."""
+def main_entities(
+    index: IndexStore, kinds: Sequence[str | None], most: int, narrower: str | None = None
+) -> pl.DataFrame:
+    """Fetch the entities of some types with the most relationships; empty means all types.
+
+    With `narrower`, `kinds` is one type, and the entities are those of this kind.
+    """
     degrees, table = index.links.degrees, index.open_mapped("entity_rows")
     n_read, found = FIRST_ENTITIES, list[int]()
     while len(found) < most:
@@ -237,9 +303,15 @@ def main_entities(index: IndexStore, kinds: Sequence[str | None], most: int) -> 
         least = np.partition(degrees, -n_read)[-n_read] if n_read < len(degrees) else 0
         numbers = np.flatnonzero(degrees >= least)
         numbers = numbers[np.argsort(-degrees[numbers], kind="stable")]
-        types = table.rows(numbers, "type")["type"].str.to_lowercase()
-        pairs = zip(numbers.tolist(), types, strict=True)
-        found = [n for n, kind in pairs if (not kinds or kind in kinds) and index.keeps_entity(n)]
+        if narrower is not None:
+            rows = table.rows(numbers, "title", "type", "frequency")
+            fits = are_of_type(rows, str(kinds[0]), narrower)
+        elif kinds:
+            fits = table.rows(numbers, "type")["type"].str.to_lowercase().is_in(kinds)
+        else:
+            fits = pl.Series([True] * len(numbers))
+        pairs = zip(numbers.tolist(), fits, strict=True)
+        found = [n for n, fit in pairs if fit and index.keeps_entity(n)]
         if n_read >= len(degrees):
             break
         n_read *= 16

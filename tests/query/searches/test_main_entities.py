@@ -1,6 +1,9 @@
 import polars as pl
+import pytest
 
-from graphrag_query.searches.main_entities import are_of_type
+from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches.main_entities import are_of_type, asked_type
 
 
 def test_a_large_city_is_no_region_elsewhere() -> None:
@@ -9,3 +12,37 @@ def test_a_large_city_is_no_region_elsewhere() -> None:
     entities = pl.DataFrame({"title": titles, "type": types})
     assert are_of_type(entities, "geo", "region").to_list() == [False, True, True, False]
     assert are_of_type(entities, "geo", "city").to_list() == [True, True, False, False]
+
+
+def test_companies_are_no_institutions_or_places() -> None:
+    titles = [
+        "Exxon",
+        "Senate",
+        "Union Oil Co",
+        "University of Oslo",
+        "United States",
+        "IBM",
+        "Ford",
+    ]
+    types = ["organization"] * 5 + ["acronym", "person"]
+    entities = pl.DataFrame({"title": titles, "type": types})
+    found = entities.filter(are_of_type(entities, "organization", "company"))["title"].to_list()
+    assert found == ["Exxon", "Union Oil Co"]
+    assert are_of_type(entities, "organization").sum() == 6
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which companies are mentioned?", ("organization", "company")),
+        ("Which kinds of people are named?", ("person", None)),
+        ("Quels sont les principaux pays ?", ("geo", "country")),
+        ("What do people say about films?", (None, None)),
+        ("Was sagen die Leute über Filme?", (None, None)),
+        ("Que disent les gens du cinéma ?", (None, None)),
+    ],
+)
+def test_a_word_for_a_type_is_asked_for_unless_it_names_the_agent(
+    store: IndexStore, question: str, expected: tuple[str | None, str | None]
+) -> None:
+    assert asked_type(Question(question, store)) == expected
