@@ -59,8 +59,9 @@ class CountRequest:
     `kind` is the type of the counted entities; None means all types. `place` is the kind of the
     counted places or organizations, such as country or company; None means all kinds. `terms` are
     the names and words of the subject. `is_any` is true if one of the terms is enough. `most` is
-    the number of entities that the question asks for. `period` is the length of the dates in a trend: 4 for
-    years, 7 for months, 10 for days, or None. `cue` has the words that ask for a count.
+    the number of entities that the question asks for. `period` is the length of the dates in a
+    trend: 4 for years, 7 for months, 10 for days, or None. `cue` has the words that ask for a
+    count.
     `dates` and `years` are those that the question names.
     """
 

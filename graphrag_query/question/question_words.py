@@ -48,6 +48,10 @@ KIND_OF_WORD = {
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
 # Stems of words that ask for the main ones of many: "the central people".
 STEMS_OF_IMPORTANCE = {stem_word(word) for word in word_set(WORD_LISTS["importance"])}
+# Words of questions on what people talk about.
+TALKING = word_set(WORD_LISTS["talking"])
+# Stems of nouns that say little about what a question wants to know.
+STEMS_OF_ABSTRACT_NOUNS = {stem_word(word) for word in word_set(WORD_LISTS["abstract"])}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.

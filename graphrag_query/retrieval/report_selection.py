@@ -20,6 +20,9 @@ from graphrag_query.question.cues import find_cues, remove_corpus_references, re
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
+    TALKING,
+    TYPE_OF_WORD,
+    WORD,
     content_words,
     stems_beside_corpus,
 )
@@ -78,13 +81,20 @@ def subject_words(question: Question) -> list[str]:
     cues = find_cues(question.text)
     if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
+    if "trend" in cues:
+        # How something changed over time is told by sentences on it, with or without "change".
+        text = remove_cues(text, "trend", "beside_count")
     words = [
         word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
     ]
     is_whole = cues.keys() & {"whole", "summary"} or text != question.text
-    is_empty = is_whole and stems_beside_corpus().issuperset(words)
+    further = [word for word in words if word not in stems_beside_corpus()]
+    if not TALKING.isdisjoint(WORD.findall(question.text.lower())):
+        # What people talk about is the corpus.
+        further = [word for word in further if TYPE_OF_WORD.get(word) != "person"]
     # A name may look like such a word: the stem of the Italian "questi" is that of the ship Quest.
-    return [] if is_empty and not question.mentions.exact_entities else words
+    is_empty = is_whole and not further and not question.mentions.exact_entities
+    return [] if is_empty else words
 
 
 def score_reports(question: Question) -> pl.DataFrame:

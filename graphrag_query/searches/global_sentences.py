@@ -26,6 +26,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
     KINDS_OF_TYPE,
+    STEMS_OF_ABSTRACT_NOUNS,
     STEMS_OF_IMPORTANCE,
     TYPE_OF_WORD,
     TYPES,
@@ -210,6 +211,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     pack = partial(_read_rows, question, settings, fitting, best_first)
     context = DeferredContext(pack, settings.max_context_tokens)
     if not subject.is_answered_by(ranked, question):
+        if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(question)):
+            return _answer_about_corpus(question, settings)
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}
     weak: list[Point] = []
@@ -271,6 +274,8 @@ def _list_themes(
                 name, _count_documents(of_theme, units), cited_as, of_theme, max(group.weight, 0.0)
             )
         )
+    # Passages of no community come last.
+    themes.sort(key=lambda theme: not theme.cited_as)
     return themes, level
 
 

@@ -233,7 +233,8 @@ def name_themes(
 
     A theme is given by its text units, and `points` maps them to their sentences. The names are
     those in the sentences, and those of the entities that the text units describe. Entities that
-    the question names, and those in the name of an earlier theme, are left out.
+    the question names, speakers of the sentences, and those in the name of an earlier theme are
+    left out.
     """
     index, links = question.index, question.index.links
     theme_of = {number: place for place, theme in enumerate(themes) for number in theme}
@@ -256,6 +257,9 @@ def name_themes(
     titles = dict(
         zip(numbers, index.open_mapped("entity_rows").rows(numbers, "title")["title"], strict=True)
     )
+    # Who speaks is shown before each sentence, and says nothing about its subject.
+    speakers = {point.label for of_unit in points.values() for point in of_unit}
+    used |= {number for number, title in titles.items() if title in speakers}
     names = []
     for of_theme in weights:
         found = sorted(of_theme.keys() - used, key=lambda e: (-of_theme[e] * rarity[e], e))
