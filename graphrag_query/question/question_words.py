@@ -48,6 +48,8 @@ KIND_OF_WORD = {
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
 # Stems of words that ask for the main ones of many: "the central people".
 STEMS_OF_IMPORTANCE = {stem_word(word) for word in word_set(WORD_LISTS["importance"])}
+# Verbs for what texts say, by language.
+SAYING = {code: word_set(words) for code, words in WORD_LISTS["saying"].items()}
 # Words of questions on what people talk about.
 TALKING = word_set(WORD_LISTS["talking"])
 # Stems of nouns that say little about what a question wants to know.

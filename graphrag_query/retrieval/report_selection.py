@@ -19,6 +19,7 @@ from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
 from graphrag_query.question.cues import find_cues, remove_corpus_references, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
+    SAYING,
     STEMS_ABOUT_CORPUS,
     TALKING,
     TYPE_OF_WORD,
@@ -79,15 +80,17 @@ def subject_words(question: Question) -> list[str]:
     """
     text = remove_corpus_references(question.text)
     cues = find_cues(question.text)
+    is_whole = bool(cues.keys() & {"whole", "summary"}) or text != question.text
     if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
     if "trend" in cues:
         # How something changed over time is told by sentences on it, with or without "change".
         text = remove_cues(text, "trend", "beside_count")
+    verbs = SAYING.get(question.language.code, frozenset())
+    text = " ".join(word for word in WORD.findall(text) if word.lower() not in verbs)
     words = [
         word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
     ]
-    is_whole = cues.keys() & {"whole", "summary"} or text != question.text
     further = [word for word in words if word not in stems_beside_corpus()]
     if not TALKING.isdisjoint(WORD.findall(question.text.lower())):
         # What people talk about is the corpus.

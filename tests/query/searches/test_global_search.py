@@ -247,6 +247,13 @@ def test_what_says_nothing_is_not_quoted_and_speakers_are_named(tmp_path: Path) 
         ("Welche Rolle spielt Eis in diesem Handbuch?", ["roll", "spielt", "ei"]),
         ("Which books did the explorers write?", ["book", "explor", "write"]),
         ("What different kinds of huts are described?", ["hut"]),
+        # Verbs for what texts say, and who talks.
+        ("What are the main topics people chat about?", []),
+        ("Worüber unterhalten sich die Leute in diesen Chats?", []),
+        ("¿De qué tratan las noticias?", []),
+        ("Was sagen die Texte über Eis?", ["ei"]),
+        ("Welche Schiffe werden genannt?", ["schiff"]),
+        ("How did the ships change over time?", ["ship"]),
         # The words between the parts of a typical phrase are kept.
         ("Compare all ship documents.", ["ship"]),
     ],
