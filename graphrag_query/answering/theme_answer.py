@@ -135,8 +135,9 @@ def choose_points(
 
     A theme has a turn more often than a theme of a fourth of its weight by a factor of two.
     `left` is the budget, and `used` has the words of each chosen sentence, which no sentence
-    repeats. The first sentence of all is chosen even if it is too long. A theme gets at most
-    `most` sentences. With `count_names`, the names of the themes are part of the budget.
+    repeats or is a part of. The first sentence of all is chosen even if it is too long. A theme
+    gets at most `most` sentences. With `count_names`, the names of the themes are part of the
+    budget.
     """
     for theme in themes:
         theme.points.sort(key=lambda point: -_value_of(point))
@@ -151,7 +152,7 @@ def choose_points(
             words = distinctive_words(point.text)
             n_words = heading + len(point.quotation.split()) + 1
             if (n_words <= left or not used) and not any(
-                are_near_duplicates(words, other) for other in used
+                are_near_duplicates(words, other) or (words and words <= other) for other in used
             ):
                 theme.chosen.append(point)
                 used.append(words)

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphrag_index.text.citations import find_citations
 from graphrag_query.answering.cited_text import supporting_text_units
-from graphrag_query.answering.extractive import Candidate
+from graphrag_query.answering.extractive import Candidate, is_question, split_into_candidates
 from graphrag_query.retrieval.index_store import IndexStore
 
 _SOURCE_CITATION = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
@@ -65,3 +65,22 @@ def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
     pattern = r"\s+".join(re.escape(word) for word in sentence.split())
     match = re.search(pattern, unit["text"])
     return Candidate.within(unit, *match.span()) if match else None
+
+
+def longest_turn(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
+    """Find a sentence in its text unit; of several turns of a chat, return the longest one.
+
+    Returns None if the text unit does not contain the sentence.
+    """
+    placed = locate_sentence(sentence, unit)
+    if placed is None or "\n" not in placed.text:
+        return placed
+    turns = [
+        candidate
+        for candidate in split_into_candidates([unit], {placed.text_unit: 0.0})
+        if candidate.label
+        and placed.start_char <= candidate.start_char
+        and candidate.end_char <= placed.end_char
+        and not is_question(candidate.text)
+    ]
+    return max(turns, key=lambda turn: len(turn.text), default=placed)

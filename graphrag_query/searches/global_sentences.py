@@ -1,5 +1,6 @@
 """Global search without a model: the best sentences on each theme, within a budget of words."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,9 +11,7 @@ import polars as pl
 from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_query.answer import Answer, Outcome
-from graphrag_query.answering.extractive import (
-    TextUnit,
-)
+from graphrag_query.answering.extractive import TextUnit, as_one_line
 from graphrag_query.answering.theme_answer import Point, Theme, write_themes
 from graphrag_query.answering.written_answer import (
     Context,
@@ -22,6 +21,7 @@ from graphrag_query.answering.written_answer import (
     source_rows,
 )
 from graphrag_query.question.count_request import read_count_request
+from graphrag_query.question.cues import find_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -38,13 +38,14 @@ from graphrag_query.retrieval.report_selection import (
     reports_of_level,
     subject_words,
 )
-from graphrag_query.retrieval.report_sentences import sourced_sentences
+from graphrag_query.retrieval.report_sentences import longest_turn, sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
     group_by_theme,
     sample_text_units,
     score_text_units,
 )
+from graphrag_query.retrieval.typical_words import find_typical_words
 from graphrag_query.searches.counting import count_answer
 from graphrag_query.searches.main_entities import (
     NamedEntity,
@@ -53,6 +54,7 @@ from graphrag_query.searches.main_entities import (
     list_main_entities,
     name_themes,
 )
+from graphrag_query.searches.periods import group_by_period
 from graphrag_query.searches.subject_sentences import (
     find_subject_matches,
     rank_subject_sentences,
@@ -70,6 +72,10 @@ MIN_SHARE_OF_FILLER = 0.3
 MIN_PLACES = 3
 # Subtracted from the score of a sentence of a report for each sentence before it.
 LATER_SENTENCE_PENALTY = 0.05
+# Maximum number of typical words below the themes of a corpus.
+MAX_TYPICAL_WORDS = 12
+# Two labels in a sentence, which may be those of two turns of a chat.
+_TURNS = re.compile(r"\w: .*\w: ")
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 
@@ -142,23 +148,42 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
     note_reports(question, best, "share")
     themes = []
     for report, sentences in _read_report_sentences(index, best):
-        # The first sentences of a report are its most important ones.
-        points = [
-            Point(text, source, -LATER_SENTENCE_PENALTY * place)
-            for place, (text, source) in enumerate(sentences)
-        ]
+        points = _points_of_report(index, sentences)
         percent = round(100 * report["share"])
         extent = f"{percent} %" if percent else "under 1 %" if report["share"] else ""
         cited_as = f"[Data: Reports ({report['community']})]"
         themes.append(Theme(report["title"], extent, cited_as, points))
     question.counts.update(community_reports=reports.height)
     opening = "The largest themes of the documents, with their share of the documents:"
-    answer = write_themes(
-        question, opening, themes, settings.max_words, "Further themes", in_order=True
-    )
+    typical = find_typical_words(index, MAX_TYPICAL_WORDS)
+    ending = f"Typical words: {', '.join(typical)}." if typical else ""
+    max_words = settings.max_words - len(ending.split())
+    answer = write_themes(question, opening, themes, max_words, "Further themes", in_order=True)
+    if ending:
+        answer = replace(answer, text=f"{answer.text}\n\n{ending}")
     pack = partial(_read_rows, question, settings, best, {})
     context = DeferredContext(pack, settings.max_context_tokens)
     return replace(answer, parameters={"level": level}, context=context)
+
+
+def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -> list[Point]:
+    """Return the sentences of a report with scores: its first ones are the most important.
+
+    Where a sentence is several turns of a chat, the longest turn stands for it.
+    """
+    of_chats = {source for text, source in sentences if _TURNS.search(text)}
+    units = index.text_units(of_chats)
+    points = []
+    for place, (text, source) in enumerate(sentences):
+        score, turn = -LATER_SENTENCE_PENALTY * place, None
+        if source in units:
+            turn = longest_turn(text, units[source])
+        points.append(
+            Point(text, source, score)
+            if turn is None
+            else Point(as_one_line(turn.text), source, score, turn.label)
+        )
+    return points
 
 
 def _read_rows(
@@ -243,6 +268,12 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
         filler.points += [point for of_unit in points.values() for point in of_unit]
         answer = write_themes(question, opening, themes, settings.max_words, "Also named", filler)
         return replace(answer, context=context)
+    if "trend" in find_cues(question.text):
+        periods, others = group_by_period(index, points, units, settings.max_points)
+        if periods:
+            filler.name, filler.points = "Other passages", [*others, *weak]
+            answer = write_themes(question, opening, periods, settings.max_words, filler=filler)
+            return replace(answer, context=context)
     themes, level = _list_themes(asked, settings.level, points, scores, units)
     answer = write_themes(
         question, opening, themes[: settings.max_points], settings.max_words, filler=filler

@@ -27,7 +27,7 @@ from graphrag_query.question.question_words import (
     stop_words_of,
 )
 from graphrag_query.retrieval.related_words import Floats, RelatedWords
-from graphrag_query.retrieval.report_sentences import locate_sentence
+from graphrag_query.retrieval.report_sentences import longest_turn
 from graphrag_query.retrieval.theme_passages import (
     MAX_TEXT_UNITS,
     MIN_SAMPLE,
@@ -219,7 +219,7 @@ def _place_report_sentences(
     """
     found = []
     for text, source in dict.fromkeys(written):
-        placed = locate_sentence(text, units[source]) or Candidate(text, source, -1, -1)
+        placed = longest_turn(text, units[source]) or Candidate(text, source, -1, -1)
         found.append(replace(placed, prior=scores[source]))
     return found
 

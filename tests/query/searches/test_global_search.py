@@ -13,7 +13,11 @@ from graphrag_query.index import Index
 from graphrag_query.retrieval import report_selection, theme_passages
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import subject_words
-from graphrag_query.retrieval.report_sentences import cited_sentences, locate_sentence
+from graphrag_query.retrieval.report_sentences import (
+    cited_sentences,
+    locate_sentence,
+    longest_turn,
+)
 from graphrag_query.searches import main_entities, subject_sentences
 from graphrag_query.searches.global_sentences import MAX_REPORTS
 from tests.conftest import copy_project, run_project
@@ -337,12 +341,30 @@ def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
     assert cited_sentences(text) == [("Scott sailed.", 4), ("Ice came [early].", 7)]
 
 
+def test_a_question_on_change_over_time_is_answered_by_years(
+    index: Index, sample_project: Path
+) -> None:
+    answer = index.global_("How did the exploration of Antarctica change over time?")
+    years = list(map(int, re.findall(r"^\d+\. \*\*(\d{4})\*\*$", answer.text, re.MULTILINE)))
+    assert len(years) >= 3
+    assert years == sorted(set(years))
+    check_citations(answer, sample_project / "output")
+
+
 def test_a_sentence_is_found_where_lines_break_it() -> None:
     unit = {"text": "Before.\nIce  came\nearly. After.", "start_char": 100, "human_readable_id": 3}
     found = locate_sentence("Ice came early.", unit)
     assert found is not None
     assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
     assert locate_sentence("Never said.", unit) is None
+
+
+def test_of_several_turns_of_a_chat_the_longest_is_quoted() -> None:
+    text = "Ann: Hello!\nBob: The boat leaves at noon from the old pier.\nAnn: Fine.\n"
+    unit = {"text": text, "start_char": 0, "human_readable_id": 3}
+    found = longest_turn("Hello! Bob: The boat leaves at noon from the old pier. Ann: Fine.", unit)
+    assert found is not None
+    assert (found.label, found.text) == ("Bob", "The boat leaves at noon from the old pier.")
 
 
 def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index: Index) -> None:

@@ -1,0 +1,82 @@
+"""The words that are typical of single documents of a corpus, and so tell what it is about."""
+
+from functools import cache
+
+import polars as pl
+
+from graphrag_index.text.languages import languages
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.theme_passages import sample_text_units
+
+# Maximum number of text units whose words are counted.
+MAX_TEXT_UNITS = 512
+# Minimum number of documents, or of text units in a small corpus, that contain a typical word.
+MIN_PLACES = 3
+# Maximum share (0 to 1) of the documents that contain a typical word.
+MAX_SHARE = 0.75
+# Minimum number of documents; of fewer ones, text units are compared.
+MIN_DOCUMENTS = 20
+# Number of words that are compared by their stems, for each word of the result.
+N_READ_PER_WORD = 6
+
+
+def find_typical_words(index: IndexStore, most: int) -> list[str]:
+    """Return at most `most` words that stand often in few documents, the most typical first.
+
+    A word of the subject of a document is repeated there, and a word of the style stands here and
+    there in all documents [1]_. Only words of the names and terms of the index count.
+
+    References
+    ----------
+    .. [1] Church & Gale, Inverse Document Frequency (IDF): A Measure of Deviations from Poisson,
+       Third Workshop on Very Large Corpora (1995).
+    """
+    units = sample_text_units(index, MAX_TEXT_UNITS)
+    if not units:
+        return []
+    rows = index.open_mapped("text_unit_rows").rows(units, "document", "text")
+    if rows["document"].n_unique() < MIN_DOCUMENTS:
+        rows = rows.with_columns(document=pl.Series(units))
+    words = (
+        rows.select(
+            "document", word=pl.col("text").str.to_lowercase().str.extract_all(r"\p{L}{4,}")
+        )
+        .explode("word")
+        .drop_nulls()
+    )
+    n_places = rows["document"].n_unique()
+    counts = (
+        words.group_by("word")
+        .agg(n=pl.len(), places=pl.col("document").n_unique())
+        .filter(
+            pl.col("places") >= MIN_PLACES,
+            pl.col("places") <= MAX_SHARE * n_places,
+            pl.col("n") > pl.col("places"),
+        )
+    )
+    # How many more documents would contain the word if its occurrences were spread by chance.
+    by_chance = n_places * (1 - (pl.col("n") / -n_places).exp())
+    score = (by_chance / pl.col("places")).log() * pl.col("places").sqrt()
+    best = counts.with_columns(score=score).sort("score", "word", descending=[True, False])
+    speakers = rows["text"].str.extract_all(r"(?m)^\p{L}+:").explode().drop_nulls()
+    left_out = [*_function_words(), *(label[:-1].lower() for label in speakers)]
+    known = _stems_of_entities(index, units)
+    found: dict[str, str] = {}
+    for word in best["word"].filter(~best["word"].is_in(left_out)).head(N_READ_PER_WORD * most):
+        if (stem := stem_word(word)) in known:
+            found.setdefault(stem, word)
+    return list(found.values())[:most]
+
+
+def _stems_of_entities(index: IndexStore, units: list[int]) -> set[str]:
+    """Return the stems of the words in the titles of the entities of text units."""
+    entities = sorted({e for n in units for e in index.links.entities_of(n).numbers.tolist()})
+    titles = index.open_mapped("entity_rows").rows(entities, "title")["title"]
+    words = titles.str.to_lowercase().str.extract_all(r"\p{L}{4,}").explode().unique()
+    return set(map(stem_word, words.drop_nulls()))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset[str]().union(*(language.function_words for language in languages().values()))

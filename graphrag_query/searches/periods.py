@@ -1,0 +1,63 @@
+"""The sentences of an answer by time, for questions on how something changed over time."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from graphrag_query.answering.count_table import choose_period, find_dates
+from graphrag_query.answering.extractive import TextUnit
+from graphrag_query.answering.theme_answer import Point, Theme
+from graphrag_query.retrieval.index_store import IndexStore
+
+# Minimum number of periods of an answer by time.
+MIN_PERIODS = 3
+_YEAR = re.compile(r"(?<![\w.,$€£-])(?:1[5-9]|20)\d\d(?![\w+%€]|[.,]\d)")
+
+
+def group_by_period(
+    index: IndexStore,
+    points: Mapping[int, Sequence[Point]],
+    units: Mapping[int, TextUnit],
+    most: int,
+) -> tuple[list[Theme], list[Point]]:
+    """Group sentences by time, the earliest first; return at most `most` groups and the rest.
+
+    The time is the date of the document, or else the first year in the sentence. `points` maps
+    text units to their sentences. Without sentences of several times, there are no groups.
+    """
+    every = [point for of_unit in points.values() for point in of_unit]
+    dates = _find_document_dates(index, points, units)
+    if len(set(dates.values())) < MIN_PERIODS:
+        years = {id(point): _YEAR.search(point.text) for point in every}
+        period_of = {id(point): year[0] for point in every if (year := years[id(point)])}
+    else:
+        period_of = {id(point): dates[point.source] for point in every if point.source in dates}
+    groups: dict[str, list[Point]] = {}
+    rest = []
+    for point in every:
+        if period := period_of.get(id(point)):
+            groups.setdefault(period, []).append(point)
+        else:
+            rest.append(point)
+    if len(groups) < MIN_PERIODS:
+        return [], every
+    best = sorted(groups, key=lambda period: -sum(max(p.score, 0.0) for p in groups[period]))[:most]
+    rest += [point for period in groups if period not in best for point in groups[period]]
+    weight = {period: sum(max(p.score, 0.0) for p in groups[period]) for period in best}
+    return [Theme(p, "", "", groups[p], weight[p]) for p in sorted(best)], rest
+
+
+def _find_document_dates(
+    index: IndexStore, points: Mapping[int, Sequence[Point]], units: Mapping[int, TextUnit]
+) -> dict[int, str]:
+    """Map text units to the year, month or day of their documents; without dates, empty."""
+    document_of = {number: units[number]["document"] for number in points}
+    numbers = sorted(set(document_of.values()))
+    rows = index.open_mapped("document_rows").rows(numbers, "title", "creation_date")
+    dated = find_dates(rows.with_columns(document=pl.Series(numbers, dtype=pl.Int64)))
+    if not dated.height:
+        return {}
+    length = choose_period(dated["date"])
+    dates = {document: date[:length] for document, date in dated.iter_rows()}
+    return {n: dates[document] for n, document in document_of.items() if document in dates}
