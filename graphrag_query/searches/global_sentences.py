@@ -56,7 +56,9 @@ from graphrag_query.searches.main_entities import (
 )
 from graphrag_query.searches.periods import group_by_period
 from graphrag_query.searches.subject_sentences import (
+    POOR_SENTENCE_PENALTY,
     find_subject_matches,
+    is_poor,
     rank_subject_sentences,
 )
 
@@ -175,9 +177,10 @@ def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -
     units = index.text_units(of_chats)
     points = []
     for place, (text, source) in enumerate(sentences):
-        score, turn = -LATER_SENTENCE_PENALTY * place, None
-        if source in units:
-            turn = longest_turn(text, units[source])
+        turn = longest_turn(text, units[source]) if source in units else None
+        score = -LATER_SENTENCE_PENALTY * place
+        if is_poor(text if turn is None else turn.text):
+            score -= POOR_SENTENCE_PENALTY
         points.append(
             Point(text, source, score)
             if turn is None

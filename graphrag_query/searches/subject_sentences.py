@@ -1,12 +1,15 @@
 """The sentences about the subject of a question: those with its words or with related ones."""
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.standalone import stand_alone
 from graphrag_query.answering.extractive import (
@@ -68,8 +71,16 @@ N_WORDS_OF_LONG_SENTENCE = 12
 MIN_RELATED_SHARE = 0.5
 # Added to the score of the first sentence of a document, which often sums the document up.
 FIRST_SENTENCE_BONUS = 0.1
-# Subtracted from the score of a sentence that cannot be understood alone.
-DEPENDENT_SENTENCE_PENALTY = 0.25
+# Subtracted from the score of a sentence that cannot be understood alone, and from that of a short
+# one that only refers to a place in the documents, or greets or thanks.
+DEPENDENT_SENTENCE_PENALTY = POOR_SENTENCE_PENALTY = 0.25
+# Maximum number of words of such a sentence. What parentheses hold does not count.
+MAX_WORDS_OF_POOR_SENTENCE = 20
+_POOR = {
+    name: re.compile(pattern.replace(" |", "|"), re.IGNORECASE)
+    for name, pattern in read_lists("data/poor_sentences", Path(__file__).parent).items()
+}
+_IN_PARENTHESES = re.compile(r"\([^()]*\)")
 
 
 class SubjectSentence(NamedTuple):
@@ -153,7 +164,7 @@ def rank_subject_sentences(
     # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
     ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
     candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
-    candidates = [c for c in candidates if c.prose and not is_question(c.text)]
+    candidates = [c for c in candidates if c.prose and not _asks(c)]
     # Squared, so that words all over the corpus count little.
     weights = subject.weights**2
     matches = subject.related.match([c.text for c in candidates]) @ weights
@@ -227,8 +238,8 @@ def _place_report_sentences(
 def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) -> list[float]:
     """Return for each sentence its bonus at the start of a document, less a penalty.
 
-    The penalty is for a sentence that cannot be understood alone. A statement with a label, such
-    as its speaker, can.
+    The penalties are for a sentence that cannot be understood alone, and for one that says nothing
+    on a subject. A statement with a label, such as its speaker, can be understood.
     """
     languages = [units[candidate.text_unit]["language"] for candidate in candidates]
     texts = [candidate.text for candidate in candidates]
@@ -236,8 +247,24 @@ def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) 
     return [
         (FIRST_SENTENCE_BONUS if candidate.start_char == 0 else 0.0)
         - (0.0 if is_clear or candidate.label else DEPENDENT_SENTENCE_PENALTY)
+        - (POOR_SENTENCE_PENALTY if is_poor(candidate.text) else 0.0)
         for candidate, is_clear in zip(candidates, stands, strict=True)
     ]
+
+
+def is_poor(text: str) -> bool:
+    """Return whether a sentence only refers to a place in the documents, or greets or thanks."""
+    plain = _IN_PARENTHESES.sub("", text)
+    return plain.count(" ") < MAX_WORDS_OF_POOR_SENTENCE and any(
+        _POOR[name].search(plain) for name in ("references", "small_talk")
+    )
+
+
+def _asks(candidate: Candidate) -> bool:
+    """Return whether a statement is a question; in a chat, also one without a question mark."""
+    return is_question(candidate.text) or bool(
+        candidate.label and _POOR["unmarked_questions"].search(candidate.text)
+    )
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:

@@ -1,0 +1,20 @@
+import pytest
+
+from graphrag_query.searches.subject_sentences import is_poor
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("For more information, see Section 4.", True),
+        ("Weitere Informationen finden Sie in Kapitel 13.", True),
+        ("Consulte la sección 2 para más detalles.", True),
+        ("Cette section décrit les réseaux.", True),
+        ("Thank you so much for the talk!", True),
+        ("Vielen Dank für alles.", True),
+        ("The password protects the boot loader (see Chapter 4).", False),
+        ("We had a good time at the lake and saw two bears.", False),
+    ],
+)
+def test_references_and_thanks_say_nothing_on_a_subject(text: str, expected: bool) -> None:
+    assert is_poor(text) == expected
