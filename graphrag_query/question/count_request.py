@@ -204,7 +204,9 @@ class _CountedWords:
             if self._follows("how_many", cues.get("documents", ("", 0, set[int]()))[2]):
                 return "documents", "how_many"
             kind = set() if self.kind_token is None else {self.kind_token}
-            if is_mentioned and self._follows("how_many", kind):
+            # "How many companies are there?" asks for nothing else.
+            is_all = not any(self._terms(True, None))
+            if (is_mentioned or is_all) and self._follows("how_many", kind):
                 return "distinct", "how_many"
         if "most_frequent" in cues and (is_mentioned or "documents" in cues):
             return "entities", "most_frequent"

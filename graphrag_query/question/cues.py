@@ -28,6 +28,17 @@ def asks_for_everything(question: str) -> bool:
     return "whole" in cues or ("summary" in cues and "listing" not in cues)
 
 
+def asks_for_change(question: str) -> bool:
+    """Return whether a question asks how something changed over time.
+
+    "How did the attack change the law?" does not.
+    """
+    plain, patterns = fold_question(question), compile_cues()
+    return bool(patterns["trend"].search(plain)) or any(
+        match.end() == len(plain) for match in patterns["change"].finditer(plain)
+    )
+
+
 def remove_cues(question: str, *kinds: str) -> str:
     """Return a question without the words that ask for these kinds of answers.
 

@@ -16,7 +16,12 @@ from graphrag_index.text.citations import check_citations
 from graphrag_query.answer import RatedReport
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS, Context
-from graphrag_query.question.cues import find_cues, remove_corpus_references, remove_cues
+from graphrag_query.question.cues import (
+    asks_for_change,
+    find_cues,
+    remove_corpus_references,
+    remove_cues,
+)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     SAYING,
@@ -83,9 +88,11 @@ def subject_words(question: Question) -> list[str]:
     is_whole = bool(cues.keys() & {"whole", "summary"}) or text != question.text
     if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
-    if "trend" in cues:
+    if asks_for_change(question.text):
         # How something changed over time is told by sentences on it, with or without "change".
-        text = remove_cues(text, "trend", "beside_count")
+        text = remove_cues(text, "trend", "change", "beside_count")
+    if "most_frequent" in cues:
+        text = remove_cues(text, "most_frequent")
     verbs = SAYING.get(question.language.code, frozenset())
     text = " ".join(word for word in WORD.findall(text) if word.lower() not in verbs)
     words = [

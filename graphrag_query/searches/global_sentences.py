@@ -21,7 +21,7 @@ from graphrag_query.answering.written_answer import (
     source_rows,
 )
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import find_cues
+from graphrag_query.question.cues import asks_for_change
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -271,7 +271,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
         filler.points += [point for of_unit in points.values() for point in of_unit]
         answer = write_themes(question, opening, themes, settings.max_words, "Also named", filler)
         return replace(answer, context=context)
-    if "trend" in find_cues(question.text):
+    if asks_for_change(question.text):
         periods, others = group_by_period(index, points, units, settings.max_points)
         if periods:
             filler.name, filler.points = "Other passages", [*others, *weak]

@@ -82,11 +82,12 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
 def _names_the_agent(words: Sequence[str], stems: Sequence[str], stop_words: Set[str]) -> bool:
     """Return whether the word for a type names who does something, or what has something.
 
-    "What do people say about films?" and "Was sagen die Leute über Filme?" do not ask for people.
+    "What do people say about films?", "What are people afraid of?" and "Was sagen die Leute über
+    Filme?" do not ask for people.
     """
     typed = next((at for at, stem in enumerate(stems) if stem in TYPE_OF_WORD), 0)
     before = words[:typed]
-    if not AUXILIARY_VERBS.isdisjoint(before):
+    if not AUXILIARY_VERBS.isdisjoint(before) or before[-1:] in (["are"], ["were"]):
         return True
     # A word for the action stands before the article: "sagen die Leute", "disent les gens".
     is_content = [

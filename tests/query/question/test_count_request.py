@@ -31,6 +31,8 @@ from graphrag_query.question.question_words import language_in
             ("outbreaks",),
         ),
         ("How many different countries are mentioned?", "distinct", "geo", ()),
+        ("How many companies are there in total?", "distinct", "organization", ()),
+        ("¿Qué países se mencionan más?", "entities", "geo", ()),
         ("Is Scott or Amundsen mentioned more often?", "subjects", None, ("Scott", "Amundsen")),
         ("Which documents mention fire most often?", "top_documents", None, ("fire",)),
         ("Since when is Zimbabwe mentioned?", "dates", None, ("Zimbabwe",)),
@@ -66,6 +68,7 @@ def test_questions_for_a_number_say_what_to_count(
         "How often do trains run?",
         "What topics are discussed most often?",
         "What is the most common cause of death?",
+        "How many people died?",
         "What are the main themes?",
     ],
 )

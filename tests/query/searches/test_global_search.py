@@ -258,6 +258,11 @@ def test_what_says_nothing_is_not_quoted_and_speakers_are_named(tmp_path: Path) 
         ("Was sagen die Texte über Eis?", ["ei"]),
         ("Welche Schiffe werden genannt?", ["schiff"]),
         ("How did the ships change over time?", ["ship"]),
+        ("Wie haben sich die Schiffe verändert?", ["schiff"]),
+        ("How did the attack change the law?", ["attack", "chang", "law"]),
+        # The main ones of several.
+        ("Quels sont les principaux problèmes ?", ["problèm"]),
+        ("What are the most common problems?", ["problem"]),
         # The words between the parts of a typical phrase are kept.
         ("Compare all ship documents.", ["ship"]),
     ],

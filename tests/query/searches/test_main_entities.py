@@ -38,6 +38,7 @@ def test_companies_are_no_institutions_or_places() -> None:
         ("Which kinds of people are named?", ("person", None)),
         ("Quels sont les principaux pays ?", ("geo", "country")),
         ("What do people say about films?", (None, None)),
+        ("What are people afraid of?", (None, None)),
         ("Was sagen die Leute über Filme?", (None, None)),
         ("Que disent les gens du cinéma ?", (None, None)),
     ],
