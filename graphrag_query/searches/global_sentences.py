@@ -57,8 +57,8 @@ from graphrag_query.searches.main_entities import (
 from graphrag_query.searches.periods import group_by_period
 from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
+    are_poor,
     find_subject_matches,
-    is_poor,
     rank_subject_sentences,
 )
 
@@ -175,18 +175,23 @@ def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -
     """
     of_chats = {source for text, source in sentences if _TURNS.search(text)}
     units = index.text_units(of_chats)
-    points = []
-    for place, (text, source) in enumerate(sentences):
-        turn = longest_turn(text, units[source]) if source in units else None
-        score = -LATER_SENTENCE_PENALTY * place
-        if is_poor(text if turn is None else turn.text):
-            score -= POOR_SENTENCE_PENALTY
-        points.append(
-            Point(text, source, score)
-            if turn is None
-            else Point(as_one_line(turn.text), source, score, turn.label)
+    turns = [longest_turn(text, units[n]) if n in units else None for text, n in sentences]
+    said = [
+        (text, "") if turn is None else (as_one_line(turn.text), turn.label)
+        for (text, _), turn in zip(sentences, turns, strict=True)
+    ]
+    poor = are_poor(pl.Series([text for text, _ in said], dtype=pl.String))
+    return [
+        Point(
+            text,
+            source,
+            -LATER_SENTENCE_PENALTY * place - (POOR_SENTENCE_PENALTY if is_poor else 0.0),
+            label,
         )
-    return points
+        for place, ((text, label), (_, source), is_poor) in enumerate(
+            zip(said, sentences, poor, strict=True)
+        )
+    ]
 
 
 def _read_rows(

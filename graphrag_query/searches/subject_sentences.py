@@ -1,6 +1,5 @@
 """The sentences about the subject of a question: those with its words or with related ones."""
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,10 +76,10 @@ DEPENDENT_SENTENCE_PENALTY = POOR_SENTENCE_PENALTY = 0.25
 # Maximum number of words of such a sentence. What parentheses hold does not count.
 MAX_WORDS_OF_POOR_SENTENCE = 20
 _POOR = {
-    name: re.compile(pattern.replace(" |", "|"), re.IGNORECASE)
+    name: "(?i)" + pattern.replace(" |", "|")
     for name, pattern in read_lists("data/poor_sentences", Path(__file__).parent).items()
 }
-_IN_PARENTHESES = re.compile(r"\([^()]*\)")
+_IN_PARENTHESES = r"\([^()]*\)"
 
 
 class SubjectSentence(NamedTuple):
@@ -164,7 +163,7 @@ def rank_subject_sentences(
     # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
     ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
     candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
-    candidates = [c for c in candidates if c.prose and not _asks(c)]
+    candidates = _statements_of(candidates)
     # Squared, so that words all over the corpus count little.
     weights = subject.weights**2
     matches = subject.related.match([c.text for c in candidates]) @ weights
@@ -242,29 +241,36 @@ def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) 
     on a subject. A statement with a label, such as its speaker, can be understood.
     """
     languages = [units[candidate.text_unit]["language"] for candidate in candidates]
-    texts = [candidate.text for candidate in candidates]
-    stands = stand_alone(pl.Series(texts, dtype=pl.String), pl.Series(languages, dtype=pl.String))
+    texts = pl.Series([candidate.text for candidate in candidates], dtype=pl.String)
+    stands, poor = stand_alone(texts, pl.Series(languages, dtype=pl.String)), are_poor(texts)
     return [
         (FIRST_SENTENCE_BONUS if candidate.start_char == 0 else 0.0)
         - (0.0 if is_clear or candidate.label else DEPENDENT_SENTENCE_PENALTY)
-        - (POOR_SENTENCE_PENALTY if is_poor(candidate.text) else 0.0)
-        for candidate, is_clear in zip(candidates, stands, strict=True)
+        - (POOR_SENTENCE_PENALTY if is_poor else 0.0)
+        for candidate, is_clear, is_poor in zip(candidates, stands, poor, strict=True)
     ]
 
 
-def is_poor(text: str) -> bool:
-    """Return whether a sentence only refers to a place in the documents, or greets or thanks."""
-    plain = _IN_PARENTHESES.sub("", text)
-    return plain.count(" ") < MAX_WORDS_OF_POOR_SENTENCE and any(
-        _POOR[name].search(plain) for name in ("references", "small_talk")
+def are_poor(texts: pl.Series) -> pl.Series:
+    """Return for each sentence whether it only refers to a place in the documents, or greets."""
+    plain = texts.str.replace_all(_IN_PARENTHESES, "")
+    is_short = plain.str.count_matches(" ", literal=True) < MAX_WORDS_OF_POOR_SENTENCE
+    return is_short & (
+        plain.str.contains(_POOR["references"]) | plain.str.contains(_POOR["small_talk"])
     )
 
 
-def _asks(candidate: Candidate) -> bool:
-    """Return whether a statement is a question; in a chat, also one without a question mark."""
-    return is_question(candidate.text) or bool(
-        candidate.label and _POOR["unmarked_questions"].search(candidate.text)
-    )
+def _statements_of(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the prose without questions; in a chat, questions without a question mark too."""
+    texts = pl.Series([candidate.text for candidate in candidates], dtype=pl.String)
+    asks = texts.str.contains(_POOR["unmarked_questions"])
+    return [
+        candidate
+        for candidate, is_unmarked in zip(candidates, asks, strict=True)
+        if candidate.prose
+        and not is_question(candidate.text)
+        and not (candidate.label and is_unmarked)
+    ]
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:

@@ -1,6 +1,7 @@
+import polars as pl
 import pytest
 
-from graphrag_query.searches.subject_sentences import is_poor
+from graphrag_query.searches.subject_sentences import are_poor
 
 
 @pytest.mark.parametrize(
@@ -17,4 +18,4 @@ from graphrag_query.searches.subject_sentences import is_poor
     ],
 )
 def test_references_and_thanks_say_nothing_on_a_subject(text: str, expected: bool) -> None:
-    assert is_poor(text) == expected
+    assert are_poor(pl.Series([text])).to_list() == [expected]
