@@ -67,20 +67,26 @@ def locate_sentence(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
     return Candidate.within(unit, *match.span()) if match else None
 
 
-def longest_turn(sentence: str, unit: Mapping[str, Any]) -> Candidate | None:
-    """Find a sentence in its text unit; of several turns of a chat, return the longest one.
+def longest_turns(
+    sentences: Sequence[tuple[str, int]], units: Mapping[int, Mapping[str, Any]]
+) -> list[Candidate | None]:
+    """Find sentences in their text units; of several turns of a chat, find the longest one.
 
-    Returns None if the text unit does not contain the sentence.
+    `sentences` are pairs of a sentence and the number of its text unit. A sentence that its text
+    unit does not contain, or without a text unit, is None.
     """
-    placed = locate_sentence(sentence, unit)
-    if placed is None or "\n" not in placed.text:
-        return placed
-    turns = [
-        candidate
-        for candidate in split_into_candidates([unit], {placed.text_unit: 0.0})
-        if candidate.label
-        and placed.start_char <= candidate.start_char
-        and candidate.end_char <= placed.end_char
-        and not is_question(candidate.text)
-    ]
-    return max(turns, key=lambda turn: len(turn.text), default=placed)
+    turns: dict[int, list[Candidate]] = {}
+    found = []
+    for sentence, number in sentences:
+        placed = locate_sentence(sentence, units[number]) if number in units else None
+        if placed is not None and "\n" in placed.text:
+            if number not in turns:
+                split = split_into_candidates([units[number]], {number: 0.0})
+                turns[number] = [
+                    turn for turn in split if turn.label and not is_question(turn.text)
+                ]
+            first, last = placed.start_char, placed.end_char
+            inside = [t for t in turns[number] if first <= t.start_char and t.end_char <= last]
+            placed = max(inside, key=lambda turn: len(turn.text), default=placed)
+        found.append(placed)
+    return found

@@ -38,7 +38,7 @@ from graphrag_query.retrieval.report_selection import (
     reports_of_level,
     subject_words,
 )
-from graphrag_query.retrieval.report_sentences import longest_turn, sourced_sentences
+from graphrag_query.retrieval.report_sentences import longest_turns, sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
     group_by_theme,
@@ -175,7 +175,7 @@ def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -
     """
     of_chats = {source for text, source in sentences if _TURNS.search(text)}
     units = index.text_units(of_chats)
-    turns = [longest_turn(text, units[n]) if n in units else None for text, n in sentences]
+    turns = longest_turns(sentences, units)
     said = [
         (text, "") if turn is None else (as_one_line(turn.text), turn.label)
         for (text, _), turn in zip(sentences, turns, strict=True)

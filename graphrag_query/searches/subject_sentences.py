@@ -29,7 +29,7 @@ from graphrag_query.question.question_words import (
     stop_words_of,
 )
 from graphrag_query.retrieval.related_words import Floats, RelatedWords
-from graphrag_query.retrieval.report_sentences import longest_turn
+from graphrag_query.retrieval.report_sentences import longest_turns
 from graphrag_query.retrieval.theme_passages import (
     MAX_TEXT_UNITS,
     MIN_SAMPLE,
@@ -227,11 +227,11 @@ def _place_report_sentences(
 
     A sentence that a model wrote has no place.
     """
-    found = []
-    for text, source in dict.fromkeys(written):
-        placed = longest_turn(text, units[source]) or Candidate(text, source, -1, -1)
-        found.append(replace(placed, prior=scores[source]))
-    return found
+    distinct = list(dict.fromkeys(written))
+    return [
+        replace(placed or Candidate(text, source, -1, -1), prior=scores[source])
+        for (text, source), placed in zip(distinct, longest_turns(distinct, units), strict=True)
+    ]
 
 
 def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) -> list[float]:
@@ -262,15 +262,10 @@ def are_poor(texts: pl.Series) -> pl.Series:
 
 def _statements_of(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the prose without questions; in a chat, questions without a question mark too."""
-    texts = pl.Series([candidate.text for candidate in candidates], dtype=pl.String)
+    prose = [c for c in candidates if c.prose and not is_question(c.text)]
+    texts = pl.Series([c.text if c.label else "" for c in prose], dtype=pl.String)
     asks = texts.str.contains(_POOR["unmarked_questions"])
-    return [
-        candidate
-        for candidate, is_unmarked in zip(candidates, asks, strict=True)
-        if candidate.prose
-        and not is_question(candidate.text)
-        and not (candidate.label and is_unmarked)
-    ]
+    return [candidate for candidate, is_asked in zip(prose, asks, strict=True) if not is_asked]
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:

@@ -16,7 +16,7 @@ from graphrag_query.retrieval.report_selection import subject_words
 from graphrag_query.retrieval.report_sentences import (
     cited_sentences,
     locate_sentence,
-    longest_turn,
+    longest_turns,
 )
 from graphrag_query.searches import main_entities, subject_sentences
 from graphrag_query.searches.global_sentences import MAX_REPORTS
@@ -367,8 +367,10 @@ def test_a_sentence_is_found_where_lines_break_it() -> None:
 def test_of_several_turns_of_a_chat_the_longest_is_quoted() -> None:
     text = "Ann: Hello!\nBob: The boat leaves at noon from the old pier.\nAnn: Fine.\n"
     unit = {"text": text, "start_char": 0, "human_readable_id": 3}
-    found = longest_turn("Hello! Bob: The boat leaves at noon from the old pier. Ann: Fine.", unit)
+    said = "Hello! Bob: The boat leaves at noon from the old pier. Ann: Fine."
+    found, *others = longest_turns([(said, 3), ("Never said.", 3), (said, 4)], {3: unit})
     assert found is not None
+    assert others == [None, None]
     assert (found.label, found.text) == ("Bob", "The boat leaves at noon from the old pier.")
 
 
