@@ -11,6 +11,9 @@ from graphrag_query.retrieval.index_store import IndexStore
 
 _SOURCE_CITATION = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 
+# The label of a line after the first one.
+_LATER_TURN = re.compile(r"\n[^\n:]{1,40}:\s")
+
 
 def cited_sentences(text: str) -> list[tuple[str, int]]:
     """Split the text of a report into sentences, each with the text unit that it cites."""
@@ -79,7 +82,7 @@ def longest_turns(
     found = []
     for sentence, number in sentences:
         placed = locate_sentence(sentence, units[number]) if number in units else None
-        if placed is not None and "\n" in placed.text:
+        if placed is not None and _LATER_TURN.search(placed.text):
             if number not in turns:
                 split = split_into_candidates([units[number]], {number: 0.0})
                 turns[number] = [

@@ -10,7 +10,7 @@ from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.theme_passages import sample_text_units
 
 # Maximum number of text units whose words are counted.
-MAX_TEXT_UNITS = 512
+MAX_TEXT_UNITS = 160
 # Minimum number of documents, or of text units in a small corpus, that contain a typical word.
 MIN_PLACES = 3
 # Maximum share (0 to 1) of the documents that contain a typical word.
