@@ -33,6 +33,7 @@ from graphrag_query.question.question_words import language_in
         ("How many different countries are mentioned?", "distinct", "geo", ()),
         ("How many companies are there in total?", "distinct", "organization", ()),
         ("¿Qué países se mencionan más?", "entities", "geo", ()),
+        ("¿Qué países se mencionan más a menudo?", "entities", "geo", ()),
         ("Is Scott or Amundsen mentioned more often?", "subjects", None, ("Scott", "Amundsen")),
         ("Which documents mention fire most often?", "top_documents", None, ("fire",)),
         ("Since when is Zimbabwe mentioned?", "dates", None, ("Zimbabwe",)),
