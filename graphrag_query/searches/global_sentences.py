@@ -78,6 +78,7 @@ LATER_SENTENCE_PENALTY = 0.05
 MAX_TYPICAL_WORDS = 12
 # Two labels in a sentence, which may be those of two turns of a chat.
 _TURNS = re.compile(r"\w: .*\w: ")
+NO_FITTING_PASSAGE = "No passage fits the words of this question."
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 
@@ -138,8 +139,11 @@ def _theme_of(entity: NamedEntity, extent: str) -> Theme:
     return Theme(entity.title, extent, f"[Data: Entities ({entity.number})]", entity.points)
 
 
-def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
-    """Answer with the themes of the whole corpus, the theme of most documents first."""
+def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str = "") -> Answer:
+    """Answer with the themes of the whole corpus, the theme of most documents first.
+
+    The answer begins with `before`.
+    """
     index = question.index
     reports, level = reports_of_level(question, settings, about_all=True)
     shares = _estimate_shares(index, level)
@@ -156,7 +160,7 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
         cited_as = f"[Data: Reports ({report['community']})]"
         themes.append(Theme(report["title"], extent, cited_as, points))
     question.counts.update(community_reports=reports.height)
-    opening = "The largest themes of the documents, with their share of the documents:"
+    opening = f"{before}The largest themes of the documents, with their share of the documents:"
     typical = find_typical_words(index, MAX_TYPICAL_WORDS)
     ending = f"Typical words: {', '.join(typical)}." if typical else ""
     max_words = settings.max_words - len(ending.split())
@@ -245,7 +249,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     context = DeferredContext(pack, settings.max_context_tokens)
     if not subject.is_answered_by(ranked, question):
         if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(question)):
-            return _answer_about_corpus(question, settings)
+            return _answer_about_corpus(question, settings, f"{NO_FITTING_PASSAGE} ")
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}
     weak: list[Point] = []

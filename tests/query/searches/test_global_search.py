@@ -346,6 +346,12 @@ def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
     assert cited_sentences(text) == [("Scott sailed.", 4), ("Ice came [early].", 7)]
 
 
+def test_themes_answer_a_question_for_something_that_any_corpus_has(index: Index) -> None:
+    answer = index.global_("What are the main interests and goals in these texts?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert answer.text.startswith("No passage fits the words of this question. The largest themes")
+
+
 def test_a_question_on_change_over_time_is_answered_by_years(
     index: Index, sample_project: Path
 ) -> None:
