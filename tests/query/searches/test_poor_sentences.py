@@ -13,6 +13,7 @@ from graphrag_query.searches.subject_sentences import are_poor
         ("Cette section décrit les réseaux.", True),
         ("Thank you so much for the talk!", True),
         ("Vielen Dank für alles.", True),
+        ("Hello, my sofa was due on Monday and nobody came.", False),
         ("The password protects the boot loader (see Chapter 4).", False),
         ("We had a good time at the lake and saw two bears.", False),
     ],
