@@ -274,12 +274,20 @@ def _is_end_at(text: str, line_end: int) -> bool:
 
 def _is_headline(sentence: str, language: Language) -> bool:
     """Return whether most words of a sentence without a full stop have a capital."""
-    if language.capitalizes_nouns or sentence[-1] in _SENTENCE_ENDS:
+    if language.capitalizes_nouns:
         return False
     words = [word for word in sentence.split() if word.isalpha()]
+    if sentence[-1] in _SENTENCE_ENDS and not _has_small_capitals(words[1:], language):
+        return False
     long = [word for word in words if len(word) > 3]
     capitals = sum(word[0].isupper() for word in long)
     return len(words) >= MIN_HEADLINE_WORDS and capitals > MIN_CAPITALIZED_SHARE * len(long) > 1
+
+
+def _has_small_capitals(words: Sequence[str], language: Language) -> bool:
+    """Return whether most function words have a capital, as in "How To Live With Less"."""
+    small = [word for word in words if len(word) > 1 and word.lower() in language.function_words]
+    return sum(map(str.istitle, small)) > max(1, len(small) / 2)
 
 
 def _is_clause(line: str, language: Language) -> bool:

@@ -87,6 +87,11 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     name = " ".join(words)
     if is_company or name.lower() in KNOWN_NAMES or span.usage.is_known_place(name, ""):
         return None
+    label = next((i for i, word in enumerate(words) if not word.isupper()), 0)
+    if label and any(
+        len(word) > 5 and not span.used.is_acronym(word, span.language) for word in words[:label]
+    ):
+        return 0, label  # WARNING Ada Brown
     initial = at_start and span.initial
     may_begin = at_start or span.language.capitalizes_nouns
     if may_begin and span.precedes_name(words[0], words[1:], initial):

@@ -64,6 +64,8 @@ def test_a_name_ends_where_the_next_speaker_begins() -> None:
 def test_words_of_a_headline_are_no_names() -> None:
     found = extract("Voters Reject New Plan For Bridge\n\nThe plan was rejected, Anna Smith said.")
     assert {*found.titles} == {"Anna Smith"}
+    found = extract("They met in Oslo. How Korvil Taught Us To Live With Less And Cut The Waste.")
+    assert found.titles == ["Oslo"]
 
 
 def test_bylines_credits_and_agencies_are_not_read_for_names() -> None:
@@ -167,6 +169,11 @@ def test_terms_of_frequent_words_count_only_where_they_are_repeated() -> None:
             "A letter reached the President of the Security Council, and he read it in Oslo.",
             "Security Council",
             "Council",
+        ),
+        (
+            "Siehe die Seitenleiste GEMEINSCHAFT Ada Brown für alle.",
+            "Ada Brown",
+            "GEMEINSCHAFT Ada Brown",
         ),
         ("The film was shown on TV. He sold his TV, and a TV in Oslo broke.", "Oslo", "TV"),
     ],
