@@ -68,6 +68,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         places = (-1, 0) if code in HEAD_LAST else (0, 1, -1)
     else:
         places = (particle - 1, 0) if code in HEAD_LAST else (0, particle - 1)
+        if code in HEAD_LAST and not (words[-1].islower() or words[-2].islower()):
+            places = (particle - 1, 0, -1)  # Banc of California Stadium
     # "Bill Hatcher" is no bill, but "Port Talbot" is a place.
     is_name = words[0] in GIVEN_NAMES and places[0] != 0
     return next(
