@@ -108,7 +108,10 @@ def find_capitalized_spans(
             # In headings and tables, other words than names may be capitalized.
             prose = sentence.prose or all_prose or words[-1] in _SENTENCE_ENDS
             prose = prose or _is_clause(words, language)
-            prose = prose and (all_prose or not _is_headline(words, language))
+            # A headline with a full stop begins with several capitals: this is tested fast.
+            is_title = words[-1] not in _SENTENCE_ENDS or match.group().count(" ") > 1
+            is_title = is_title and not all_prose and _is_headline(words, language)
+            prose = prose and not is_title
         if shouted:
             reached = min(reached, sentence.end)
             continue

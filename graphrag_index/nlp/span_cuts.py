@@ -28,7 +28,8 @@ _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur")
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
-
+# Maximum number of letters of a word in capitals that rather is an acronym than a label.
+_MAX_LABEL_ACRONYM_LETTERS = 5
 # Position of a cut: (end of the left part, start of the right part), as indexes of words.
 Cut = tuple[int, int]
 
@@ -87,11 +88,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     name = " ".join(words)
     if is_company or name.lower() in KNOWN_NAMES or span.usage.is_known_place(name, ""):
         return None
-    label = next((i for i, word in enumerate(words) if not word.isupper()), 0)
-    if label and any(
-        len(word) > 5 and not span.used.is_acronym(word, span.language) for word in words[:label]
-    ):
-        return 0, label  # WARNING Ada Brown
+    if words[0].isupper() and (label := _count_label_words(span, words)):
+        return 0, label
     initial = at_start and span.initial
     may_begin = at_start or span.language.capitalizes_nouns
     if may_begin and span.precedes_name(words[0], words[1:], initial):
@@ -108,6 +106,18 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_between_names(span, words, at_start)
         or _cut_before_noun(span, words)
     )
+
+
+def _count_label_words(span: SpanWords, words: list[str]) -> int:
+    """Count the words in capitals before a name that are a label: WARNING Ada Brown."""
+    n_words = next((i for i, word in enumerate(words) if not word.isupper()), 0)
+    common = common_words(span.language.code)
+    is_label = any(
+        len(word) > _MAX_LABEL_ACRONYM_LETTERS
+        and (word.lower() in common or not span.used.is_acronym(word, span.language))
+        for word in words[:n_words]
+    )
+    return n_words if is_label else 0
 
 
 def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
