@@ -8,8 +8,8 @@ from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.systems import System
 from graphrag_index.llm.request import ENCODING
 from graphrag_index.text.tokens import load_encoding
-from graphrag_query.answer import Answer
-from graphrag_query.answering.written_answer import Context, DeferredContext
+from graphrag_query.answer import Answer, Context
+from graphrag_query.answering.written_answer import DeferredContext
 
 # Budgets of tokens for the coverage of statements by the context.
 TOKEN_BUDGETS = (4_000, 12_000)

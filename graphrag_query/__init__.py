@@ -12,7 +12,7 @@ question/      the question: its words, its names linked to entities, conversati
 retrieval/     tables, vectors and links of an index, filters, rankings
 answering/     contexts, models, written and extractive answers, citations
 structured/    questions in SQL and Cypher
-display/       answers in a terminal and in notebooks, graphs as pictures
+terminal.py    answers in a terminal; graphs as pictures: subgraph.py
 
 Importing this package is fast: libraries are loaded when an index is opened.
 """

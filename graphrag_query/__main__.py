@@ -229,8 +229,8 @@ def chat(
     method: MethodOption = "ask",
 ) -> None:
     """Hold a conversation."""
-    from graphrag_query.display.terminal import converse, show_status
     from graphrag_query.searches.router import check_method
+    from graphrag_query.terminal import converse, show_status
 
     check_method(method)
     conversation = index.conversation(session)
@@ -255,9 +255,9 @@ def _print_answer(
     A command that the answer suggests gets the `options`. In a conversation, `question` is the
     question as the user wrote it.
     """
+    from graphrag_query import terminal
     from graphrag_query.answer import Outcome
     from graphrag_query.answering.written_answer import AnswerStream
-    from graphrag_query.display import terminal
 
     if stream and not as_json:
         answer = terminal.print_stream(AnswerStream(lambda sink: search(sink=sink)))

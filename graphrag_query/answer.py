@@ -1,16 +1,32 @@
-"""The result of a search: text, citations, outcome and usage."""
+"""The result of a search: text, citations, outcome and usage; how a notebook shows it.
 
-from collections.abc import Mapping
+In a notebook, texts, titles and quotations are escaped, so that they cannot contain links, images
+or scripts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from hashlib import sha256
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.errors import quote_argument
-from graphrag_query.display.notebook import as_html, as_markdown
+from graphrag_index.errors import format_count, quote_argument
 
 if TYPE_CHECKING:
-    from graphrag_query.answering.written_answer import Context
-    from graphrag_query.display.subgraph import Subgraph
+    import polars as pl
+
+    from graphrag_query.subgraph import Subgraph
+
+# Maximum number of characters of a quotation; a longer one is shortened in the middle.
+MAX_QUOTE_CHARS = 500
+_MARKDOWN_CHARACTER = re.compile(r"([\\`*_{}\[\]#!|~$])")
+_LIST_MARK = re.compile(r"^(\d*)([-+.)])")
+_FOOTNOTE = re.compile(r"\[(\d{1,4})\]")
+_TABLE = re.compile(r"^\|.*\|\n\|[ :|-]+\|(?:\n\|.*\|)*", re.MULTILINE)
+_BOLD_TEXT = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
 class Outcome(StrEnum):
@@ -47,6 +63,17 @@ class Citation:
     text_unit: int  # human_readable_id of the text unit
     cited_as: str = ""
     prepended: str = ""
+
+    @property
+    def place(self) -> str:
+        """The file path and the character positions of the quotation, as text."""
+        place = f"{self.path}, characters {self.start_char:,} to {self.end_char:,}"
+        return f"{place} – {self.prepended}" if self.prepended else place
+
+    @property
+    def source(self) -> str:
+        """The document and the place of the quotation; a title that is the path only once."""
+        return self.place if self.document == self.path else f"{self.document} ({self.place})"
 
 
 @dataclass(frozen=True)
@@ -142,6 +169,34 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
+class Context:
+    """The rows of one prompt by section, and their text."""
+
+    tables: "Mapping[str, pl.DataFrame]"
+    text: str
+    n_tokens: int  # length of the text in tokens
+    n_left_out: Mapping[str, int]  # number of rows that did not fit, by section
+
+    @property
+    def shown(self) -> dict[str, set[int]]:
+        """The numbers of the rows that may be cited, by section."""
+        return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no section has a row."""
+        return not any(rows.height for rows in self.tables.values())
+
+    def n_rows(self, section: str) -> int:
+        """Return the number of rows of a section in this context."""
+        return self.tables[section].height if section in self.tables else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows of each section as values for JSON."""
+        return {name: rows.to_dicts() for name, rows in self.tables.items()}
+
+
+@dataclass(frozen=True)
 class Answer:
     """An answer with its evidence.
 
@@ -167,7 +222,7 @@ class Answer:
     suggestion: Suggestion | None = None  # another search, if this one found no evidence
     # The rows of a count, such as {"name": "Oslo", "documents": 12}.
     table: tuple[Mapping[str, Any], ...] = ()
-    context: "Context | None" = None
+    context: Context | None = None
     graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found
     reports: tuple[RatedReport, ...] = ()  # the best first
     sub_questions: tuple[SubQuestion, ...] = ()  # in the order in which they were asked
@@ -182,6 +237,12 @@ class Answer:
         cited = len({citation.document_id for citation in self.citations})
         n = self.looked_at.get("documents_counted", cited) if cited else 0
         return f" from {n:,} documents" if n > 1 else " from one document alone" if n else ""
+
+    @property
+    def counts_of_rows(self) -> str:
+        """The rows that the search has read; zeros are left out, unless it has read nothing."""
+        counts = {name: n for name, n in self.looked_at.items() if n} or self.looked_at
+        return ", ".join(format_count(name, n) for name, n in counts.items())
 
     def with_options(self, options: tuple[str, ...]) -> "Answer":
         """Add options to the command of the suggestion."""
@@ -214,3 +275,112 @@ class Answer:
     def _repr_html_(self) -> str:
         """Show the answer with a picture of its sub-graph."""
         return as_html(self)
+
+
+def as_markdown(answer: Answer) -> str:
+    """Write an answer as Markdown: text, outcome, citations and notes."""
+    # Escape brackets, which may begin links, and dollar signs, which may begin formulas.
+    text = escape(answer.text, quote=False).replace("$", r"\$")
+    parts = [re.sub(r"([\[\]])", r"\\\1", text), f"*{_escape_markdown(_describe_outcome(answer))}*"]
+    if answer.citations:
+        rows = ["| | document | place | quotation |", "|---|---|---|---|"]
+        for citation in answer.citations:
+            cells = (
+                str(citation.number),
+                citation.document,
+                citation.place,
+                _shorten_quotation(citation),
+            )
+            rows.append(f"| {' | '.join(map(_escape_markdown, cells))} |")
+        parts.append("\n".join(rows))
+    for title, lines in _note_lists(answer):
+        parts.append("\n".join([f"{title}:\n", *(f"- {_escape_markdown(line)}" for line in lines)]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def as_html(answer: Answer) -> str:
+    """Write an answer as HTML: text, outcome, a table of citations, notes, and the graph."""
+    name = "gq-" + sha256(f"{answer.question}\0{answer.text}".encode()).hexdigest()[:10]
+    known = {citation.number for citation in answer.citations}
+
+    def link_footnote(footnote: re.Match[str]) -> str:
+        if int(footnote[1]) not in known:
+            return footnote.group()
+        return f'<a href="#{name}-{footnote[1]}">{footnote.group()}</a>'
+
+    text = _BOLD_TEXT.sub(r"<b>\1</b>", _FOOTNOTE.sub(link_footnote, escape(answer.text)))
+    text = _TABLE.sub(_as_html_table, text)
+    # Text and background have the colours of the page, so a dark page is readable too.
+    style = Path(__file__).with_name("answer.css").read_text(encoding="utf-8")
+    is_answered = "" if answer.outcome == "answered" else " gq-not"
+    parts = [
+        f"<style>\n{style}</style>",
+        f'<div class="gq-text">{text}</div>',
+        f'<p class="gq-small{is_answered}">{escape(_describe_outcome(answer))}</p>',
+    ]
+    if answer.citations:
+        rows = "".join(
+            f'<tr id="{name}-{citation.number}"><td>{citation.number}</td>'
+            f"<td>{escape(citation.document)}</td><td>{escape(citation.place)}</td>"
+            f"<td>{escape(_shorten_quotation(citation))}</td></tr>"
+            for citation in answer.citations
+        )
+        head = "<th></th><th>document</th><th>place</th><th>quotation</th>"
+        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+    for title, lines in _note_lists(answer):
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        parts.append(f'<div class="gq-small">{title}:<ul>{items}</ul></div>')
+    if answer.graph is not None and answer.graph.relationships.height:
+        parts.append(answer.graph._repr_svg_())
+    # The classes prevent MathJax from rendering text between dollars as formulas.
+    return f'<div class="gq-answer tex2jax_ignore mathjax_ignore">{"".join(parts)}</div>'
+
+
+def _as_html_table(table: re.Match[str]) -> str:
+    """Convert a Markdown table to HTML. The second line only aligns the columns."""
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table[0].strip().split("\n")
+    )
+    titles = "".join(f"<th>{cell}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _describe_outcome(answer: Answer) -> str:
+    """Describe the outcome of a search, the number of rows that it read, and its cost."""
+    looked = answer.counts_of_rows
+    outcome = f"{answer.outcome.replace('_', ' ')}{answer.source_count}"
+    parts = [f"{outcome} by {answer.method} search"]
+    if looked:
+        parts.append(f"looked at {looked}")
+    usage = answer.usage
+    if usage.calls:
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+        parts.append(f"{format_count('calls', usage.calls)}, {tokens:,} tokens{cost}")
+    return "; ".join([*parts, f"{usage.seconds:.1f} s"])
+
+
+def _note_lists(answer: Answer) -> Iterator[tuple[str, Sequence[str]]]:
+    if answer.notes:
+        yield "Notes", answer.notes
+    if answer.suggestion is not None:
+        yield "Another search", (str(answer.suggestion),)
+    if answer.follow_ups:
+        yield "Ask next", answer.follow_ups
+
+
+def _shorten_quotation(citation: Citation) -> str:
+    quote = " ".join(citation.quote.split())
+    if len(quote) <= MAX_QUOTE_CHARS:
+        return quote
+    half = MAX_QUOTE_CHARS // 2
+    return f"{quote[:half].rstrip()} … {quote[-half:].lstrip()}"
+
+
+def _escape_markdown(text: str) -> str:
+    """Convert a text to one line, and escape it for Markdown."""
+    line = _MARKDOWN_CHARACTER.sub(r"\\\1", " ".join(text.split()))
+    # Escape "-", "+", "*" or "1." at the start, which begin a list item.
+    return escape(_LIST_MARK.sub(r"\1\\\2", line), quote=False)

@@ -46,6 +46,9 @@ PARTS = {
     "cli": "schema step text storage llm resolution microsoft steps pipeline export health query "
     "evaluation server",
 }
+# Folders that use each other: a question is read by the words of the index, found rows are
+# compared with the question, and both ask models. No module is in a circle.
+ONE_FOLDER = dict.fromkeys(("question", "retrieval", "answering"), "graphrag_query.answering")
 # The first module lies beside the folders of the package.
 ROOTS = {"__main__": "cli"}
 
@@ -67,21 +70,13 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 
 @cache
-def read_imports(path: Path) -> list[tuple[str, bool]]:
+def read_imports(path: Path) -> list[str]:
     return [*imports(path.read_text(encoding="utf-8"))]
 
 
-def imports(source: str) -> Iterator[tuple[str, bool]]:
-    """Yield the modules of the program that a source imports, at the top or in a function.
-
-    With each stands whether it is imported when the program runs, and not for types alone.
-    """
-    nodes = [*ast.walk(ast.parse(source))]
-    for_types: set[ast.AST] = set()
-    for node in nodes:
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            for_types.update(ast.walk(node))
-    for node in nodes:
+def imports(source: str) -> Iterator[str]:
+    """Yield the modules of the program that a source imports, also in functions and for types."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -90,9 +85,7 @@ def imports(source: str) -> Iterator[tuple[str, bool]]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        for name in names:
-            if name.split(".")[0].startswith("graphrag_"):
-                yield name, node not in for_types
+        yield from (name for name in names if name.startswith("graphrag_"))
 
 
 def test_imports_point_one_way() -> None:
@@ -102,7 +95,7 @@ def test_imports_point_one_way() -> None:
         allowed = {"", own, *PARTS.get(own, "").split()}
         wrong += [
             f"{module} must not import {name}"
-            for name, _ in read_imports(path)
+            for name in read_imports(path)
             if part_of(name) not in allowed
         ]
     assert not wrong, "\n".join(wrong)
@@ -116,28 +109,54 @@ def test_parts_form_no_circle() -> None:
         placed.add(part)
 
 
-def test_no_modules_form_a_circle() -> None:
+def import_graph() -> dict[str, set[str]]:
+    """Return the modules that each module imports."""
     paths = {module.removesuffix(".__init__"): path for module, path in modules()}
-    imported = {
-        module: {
-            name if name in paths else name.rpartition(".")[0]
-            for name, at_run_time in read_imports(path)
-            if at_run_time
-        }
+    return {
+        module: {name if name in paths else name.rpartition(".")[0] for name in read_imports(path)}
         - {module}
         for module, path in paths.items()
     }
-    while leaves := [module for module, names in imported.items() if not names & imported.keys()]:
-        for module in leaves:
-            del imported[module]
-    assert not imported, f"in a circle, or leading to one: {', '.join(sorted(imported))}"
 
 
-def test_imports_in_functions_are_seen_too() -> None:
+def find_circles(graph: dict[str, set[str]]) -> list[str]:
+    """Return what lies in a circle, or leads to one."""
+    left = dict(graph)
+    while leaves := [name for name, names in left.items() if not names & left.keys()]:
+        for name in leaves:
+            del left[name]
+    return sorted(left)
+
+
+def test_no_modules_form_a_circle() -> None:
+    assert not find_circles(import_graph())
+
+
+def test_no_folders_form_a_circle() -> None:
+    folders: dict[str, set[str]] = {}
+    for module, names in import_graph().items():
+        folder = folder_of(module)
+        folders.setdefault(folder, set()).update({*map(folder_of, names)} - {folder})
+    assert not find_circles(folders)
+
+
+def folder_of(module: str) -> str:
+    """Name the folder of a module inside its package; outside folders, the module itself."""
+    package, folder = f"{module}.".split(".")[:2]
+    return ONE_FOLDER.get(folder, f"{package}.{folder}")
+
+
+def test_circles_are_found() -> None:
+    assert find_circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+    assert find_circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
+    assert folder_of("graphrag_query.question.cues") == folder_of("graphrag_query.retrieval.links")
+
+
+def test_imports_in_functions_and_for_types_are_seen_too() -> None:
     source = "def f():\n    import graphrag_index.step\n    from graphrag_index import steps\n"
-    assert [*imports(source)] == [("graphrag_index.step", True), ("graphrag_index.steps", True)]
+    assert [*imports(source)] == ["graphrag_index.step", "graphrag_index.steps"]
     source = f"if TYPE_CHECKING:\n    from graphrag_index.step import Step\n{source}"
-    assert ("graphrag_index.step.Step", False) in imports(source)
+    assert "graphrag_index.step.Step" in imports(source)
     assert part_of("graphrag_index.schema.settings.project_settings.Settings") == "schema"
 
 

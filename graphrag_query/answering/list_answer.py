@@ -19,7 +19,7 @@ from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import SIMILARITY_WEIGHT, start_search
 
 if TYPE_CHECKING:
-    from graphrag_query.answering.written_answer import Context
+    from graphrag_query.answer import Context
 
 # Maximum number of further text units that are read for a list, and maximum number of those with a
 # name of the question that are compared with it: an entity may be in most text units of a corpus.

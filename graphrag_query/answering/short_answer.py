@@ -42,7 +42,7 @@ from graphrag_query.question.question_words import (
 )
 
 if TYPE_CHECKING:
-    from graphrag_query.answering.written_answer import Context
+    from graphrag_query.answer import Context
 
 SentenceSearchSettings = (
     searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch

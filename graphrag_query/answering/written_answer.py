@@ -14,7 +14,7 @@ import polars as pl
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
 from graphrag_index.text.citations import ShownRows, find_cited_rows
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
 
@@ -41,34 +41,6 @@ class Section:
     name: str
     rows: pl.DataFrame
     share: float
-
-
-@dataclass(frozen=True)
-class Context:
-    """The rows of one prompt by section, and their text."""
-
-    tables: Mapping[str, pl.DataFrame]
-    text: str
-    n_tokens: int  # length of the text in tokens
-    n_left_out: Mapping[str, int]  # number of rows that did not fit, by section
-
-    @property
-    def shown(self) -> ShownRows:
-        """The numbers of the rows that may be cited, by section."""
-        return {name: set(rows.to_series(0).to_list()) for name, rows in self.tables.items()}
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no section has a row."""
-        return not any(rows.height for rows in self.tables.values())
-
-    def n_rows(self, section: str) -> int:
-        """Return the number of rows of a section in this context."""
-        return self.tables[section].height if section in self.tables else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows of each section as values for JSON."""
-        return {name: rows.to_dicts() for name, rows in self.tables.items()}
 
 
 class DeferredContext(Context):

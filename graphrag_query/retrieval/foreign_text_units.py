@@ -9,8 +9,8 @@ import numpy as np
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
+from graphrag_query.retrieval.index_store import RankedTextUnit
 from graphrag_query.retrieval.related_words import KNOWN_LANGUAGES, find_translations
-from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
 
 # Maximum number of text units in other languages that are compared with a question.
 MAX_COMPARED_TEXT_UNITS = 8_192

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.models import ModelSettings
     from graphrag_index.storage.mapped_table import MappedTable
     from graphrag_index.storage.vector_store import VectorTable
-    from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit
 
     Numbers = npt.NDArray[np.int32]
     Flags = npt.NDArray[np.bool_]
@@ -35,6 +35,26 @@ MAX_CONCURRENT_SEARCHES = 8
 # Minimum share (0 to 1) of the documents in a language whose words are compared with a question in
 # another language. The language of a short document is often told wrongly.
 MIN_SHARE_OF_LANGUAGE = 0.01
+
+Reason = Literal["match", "name", "link"]
+
+
+@dataclass(frozen=True)
+class RankedTextUnit:
+    """A text unit with its score, its score without links, and the reason for its choice.
+
+    The reason `match` means that the text matches the question. `name` means that the text unit
+    describes `entity`, which the question names; if `entity` is None, the question names the
+    title or the date of the document. `link` means that the text unit `origin` also names
+    `entity`; if `entity` is None, the text unit is next to `origin` in the document.
+    """
+
+    number: int
+    score: float
+    own_score: float
+    reason: Reason
+    entity: int | None = None
+    origin: int | None = None
 
 
 class IndexStore:
@@ -124,7 +144,9 @@ class IndexStore:
     @cached_property
     def embedder(self) -> QuestionEmbedder:
         """The embedding model for questions."""
-        return QuestionEmbedder(self)
+        return QuestionEmbedder(
+            self.backend, self.version, self.settings, self.models, self.root, self.vectors
+        )
 
     @cached_property
     def threads(self) -> "ThreadPoolExecutor":

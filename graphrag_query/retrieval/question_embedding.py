@@ -1,7 +1,9 @@
 """Vectors of questions, from the same embedding model as the vectors of the index."""
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,12 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
+    from graphrag_index.microsoft.microsoft_store import InMemoryVectors, MicrosoftStore
+    from graphrag_index.schema.settings.models import ModelSettings
     from graphrag_index.schema.settings.project_settings import Settings
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_index.storage.table_store import TableStore
+    from graphrag_index.storage.vector_store import VectorTable
+    from graphrag_index.storage.versions import Version
 
     # (name of the model on its server, requested number of dimensions)
     ModelIdentity = tuple[str, int | None]
@@ -29,10 +35,23 @@ MAX_CACHED_TEXTS = 2_048
 
 
 class QuestionEmbedder:
-    """An embedder with the model that made the vectors of an index, loaded on first use."""
+    """An embedder with the model that made the vectors of an index, loaded on first use.
 
-    def __init__(self, index: "IndexStore") -> None:
-        self._index = index
+    `made_with` are the settings that the index was made with, and `models` the models of the
+    current settings. Paths are relative to `root`. `open_vectors` opens a vector table.
+    """
+
+    def __init__(
+        self,
+        backend: "TableStore | MicrosoftStore",
+        version: "Version",
+        made_with: "Settings",
+        models: "Mapping[str, ModelSettings]",
+        root: Path,
+        open_vectors: "Callable[[str], VectorTable | InMemoryVectors]",
+    ) -> None:
+        self._backend, self._version, self._settings = backend, version, made_with
+        self._current_models, self._root, self._open_vectors = models, root, open_vectors
         # (text, whether it is a question) → its vector.
         self._cache: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
         self._lock = Lock()
@@ -52,11 +71,11 @@ class QuestionEmbedder:
         Raises `ModelError` if the model is not on this machine or does not answer, and
         `SettingsError` if the settings no longer name it.
         """
-        settings, models = self._index.settings, self._index.models
+        settings, models = self._settings, self._current_models
         name = settings.generate_text_embeddings.model
         made_with = settings.models.get(name)
         if made_with is None:
-            model = load_embedding_model(name, self._index.root)
+            model = load_embedding_model(name, self._root)
             if model.identity != self.identity:
                 raise self._other_model_error(model.identity)
             return model
@@ -76,27 +95,27 @@ class QuestionEmbedder:
     @cached_property
     def identity(self) -> "ModelIdentity":
         """The model that made the vectors, and the requested number of dimensions."""
-        index = self._index
+        tables = self._version.tables
         for table in EMBEDDED_COLUMNS:
-            vectors = index.version.tables[table].vectors if index.has_table(table) else None
+            vectors = tables[table].vectors if table in tables else None
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
         # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
-        return find_vector_identity(index.settings, index.root)
+        return find_vector_identity(self._settings, self._root)
 
     @cached_property
     def dimension(self) -> int:
         """The dimension of the index's vectors. Raises `TableError` if it has no vectors."""
-        index = self._index
-        table = next(filter(index.has_table, EMBEDDED_COLUMNS), "text_unit_text")
-        stored = index.version.tables[table].vectors if index.has_table(table) else None
-        return stored.dimension if stored else index.vectors(table).dimension
+        tables = self._version.tables
+        table = next((name for name in EMBEDDED_COLUMNS if name in tables), "text_unit_text")
+        stored = tables[table].vectors if table in tables else None
+        return stored.dimension if stored else self._open_vectors(table).dimension
 
     def check_settings(self, settings: "Settings") -> None:
         """Raise `SettingsError` if the current settings name another model for the vectors."""
-        if not self._index.has_table("text_unit_text"):
+        if "text_unit_text" not in self._version.tables:
             return
-        current = find_vector_identity(settings, self._index.root)
+        current = find_vector_identity(settings, self._root)
         if current != self.identity:
             raise self._other_model_error(current)
 
@@ -106,7 +125,7 @@ class QuestionEmbedder:
         Raises `ModelError` if the model does not answer, returns no vector for a text, or has
         another number of dimensions than the index.
         """
-        if self._index.backend.lacks_vectors:
+        if self._backend.lacks_vectors:
             # Return zero vectors, which have the same similarity to all texts.
             return np.zeros((len(texts), 1), np.float32)
         if not texts:
@@ -124,7 +143,7 @@ class QuestionEmbedder:
             if vectors.shape[1] != self.dimension:
                 raise self._other_dimension_error(vectors.shape[1])
             if not vectors.any(axis=1).all():
-                name = self._index.settings.generate_text_embeddings.model
+                name = self._settings.generate_text_embeddings.model
                 raise ModelError(
                     f"Model {name} gives no vector for this question: ask in other words."
                 )
@@ -138,30 +157,28 @@ class QuestionEmbedder:
 
     def _other_model_error(self, current: "ModelIdentity") -> SettingsError:
         """Build the error that the settings name another model than the index's vectors have."""
-        index = self._index
-        newest = index.backend.read_pointer()
-        is_newest = newest is not None and newest.number == index.version.number
+        newest = self._backend.read_pointer()
+        is_newest = newest is not None and newest.number == self._version.number
         fix = f"{'run `graphrag-index run`, or ' if is_newest else ''}restore the setting"
-        version = "" if is_newest else f", version {index.version.number},"
+        version = "" if is_newest else f", version {self._version.number},"
         return SettingsError(
-            f"The vectors of {index.backend.place}{version} were made by "
+            f"The vectors of {self._backend.place}{version} were made by "
             f"{describe_vector_identity(self.identity)}, and the settings now say "
             f"{describe_vector_identity(current)}: {fix}."
         )
 
     def _other_dimension_error(self, n_numbers: int) -> ModelError:
         """Build the error that the model and the index have different numbers of dimensions."""
-        index = self._index
-        name = index.settings.generate_text_embeddings.model
-        if not index.backend.is_ours:
+        name = self._settings.generate_text_embeddings.model
+        if not self._backend.is_ours:
             return ModelError(
-                f"The vectors of {index.backend.place} have {self.dimension:,} numbers, and "
+                f"The vectors of {self._backend.place} have {self.dimension:,} numbers, and "
                 f"model {name} gives {n_numbers:,} for a question: set "
                 "generate_text_embeddings.model to the model that made these vectors, or "
                 f"models.{name}.dimensions to {self.dimension}."
             )
         return ModelError(
-            f"The vectors of {index.backend.place} have {self.dimension} numbers, and model "
+            f"The vectors of {self._backend.place} have {self.dimension} numbers, and model "
             f"{name} gives {n_numbers} for a question: another model now has this name. Restore "
             f"the old model, or set models.{name}.dimensions to {n_numbers} and run "
             "`graphrag-index run`."

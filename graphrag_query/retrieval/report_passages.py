@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_query.answering.written_answer import Context, source_context
+from graphrag_query.answer import Context
+from graphrag_query.answering.written_answer import source_context
 from graphrag_query.question.cues import asks_for_everything
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.excerpts import shorten_to_subject

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ import polars as pl
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.retrieval.asked_dates import find_dated_text_units
+from graphrag_query.retrieval.index_store import RankedTextUnit, Reason
 from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.stem_matching import match_stems
 
@@ -78,26 +79,6 @@ TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
 MAX_NAMESAKES = MAX_TEXT_UNITS_OF_LINK + 1
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
-
-Reason = Literal["match", "name", "link"]
-
-
-@dataclass(frozen=True)
-class RankedTextUnit:
-    """A text unit with its score, its score without links, and the reason for its choice.
-
-    The reason `match` means that the text matches the question. `name` means that the text unit
-    describes `entity`, which the question names; if `entity` is None, the question names the
-    title or the date of the document. `link` means that the text unit `origin` also names
-    `entity`; if `entity` is None, the text unit is next to `origin` in the document.
-    """
-
-    number: int
-    score: float
-    own_score: float
-    reason: Reason
-    entity: int | None = None
-    origin: int | None = None
 
 
 def start_search(

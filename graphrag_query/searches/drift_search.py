@@ -13,7 +13,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import DriftSearch
 from graphrag_index.text.citations import ShownRows, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
-from graphrag_query.answer import Answer, Outcome, SubQuestion
+from graphrag_query.answer import Answer, Context, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import (
     Candidate,
@@ -33,7 +33,6 @@ from graphrag_query.answering.llm import (
 )
 from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
-    Context,
     DeferredContext,
     Section,
     merge_contexts,

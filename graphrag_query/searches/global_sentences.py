@@ -10,11 +10,10 @@ import polars as pl
 
 from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.extractive import TextUnit, as_one_line
 from graphrag_query.answering.theme_answer import Point, Theme, write_themes
 from graphrag_query.answering.written_answer import (
-    Context,
     DeferredContext,
     Section,
     pack_sections,

@@ -14,7 +14,7 @@ from graphrag_index.llm.quoted_text import quote_text
 from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, find_cited_rows
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.llm import (
     LLM,
     RATING_FORMAT,
@@ -28,7 +28,6 @@ from graphrag_query.answering.llm import (
 )
 from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
-    Context,
     DeferredContext,
     Section,
     describe_place,

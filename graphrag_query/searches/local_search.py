@@ -11,10 +11,9 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.schema.settings.searches import LocalSearch
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
-    Context,
     DeferredContext,
     Section,
     pack_sections,
@@ -23,8 +22,8 @@ from graphrag_query.answering.written_answer import (
 )
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.text_unit_ranking import RankedTextUnit, start_search
+from graphrag_query.retrieval.index_store import IndexStore, RankedTextUnit
+from graphrag_query.retrieval.text_unit_ranking import start_search
 
 # Maximum number of relationships that are read per entity, the heaviest first.
 MAX_RELATIONSHIPS_READ = 10_000

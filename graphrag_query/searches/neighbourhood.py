@@ -1,18 +1,23 @@
 """Neighbourhood search: the relationships around an entity."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from graphrag_index.schema.settings.searches import NeighbourhoodSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Section, pack_sections
-from graphrag_query.display.subgraph import read_subgraph
 from graphrag_query.question.question import Question
+from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships
+from graphrag_query.subgraph import ENTITY_TEXT_COLUMNS, Subgraph
 
 Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)
+_RELATIONSHIP_COLUMNS = (
+    "human_readable_id source target source_entity target_entity type description weight".split()
+)
 
 
 def neighbourhood_search(question: Question, settings: NeighbourhoodSearch) -> Answer:
@@ -96,3 +101,16 @@ def gather_relationships(
                     rings[other] = hop
                     frontier.append(other)
     return rings, list(found.values()), len(seen)
+
+
+def read_subgraph(
+    index: IndexStore, rings: Mapping[int, int], relationships: Sequence[int]
+) -> Subgraph:
+    """Read some entities and relationships from the index, in the order of the arguments.
+
+    `rings` maps the number of an entity to its number of hops from the requested entities.
+    """
+    entities = index.entities(rings).select("human_readable_id", *ENTITY_TEXT_COLUMNS)
+    ring = pl.Series("ring", list(rings.values()), pl.Int64)
+    found = index.relationships(relationships).select(_RELATIONSHIP_COLUMNS)
+    return Subgraph(entities.with_columns(ring), found)

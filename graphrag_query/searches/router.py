@@ -23,7 +23,7 @@ from graphrag_query.searches.lazy_search import lazy_search
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.searches.neighbourhood import neighbourhood_search
 from graphrag_query.searches.path_search import path_search
-from graphrag_query.structured.structured_search import structured_search
+from graphrag_query.searches.structured_search import structured_search
 
 # The searches to choose from and their purposes; the prompt of the choice contains this text.
 PURPOSES: Mapping[str, str] = read_lists("data/purposes", Path(__file__).parent)

@@ -7,10 +7,9 @@ import pytest
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.searches import LocalSearch, Search
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.reader_answer import MAX_TEXT_UNITS
 from graphrag_query.answering.short_answer import answer_from_sentences
-from graphrag_query.answering.written_answer import Context
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from tests.fixtures.own_readers import write_reader

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_index.schema.settings.searches import LocalSearch
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.short_answer import answer_from_sentences
-from graphrag_query.answering.written_answer import Context
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 

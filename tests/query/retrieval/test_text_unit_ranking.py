@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.index import Index
+from graphrag_query.retrieval.index_store import RankedTextUnit
 from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_LINKED_TEXT_UNITS,
@@ -16,7 +17,6 @@ from graphrag_query.retrieval.text_unit_ranking import (
     N_SEEDS,
     REFINED_WEIGHT,
     SIMILARITY_WEIGHT,
-    RankedTextUnit,
     TextUnitRanking,
     named_entities,
     start_search,

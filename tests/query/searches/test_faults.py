@@ -14,8 +14,8 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.answering.written_answer import OUTPUT_LIMIT_NOTE, describe_citation_errors
-from graphrag_query.display.terminal import summarize_answer
 from graphrag_query.index import Index
+from graphrag_query.terminal import summarize_answer
 from tests.model_server import Faults, Server
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {

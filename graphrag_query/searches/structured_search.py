@@ -11,9 +11,9 @@ import polars as pl
 from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.llm.request import Message, ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.llm import first_item, reply_format
-from graphrag_query.answering.written_answer import Context, Section, pack_sections, write_answer
+from graphrag_query.answering.written_answer import Section, pack_sections, write_answer
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import (

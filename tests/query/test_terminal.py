@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_query.answer import Answer, Citation, Outcome
-from graphrag_query.display.terminal import split_paragraphs, summarize_answer
+from graphrag_query.terminal import split_paragraphs, summarize_answer
 
 TEXT = """# Ice
 

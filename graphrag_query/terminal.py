@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from graphrag_index.errors import format_count, let_ctrl_c_end_waits, print_lines
 from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import AnswerStream
-from graphrag_query.display.notebook import format_looked_at, format_source
 
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*?(?=\S|[ \t]+\S)")
 _CODE_FENCE = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
@@ -23,7 +22,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
     if answer.citations:
         print()
     for citation in answer.citations:
-        print_lines(f"[{citation.number}] {format_source(citation)}", indent=4)
+        print_lines(f"[{citation.number}] {citation.source}", indent=4)
     print()
     for note in answer.notes:
         print_lines(f"Note: {note}")
@@ -39,7 +38,7 @@ def print_answer(answer: Answer, shown_already: bool = False) -> None:
 def summarize_answer(answer: Answer) -> str:
     """Return one line with the outcome, the number of rows that were read, and the cost."""
     outcome = f"{answer.outcome}{answer.source_count}"
-    looked = format_looked_at(answer)
+    looked = answer.counts_of_rows
     parts = [f"{outcome}: looked at {looked}" if looked else outcome]
     usage = answer.usage
     if usage.calls:

@@ -13,7 +13,7 @@ from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.structured.structured_search import (
+from graphrag_query.searches.structured_search import (
     NO_RECORD,
     QUERY_FORMAT,
     read_query,

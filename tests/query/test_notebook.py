@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_query.answer import Answer, Citation, Outcome, Suggestion
-from graphrag_query.display.notebook import as_html, as_markdown
-from graphrag_query.display.subgraph import MAX_ENTITIES_DRAWN, Subgraph, draw_svg
+from graphrag_query.answer import Answer, Citation, Outcome, Suggestion, as_html, as_markdown
+from graphrag_query.subgraph import MAX_ENTITIES_DRAWN, Subgraph, draw_svg
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_links import subgraph
 

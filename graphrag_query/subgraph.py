@@ -1,7 +1,7 @@
 """A part of the graph: as tables, triples, sentences, a networkx graph, or an SVG picture."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import log2, sqrt
@@ -13,16 +13,11 @@ import polars as pl
 if TYPE_CHECKING:
     import networkx as nx
 
-    from graphrag_query.retrieval.index_store import IndexStore
-
     Point = tuple[float, float]
     Box = tuple[float, float, float, float]  # left, top, right, bottom
     Label = tuple[Box, str]  # (box, SVG text anchor: start, middle or end)
 
-RELATIONSHIP_COLUMNS = (
-    "human_readable_id source target source_entity target_entity type description weight".split()
-)
-_ENTITY_TEXT_COLUMNS = ("title", "type", "description")
+ENTITY_TEXT_COLUMNS = ("title", "type", "description")
 # Maximum number of entities in a drawing; the drawing states how many are left out.
 MAX_ENTITIES_DRAWN = 60
 # A drawing with more relationships than this does not show their types.
@@ -85,7 +80,7 @@ class Subgraph:
 
     def shown_entities(self) -> pl.DataFrame:
         """Return the entities as rows of a context."""
-        return self.entities.select(pl.col("human_readable_id").alias("id"), *_ENTITY_TEXT_COLUMNS)
+        return self.entities.select(pl.col("human_readable_id").alias("id"), *ENTITY_TEXT_COLUMNS)
 
     def shown_relationships(self) -> pl.DataFrame:
         """Return the relationships as rows of a context."""
@@ -99,19 +94,6 @@ class Subgraph:
     def __repr__(self) -> str:
         entities, relationships = self.entities.height, self.relationships.height
         return f"<Subgraph: {entities} entities, {relationships} relationships>"
-
-
-def read_subgraph(
-    index: "IndexStore", rings: Mapping[int, int], relationships: Sequence[int]
-) -> Subgraph:
-    """Read some entities and relationships from the index, in the order of the arguments.
-
-    `rings` maps the number of an entity to its number of hops from the requested entities.
-    """
-    entities = index.entities(rings).select("human_readable_id", *_ENTITY_TEXT_COLUMNS)
-    ring = pl.Series("ring", list(rings.values()), pl.Int64)
-    found = index.relationships(relationships).select(RELATIONSHIP_COLUMNS)
-    return Subgraph(entities.with_columns(ring), found)
 
 
 def draw_svg(part: Subgraph) -> str:

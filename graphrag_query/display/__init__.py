@@ -1,1 +1,0 @@
-"""Answers and graphs as text, notebooks and pictures."""
