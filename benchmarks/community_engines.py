@@ -42,7 +42,7 @@ from graphrag_evaluation.graph_quality.community_stability import (
 )
 from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_measurement import open_place
-from graphrag_evaluation.search_contexts import TOKEN_BUDGETS, contexts_within
+from graphrag_evaluation.retrieval_scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import (
     SEED,
     Interval,

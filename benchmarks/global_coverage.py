@@ -23,7 +23,7 @@ from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.generation.facts import find_facts
 from graphrag_evaluation.generation.index_sentences import read_sentences
 from graphrag_evaluation.generation.questions_of_facts import ask_about_everything
-from graphrag_evaluation.search_contexts import TOKEN_BUDGETS, contexts_within
+from graphrag_evaluation.retrieval_scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
 from graphrag_index.text.sentences import split_sentences

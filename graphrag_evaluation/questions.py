@@ -1,6 +1,29 @@
-"""Evaluation questions with their known answers."""
+"""Questions with known answers, and files of them in the layouts of known evaluation sets."""
 
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.errors import ExportError, SettingsError, why_unread
+from graphrag_index.storage.atomic import write_text_file
+
+# The fields of a record under the names that known sets use, the first that has a value counts.
+# HotpotQA: _id, answer, supporting_facts. MuSiQue: id, answer_aliases, answerable, paragraphs.
+# RAGAS: user_input, reference. benchmark-qed: question_id, question_text, question_type,
+# assertions. GraphRAG-Bench: id, question_type, evidence. WildGraphBench: ref_urls, statements.
+_ID = ("id", "_id", "question_id", "qid")
+_TEXT = ("question", "question_text", "user_input", "query", "text")
+_KIND = ("type", "question_type", "kind")
+_ANSWERS = ("answers", "answer", "reference", "aliases", "answer_aliases")
+_STATEMENTS = ("statements", "gold_statements", "assertions", "evidence")
+_CONTEXTS = ("reference_contexts",)
+_DOCUMENTS = ("documents", "gold", "gold_documents", "ref_urls")
+_IS_ANSWERABLE = ("is_answerable", "answerable")
+_SPLIT = ("split",)
 
 
 @dataclass(frozen=True)
@@ -37,3 +60,250 @@ class EvaluationQuestion:
         """The document that the question is about; the question itself if none is known."""
         named = (*(span.document for span in self.spans), *self.documents)
         return min(named, default=self.id)
+
+
+def read_questions(path: Path) -> list[EvaluationQuestion]:
+    """Read the questions of a file: JSON, or JSON Lines, also compressed by gzip.
+
+    Raises `SettingsError` if the file cannot be read, a record has no question, or two records
+    have the same id.
+    """
+    questions = [
+        _read_question(record, f"{path}, question {number}", str(number))
+        for number, record in enumerate(_read_records(path), start=1)
+    ]
+    if not questions:
+        raise SettingsError(f"{path} has no questions.")
+    seen: set[str] = set()
+    for question in questions:
+        if question.id in seen:
+            raise SettingsError(f"{path}: two questions have the id {question.id!r}.")
+        seen.add(question.id)
+    return questions
+
+
+def _read_records(path: Path) -> Iterator[Any]:
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        text = content.decode("utf-8-sig")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {why_unread(error)}.") from error
+    if path.name.removesuffix(".gz").endswith(".json"):
+        data = _parse_json(text, str(path))
+        records = data.get("questions", [data]) if isinstance(data, Mapping) else data
+        if not isinstance(records, list):
+            raise SettingsError(f"{path}: a list of questions is expected.")
+        yield from records
+        return
+    # A text may have other line breaks: U+2028 needs no escape in JSON.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield _parse_json(line, f"{path}, line {number}")
+
+
+def _parse_json(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{place}: this is not JSON: {error}.") from error
+
+
+def _read_question(record: Any, place: str, number: str) -> EvaluationQuestion:
+    try:
+        return _parse_question(record, place, number)
+    except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+        raise SettingsError(
+            f"{place}: a field has another form than in the known layouts ({error!r})."
+        ) from error
+
+
+def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
+    if not isinstance(record, Mapping):
+        raise SettingsError(f"{place}: a record with the field question is expected.")
+    text = _first_value(record, _TEXT)
+    if not isinstance(text, str) or not text.strip():
+        raise SettingsError(
+            f"{place}: there is no text of a question; name it {' or '.join(_TEXT)}."
+        )
+    answers = [answer for name in _ANSWERS for answer in _texts(record.get(name))]
+    return EvaluationQuestion(
+        id=str(_first_value(record, _ID) or number),
+        text=text.strip(),
+        kind=str(_first_value(record, _KIND) or ""),
+        documents=tuple(dict.fromkeys(_gold_documents(record))),
+        spans=tuple(
+            _parse_span(span)
+            for span in record.get("spans") or _texts(_first_value(record, _CONTEXTS))
+        ),
+        statements=tuple(_texts(_first_value(record, _STATEMENTS))),
+        answers=tuple(dict.fromkeys(answers)),
+        is_answerable=_parse_flag(_first_value(record, _IS_ANSWERABLE)),
+        split=str(_first_value(record, _SPLIT) or ""),
+    )
+
+
+def _parse_span(span: Any) -> GoldSpan:
+    """Return a gold span; the place of a passage that is only a text is found by its text."""
+    fields = {"text": span} if isinstance(span, str) else span
+    document, text = str(fields.get("document", "")), str(fields.get("text", ""))
+    if text.strip() and not fields.get("end_char"):
+        return GoldSpan(document, 0, 0, text)
+    start, end = int(fields["start_char"]), int(fields["end_char"])
+    if not (document and 0 <= start < end):
+        raise ValueError(f"the span {start} to {end} is not in a document")
+    return GoldSpan(document, start, end, text)
+
+
+def _parse_flag(value: Any) -> bool:
+    """Return whether a value says yes; a missing one does."""
+    # A table of texts has "False" and "True".
+    said = {"true": True, "1": True, "false": False, "0": False, "none": True}
+    return said[str(value).strip().lower()]
+
+
+def _gold_documents(record: Mapping[str, Any]) -> Iterator[str]:
+    yield from _texts(_first_value(record, _DOCUMENTS))
+    # HotpotQA lists [title, number of the sentence] pairs, MuSiQue marks its paragraphs.
+    facts = record.get("supporting_facts") or ()
+    pairs = facts.get("title", ()) if isinstance(facts, Mapping) else facts
+    yield from (str(fact if isinstance(fact, str) else fact[0]) for fact in pairs)
+    for paragraph in record.get("paragraphs") or ():
+        if paragraph.get("is_supporting"):
+            yield str(paragraph["title"])
+
+
+def _first_value(record: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((value for name in names if (value := record.get(name)) is not None), None)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts of a value that are not blank: one text, a list, or statements."""
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    texts = (
+        str(item.get("statement", item.get("text", ""))) if isinstance(item, Mapping) else str(item)
+        for item in values
+    )
+    return [text for text in texts if text.strip()]
+
+
+def write_questions(
+    questions: Sequence[EvaluationQuestion], path: Path, layout: str = "graphrag-index"
+) -> None:
+    """Write questions into a file: JSON Lines if its name ends with .jsonl, else a JSON list.
+
+    A layout keeps what it has fields for; only `graphrag-index` keeps everything. Raises
+    `SettingsError` for an unknown layout, and `ExportError` if the file cannot be written.
+    """
+    if layout not in LAYOUTS:
+        raise SettingsError(f"There is no layout {layout!r}, but {', '.join(LAYOUTS)}.")
+    records = [LAYOUTS[layout](question) for question in questions]
+    if path.suffix == ".jsonl":
+        text = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records)
+    else:
+        text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"
+    try:
+        write_text_file(path, [text])
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _own_record(question: EvaluationQuestion) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "type": question.kind,
+        "split": question.split,
+        "answers": list(question.answers),
+        "documents": list(question.documents),
+        "spans": [vars(span) for span in question.spans],
+        "statements": list(question.statements),
+    }
+    record = {name: value for name, value in record.items() if value}
+    return record if question.is_answerable else {**record, "is_answerable": False}
+
+
+def _benchmark_qed(question: EvaluationQuestion) -> dict[str, Any]:
+    assertions = [{"statement": text} for text in question.statements]
+    return {
+        "question_id": question.id,
+        "question_text": question.text,
+        "question_type": question.kind,
+        "assertions": assertions or [{"statement": text} for text in question.answers[:1]],
+    }
+
+
+def _ragas(question: EvaluationQuestion) -> dict[str, Any]:
+    return {
+        "user_input": question.text,
+        "reference": _reference(question),
+        "reference_contexts": [span.text for span in question.spans],
+    }
+
+
+def _hotpotqa(question: EvaluationQuestion) -> dict[str, Any]:
+    return {
+        "_id": question.id,
+        "question": question.text,
+        "answer": _reference(question),
+        "type": question.kind,
+        # A passage is a paragraph of one sentence: that of the span.
+        "supporting_facts": [[span.document, 0] for span in question.spans],
+        "context": [[span.document, [span.text]] for span in question.spans],
+    }
+
+
+def _musique(question: EvaluationQuestion) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "question": question.text,
+        "answer": _reference(question),
+        "answer_aliases": list(question.answers[1:]),
+        "answerable": question.is_answerable,
+        "paragraphs": [
+            {
+                "idx": i,
+                "title": span.document,
+                "paragraph_text": span.text,
+                "is_supporting": True,
+            }
+            for i, span in enumerate(question.spans)
+        ],
+    }
+
+
+def _graphrag_bench(question: EvaluationQuestion) -> dict[str, Any]:
+    return {
+        "id": question.id,
+        "source": next(iter(question.documents), ""),
+        "question": question.text,
+        "answer": _reference(question),
+        "question_type": question.kind,
+        "evidence": [span.text for span in question.spans],
+    }
+
+
+def _wildgraphbench(question: EvaluationQuestion) -> dict[str, Any]:
+    return {
+        "question": question.text,
+        "question_type": question.kind,
+        "answer": _reference(question),
+        "gold_statements": list(question.statements),
+        "ref_urls": list(question.documents),
+    }
+
+
+def _reference(question: EvaluationQuestion) -> str:
+    return question.answers[0] if question.answers else " ".join(question.statements)
+
+
+LAYOUTS: dict[str, Callable[[EvaluationQuestion], dict[str, Any]]] = {
+    "graphrag-index": _own_record,
+    "benchmark-qed": _benchmark_qed,
+    "ragas": _ragas,
+    "hotpotqa": _hotpotqa,
+    "musique": _musique,
+    "graphrag-bench": _graphrag_bench,
+    "wildgraphbench": _wildgraphbench,
+}

@@ -11,10 +11,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from graphrag_evaluation.answer_scores import citation_scores, count_words, outcome_scores
-from graphrag_evaluation.gold_passages import CUTOFFS, find_gold, ranked_passages
 from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_evaluation.retrieval_scores import retrieval_scores
-from graphrag_evaluation.search_contexts import TOKEN_BUDGETS, coverage_scores
+from graphrag_evaluation.retrieval_scores import (
+    CUTOFFS,
+    TOKEN_BUDGETS,
+    coverage_scores,
+    find_gold,
+    ranked_passages,
+    retrieval_scores,
+)
 from graphrag_evaluation.systems import System, SystemPlan, open_systems
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.pipeline.worker_processes import separate_processes

@@ -1,11 +1,10 @@
-"""The scores of systems with intervals, and the differences between systems."""
+"""The measures, the scores of systems with intervals, and the differences between systems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from graphrag_evaluation.measures import EFFORT
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import (
     MAX_P_VALUE,
@@ -15,6 +14,67 @@ from graphrag_evaluation.statistics import (
     compare_paired,
     holm_p_values,
 )
+from graphrag_index.errors import SettingsError
+
+# Effort, length and unread verdicts: their differences are not tested, and less is better.
+EFFORT = ("seconds", "cpu_seconds", "tokens", "cost", "words", "judge_unread")
+
+# The meaning of each measure. A measure at a cutoff k or a budget of n tokens has the number in
+# its name, as in recall@10. `docs/generate.py` writes them into the documentation.
+MEANINGS = {
+    "recall@k": "share of the gold spans, or of the gold documents if there are no spans, in the "
+    "first k passages",
+    "all_gold@k": "1 if all gold spans or documents are in the first k passages",
+    "ndcg@k": "how early the gold spans or documents come: 1 if they come first",
+    "mrr": "1 divided by the place of the first gold span or document",
+    "coverage@n": "share of the gold statements that n tokens of context state",
+    "outcome_right": "1 if the index answers what it can, and refuses what it cannot",
+    "said": "1 if the answer has the short answer",
+    "citations_valid": "share of the citations whose quotation stands at its place in the document",
+    "supported": "share of the sentences of the answer that the passages they cite state",
+    "no_evidence_precision": "of the refused questions: share that cannot be answered",
+    "no_evidence_recall": "of the questions that cannot be answered: share that is refused",
+    "judged_statements": "share of the gold statements that the answer makes, as a judge quotes",
+    "judged_faithful": "share of the claims of the answer that passages support, as a judge quotes",
+    "judged_relevant": "how well the answer responds to the question, from 0 to 1, says a judge",
+    "judged_correct": "1 if the answer is right, 0.5 if partly, as a judge quotes",
+    "judge_unread": "verdicts of a judge that could not be read, or that lack their evidence",
+    "seconds": "duration of the search",
+    "cpu_seconds": "time of the processor",
+    "tokens": "tokens of prompts and replies of models",
+    "cost": "dollars for models",
+    "words": "length of the answer",
+}
+_BY_FAMILY = {name.partition("@")[0]: meaning for name, meaning in MEANINGS.items()}
+
+
+def meaning(measure: str) -> str:
+    """Return the meaning of a measure such as recall@10; empty if it has none."""
+    return _BY_FAMILY.get(measure.partition("@")[0], "")
+
+
+def check_measures(names: Iterable[str]) -> None:
+    """Raise SettingsError for a name that no evaluation has a measure of."""
+    for name in names:
+        family, mark, cutoff = name.partition("@")
+        known = f"{family}@{'n' if family == 'coverage' else 'k'}" if mark else name
+        if known not in MEANINGS or (mark and not cutoff.isdecimal()):
+            raise SettingsError(f"There is no measure {name!r}, but {', '.join(MEANINGS)}.")
+
+
+def largest_cutoffs(measures: Iterable[str]) -> list[str]:
+    """Return the measures to show first: without effort, and at the largest cutoff or budget."""
+    found: dict[str, str] = {}
+    for name in measures:
+        family = name.partition("@")[0]
+        if name not in EFFORT and _cutoff(name) >= _cutoff(found.get(family, "")):
+            found[family] = name
+    return list(found.values())
+
+
+def _cutoff(measure: str) -> int:
+    digits = measure.partition("@")[2]
+    return int(digits) if digits.isdecimal() else 0
 
 
 @dataclass(frozen=True)

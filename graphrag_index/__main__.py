@@ -10,10 +10,9 @@ from graphrag_index.cli.evaluation_commands import evaluate
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
-from graphrag_index.cli.run_commands import estimate, retry, run, status
+from graphrag_index.cli.run_commands import estimate, retry, run, status, worker
 from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.cli.tune_command import tune
-from graphrag_index.cli.worker_command import worker
 from graphrag_index.errors import run_program
 from graphrag_index.storage.lancedb_stub import stub_unused_imports
 

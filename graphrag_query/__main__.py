@@ -236,7 +236,7 @@ def chat(
     conversation = index.conversation(session)
 
     def ask(question: str) -> "Answer":
-        with show_status("Looking ..."):
+        with show_status():
             return index.converse(conversation, question, method).with_options(options)
 
     converse(ask)
@@ -262,7 +262,7 @@ def _print_answer(
     if stream and not as_json:
         answer = terminal.print_stream(AnswerStream(lambda sink: search(sink=sink)))
     else:
-        with terminal.show_status("Looking ..."):
+        with terminal.show_status():
             answer = search()
     answer = answer.with_options(options)
     if as_json:

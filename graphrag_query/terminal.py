@@ -89,14 +89,14 @@ def print_rewritten(question: str, answer: Answer) -> None:
 
 
 @contextmanager
-def show_status(status: str) -> Iterator[None]:
-    """Show a status line in the terminal until the block ends."""
+def show_status() -> Iterator[None]:
+    """Show in the terminal that a question is being asked, until the block ends."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(status):
+    with Console(stderr=True).status("Looking ..."):
         yield
 
 

@@ -17,9 +17,7 @@ request_record.py   the request that is being answered
 request_recorder.py request ids, the log, the headers of every reply
 question_record.py  limits, metrics and the log of questions
 metrics.py          counters in Prometheus' text format
-http_protocol.py    limits for slow clients, and errors of HTTP itself
 tracing.py          spans of questions and runs for OpenTelemetry
-trace_attributes.py names of the attributes of spans
 problems.py         errors in one shape (RFC 9457)
 jobs/               uploads, and runs in processes of their own
 protocols/          OpenAI, Open WebUI, Ollama, Dify

@@ -1,9 +1,9 @@
-"""The application: its routes, and the indexes that it opens and closes."""
+"""The application: its routes, its OpenAPI document, and the indexes that it opens."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
@@ -16,9 +16,13 @@ from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.metrics import Metrics
-from graphrag_server.openapi_document import PROBLEM_RESPONSES, DocumentedApp, operation_id
 from graphrag_server.origin_guard import OriginGuard
-from graphrag_server.problems import add_problem_handlers, refuse_unknown_parameters
+from graphrag_server.problems import (
+    MEDIA_TYPE,
+    ProblemDetails,
+    add_problem_handlers,
+    refuse_unknown_parameters,
+)
 from graphrag_server.protocols import shapes as protocols
 from graphrag_server.question_record import QuestionRecorder
 from graphrag_server.request_recorder import RequestRecorder
@@ -45,6 +49,17 @@ from graphrag_server.tracing import start_tracing
 if TYPE_CHECKING:
     from graphrag_server.agents.mcp_endpoint import AgentEndpoint
 
+# The description of every error reply; `DocumentedApp` adds the schema.
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Problem details (RFC 9457).",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
+    }
+}
+_SECURITY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
 # Clients of other protocols, browsers and probes may add parameters of their own.
 TOLERANT_ROUTERS = (explorer.router, operation.router, *protocols.ROUTERS)
 ROUTERS = (
@@ -54,6 +69,24 @@ ROUTERS = (
     *(files.router, jobs.router, resolutions.router, evaluations.router),
     *protocols.ROUTERS,
 )
+
+
+class DocumentedApp(FastAPI):
+    """An application whose OpenAPI document has the errors and the keys of this server."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the OpenAPI document. It is built at the first call."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            components = document.setdefault("components", {})
+            schemas = components.setdefault("schemas", {})
+            schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+            components["schemas"] = dict(sorted(schemas.items()))
+            components["securitySchemes"] = _SECURITY_SCHEMES
+            # Each key alone is enough, and a server without keys needs none.
+            document["security"] = [{name: []} for name in _SECURITY_SCHEMES] + [{}]
+            self.openapi_schema = document
+        return self.openapi_schema
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
@@ -84,7 +117,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         # A redirection would repeat the Host header, which the client chooses.
         redirect_slashes=False,
         responses=PROBLEM_RESPONSES,
-        generate_unique_id_function=operation_id,
+        # The name of a function is the stable name of an operation for clients.
+        generate_unique_id_function=lambda route: route.name,
         # Traces of its own have a span for each question; those of FastAPI show whole queries.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )

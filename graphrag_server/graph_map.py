@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.map_tables import create_map
+from graphrag_index.communities.map_layout import create_map
 from graphrag_index.communities.simple_graph import build_graph
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.memo import join_batches

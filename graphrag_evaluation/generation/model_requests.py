@@ -8,8 +8,7 @@ from typing import Any
 from graphrag_evaluation.generation.question_sources import Passage, Source
 from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, MIN_STATEMENTS
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import (
     Message,
     ParsedReply,

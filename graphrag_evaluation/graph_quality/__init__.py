@@ -3,9 +3,7 @@
 graph_measurement.py     all measures of an index
 graph_figures.py         the measures, their meanings, and one measured figure
 grounding.py             whether passages hold the names that they are evidence for
-graph_structure.py       equal names, entities alone, components
-report_claims.py         whether the rows that a report cites state its sentences
-report_statements.py     whether the spans that reports record state their sentences
+report_claims.py         whether cited rows, and recorded spans, state the sentences of a report
 reference.py             a marked file or another index, and the documents in common
 stated_graph.py          what an index or a marked file states about passages
 reference_comparison.py  precision, recall and F1 of what both state

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphrag_evaluation.runs import Result
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import (
     Message,
     ParsedReply,

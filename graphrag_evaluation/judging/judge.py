@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_evaluation.judging.agreement import Agreement, measure_agreement
 from graphrag_evaluation.judging.criteria import CRITERIA, Judgement, build_request
 from graphrag_evaluation.judging.pairwise import Pair, PairVerdict, SingleVerdict, list_pairs
 from graphrag_evaluation.runs import Result
+from graphrag_evaluation.statistics import Agreement, measure_agreement
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 from graphrag_index.llm.chat_model import ChatModel

@@ -3,7 +3,5 @@
 evaluation_record.py   the content of `evaluation.json`, and its checked reader
 record_results.py      the record of the results of systems, with the texts of passages
 evaluation_page.py     the page `evaluation.html`, which shows a record
-interval_plots.py      plots of means and differences with their intervals
-junit_file.py          `junit.xml`, for servers of continuous integration
-report_folder.py       the folder of a report, and the reports of a project
+report_folder.py       the folder of a report with `junit.xml`, and the reports of a project
 """

@@ -5,9 +5,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
-from graphrag_evaluation.judging.agreement import Agreement
 from graphrag_evaluation.judging.pairwise import PairSummary
-from graphrag_evaluation.statistics import Interval
+from graphrag_evaluation.statistics import Agreement, Interval
 from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.text.normalize import replace_surrogates

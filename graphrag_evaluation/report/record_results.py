@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 import polars as pl
 
 import graphrag_index
-from graphrag_evaluation.gold_passages import has_span
-from graphrag_evaluation.judging.agreement import Agreement
 from graphrag_evaluation.judging.pairwise import PairVerdict, summarize_pairs
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.report.evaluation_record import (
@@ -20,7 +18,9 @@ from graphrag_evaluation.report.evaluation_record import (
     ResultRecord,
     SystemRecord,
 )
+from graphrag_evaluation.retrieval_scores import has_span
 from graphrag_evaluation.runs import Result
+from graphrag_evaluation.statistics import Agreement
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import System
 

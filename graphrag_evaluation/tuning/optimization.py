@@ -14,8 +14,7 @@ from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_evaluation.tuning.extraction_score import ExtractionScore
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, system_and_user
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import (
     ParsedReply,
     ReplyError,

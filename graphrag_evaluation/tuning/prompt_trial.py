@@ -1,6 +1,7 @@
 """A prompt with its types on trial: requests about passages, and scores of the replies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import FoundRecords
+from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.ledger import DONE, FILE, Ledger, LedgerEntry
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     ENCODING,
@@ -20,7 +24,9 @@ from graphrag_index.llm.request import (
     Request,
     RequestSender,
     pair_outcomes,
+    request_key,
 )
+from graphrag_index.pipeline.counting_models import PastReplies
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.text.tokens import count_tokens, load_encoding
 
@@ -107,3 +113,55 @@ class PromptTrial:
 def system_and_user(system: str, user: str) -> list[Message]:
     """Return the two messages of a request."""
     return [Message(role="system", content=system), Message(role="user", content=user)]
+
+
+class ReusingModel:
+    """A chat model that first copies replies from the ledger of the index into its own ledger.
+
+    A tuning has a ledger of its own, so that failed requests of a tuning are not those of a run.
+    `advance` is called for each outcome.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel | BatchChatModel,
+        output: Path,
+        advance: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.model, self.output, self.advance = model, output, advance
+
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Send the requests that neither ledger answers; yield outcomes in order."""
+        with ExitStack() as stack:
+            if (self.output / FILE).exists():
+                earlier = stack.enter_context(closing(Ledger(self.output, read_only=True)))
+                requests = self._copy_replies(requests, earlier)
+            for outcome in self.model.replies(requests):
+                self.advance()
+                yield outcome
+
+    def _copy_replies(self, requests: Iterable[Request], earlier: Ledger) -> Iterator[Request]:
+        own, name = self.model.ledger, self.model.name
+        for request in requests:
+            key = request_key(request, self.model.settings)
+            entry = earlier.find_entry(key) if own.find_entry(key) is None else None
+            if entry is not None and entry.state == DONE:
+                own.record_sent(key, TUNE_STEP, request.unit, name)
+                own.record_replies({key: entry.reply}, entry.reason)
+            yield request
+
+
+class KnownReplies(PastReplies):
+    """The ledger of a tuning, and behind it that of the index, for an estimate."""
+
+    def __init__(self, folder: Path, output: Path) -> None:
+        super().__init__(folder)
+        self._of_index = PastReplies(output)
+
+    def find_entry(self, key: str) -> LedgerEntry | None:
+        entry = super().find_entry(key) or self._of_index.find_entry(key)
+        return entry if entry is not None and entry.state == DONE else super().find_entry(key)
+
+    def close(self) -> None:
+        self._of_index.close()
+        super().close()

@@ -41,8 +41,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
 from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords
-from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, n_prompt_tokens, quote_text
 from graphrag_index.llm.request import Outcome, Request, RequestSender
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph

@@ -158,11 +158,10 @@ def run_evaluation(
     as_json: Json = False,
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
-    from graphrag_evaluation.layouts import read_questions
-    from graphrag_evaluation.measures import check_measures
+    from graphrag_evaluation.questions import read_questions
     from graphrag_evaluation.report import report_folder as reports
     from graphrag_evaluation.report.record_results import record_evaluation
-    from graphrag_evaluation.summary import Evaluation
+    from graphrag_evaluation.summary import Evaluation, check_measures
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
     from graphrag_index.pipeline.worker_processes import count_cores
 

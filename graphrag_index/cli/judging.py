@@ -12,9 +12,9 @@ from graphrag_index.cli import format_paid, load_project_settings
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 
 if TYPE_CHECKING:
-    from graphrag_evaluation.judging.agreement import Agreement
     from graphrag_evaluation.judging.pairwise import PairVerdict
     from graphrag_evaluation.runs import Result
+    from graphrag_evaluation.statistics import Agreement
     from graphrag_evaluation.systems import System
 
 JudgeModel = Annotated[

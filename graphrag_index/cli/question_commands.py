@@ -53,7 +53,7 @@ def make(
     """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
-    from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
+    from graphrag_evaluation.questions import LAYOUTS, write_questions
     from graphrag_index.cli import load_project_settings
     from graphrag_index.cli.index_tables import align_columns
 

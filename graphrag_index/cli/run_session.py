@@ -202,7 +202,7 @@ class _RunSession:
 
     def _describe_graph(self, record: "StepRecord") -> str:
         """Describe the memory for a large graph, after the step that has written the graph."""
-        from graphrag_index.pipeline.graph_memory import describe_graph_memory
+        from graphrag_index.pipeline.scaling import describe_graph_memory
 
         if not {"entities", "relationships"} <= record.tables.keys():
             return ""

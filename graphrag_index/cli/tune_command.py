@@ -146,8 +146,7 @@ def _propose(
 ) -> "tuple[dict[str, str], Tuning]":
     """Make the proposal, print its figures, and write its files."""
     from graphrag_evaluation.tuning import proposed_files as proposed
-    from graphrag_evaluation.tuning.known_replies import ReusingModel
-    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, ReusingModel
     from graphrag_evaluation.tuning.tuning_run import tune
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.registry import Models
@@ -304,8 +303,7 @@ def _print_estimate(
     """Print the requests of a tuning, counted with simulated replies."""
     from dataclasses import replace
 
-    from graphrag_evaluation.tuning.known_replies import KnownReplies
-    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, KnownReplies
     from graphrag_evaluation.tuning.tuning_run import tune
     from graphrag_index.cli.request_tables import write_requests
     from graphrag_index.pipeline.counting_models import CountingModels

@@ -142,7 +142,7 @@ def _layout_map(
     scan: _Scan, chosen: pl.DataFrame, relationships: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Place the chosen entities of an index that has no map, and their communities."""
-    from graphrag_index.communities.map_tables import create_map
+    from graphrag_index.communities.map_layout import create_map
     from graphrag_index.communities.simple_graph import build_graph
 
     nodes = chosen.with_row_index("node")

@@ -28,8 +28,7 @@ from graphrag_index.extraction.reply_records import (
     FoundRelationship,
     clean_line,
 )
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import Message, Request
 from graphrag_index.text.normalize import title_key
 

@@ -8,14 +8,30 @@ network of the leader. It assumes that none of these overlaps, so it is rather t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from graphrag_index.llm.local.local_models import EmbeddingModel
-from graphrag_index.pipeline.graph_memory import estimate_graph_memory
 from graphrag_index.pipeline.pace import Pace, StepTime
 from graphrag_index.pipeline.sample import EMBEDDING_STEP, SampleResult
 from graphrag_index.schema.settings.project_settings import Settings
 
+# Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
+BYTES_PER_EDGE = {"native": 210, "igraph": 270, "leidenalg": 300}
+# Engines of k-cores work on the arrays alone, and cugraph on a copy of them on the GPU.
+OTHER_BYTES_PER_EDGE = 150
+# What its developers estimate for graphs on several GPUs (github.com/rapidsai/cugraph/issues/4884).
+GPU_BYTES_PER_EDGE = 300
+# A graph of fewer edges fits anywhere.
+MIN_STATED_BYTES = 500_000_000
+
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
 # Bytes a second between the leader and the bucket; assumed.
 NETWORK_BYTES_PER_SECOND = 100_000_000
 # Bytes of a shard as it is published; a larger shard of the sample is one shard.
@@ -29,6 +45,53 @@ BYTES_PER_ENTITY, BYTES_PER_PROCESS = 1_800, 350_000_000
 # More workers are of little use when twice as many save less than this share of the time.
 MIN_SAVED_SHARE = 0.05
 MAX_WORKERS = 1_024
+
+
+def estimate_graph_memory(engine: str, n_edges: int) -> int:
+    """Return the peak memory in bytes of an engine of communities on a graph."""
+    return n_edges * BYTES_PER_EDGE.get(engine, OTHER_BYTES_PER_EDGE)
+
+
+def read_free_memory() -> int | None:
+    """Return the bytes that this process may still use; None if the system does not tell.
+
+    The limit of a container counts too. Memory that files are cached in is free.
+    """
+    free = []
+    try:
+        free.append(int(_read("/proc/meminfo").partition("MemAvailable:")[2].split()[0]) * 1024)
+    except (OSError, IndexError, ValueError):
+        return None
+    for limit, used in _LIMITS:
+        try:
+            free.append(int(_read(limit)) - int(_read(used)))
+        except (OSError, ValueError):  # no container, or one without a limit ("max")
+            continue
+    return max(0, min(free))
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
+    """Describe the memory for a graph; empty for a small graph."""
+    needed = estimate_graph_memory(engine, n_edges)
+    if needed < MIN_STATED_BYTES:
+        return ""
+    free = read_free_memory()
+    text = (
+        f"The graph of {n_nodes:,} entities and {n_edges:,} relationships needs about "
+        f"{needed / 1e9:.1f} GB with the engine {engine}"
+    )
+    if engine == "cugraph":
+        text += f", beside {n_edges * GPU_BYTES_PER_EDGE / 1e9:.1f} GB on the GPU"
+    if free is None or needed <= free:
+        return f"{text}."
+    return (
+        f"{text}, and {free / 1e9:.1f} GB are free: the run may be killed. Finished steps are "
+        "kept, so that it can go on with more memory."
+    )
 
 
 class StoragePrice(NamedTuple):

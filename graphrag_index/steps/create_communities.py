@@ -30,7 +30,7 @@ from graphrag_index.communities.lineage import (
     renumber_communities,
     trace_lineage,
 )
-from graphrag_index.communities.map_tables import create_map
+from graphrag_index.communities.map_layout import create_map
 from graphrag_index.communities.simple_graph import (
     Floats,
     Graph,

@@ -9,8 +9,7 @@ import polars as pl
 from graphrag_index.errors import format_count
 from graphrag_index.extraction.claims import CLAIMS_FORMAT, Claim, locate_evidence, merge_claims
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import Message, Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES

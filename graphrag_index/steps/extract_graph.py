@@ -119,28 +119,34 @@ def extract_graph(
         # The types that this run asked for are inputs of the requests of the next run.
         is_changed = not prompt.is_uniform and prompt.history.as_json() != history
         new_hash = hashes() if is_changed else None
+        parts = (add_reply_hashes(new.read(number), chat_model) for number in range(n))
+        findings = _add_kept_rows(parts, kept, new_hash)
+        yield from merge_findings(regroup_batches(findings), text_units, shards)
 
-        def read_findings() -> Iterator[pl.DataFrame]:
-            """Yield the new rows and the kept rows in order."""
-            n_failed = n_dropped = 0
-            for number in range(n):
-                rows = add_reply_hashes(new.read(number), chat_model)
-                if new_hash is not None:
-                    now = pl.when(pl.col("input_hash") != "").then(new_hash[rows["text_unit"]])
-                    rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
-                known = kept.filter(pl.Series(find_partitions(kept) == number))
-                rows = pl.concat([rows.select(kept.columns), known]).sort("text_unit")
-                n_failed += int((rows["input_hash"] == "").sum())
-                n_dropped += int(rows["dropped"].sum())
-                yield rows
-            if n_failed or n_dropped:
-                logger.warning(
-                    "Not read to the end: %s; invalid in replies: %s",
-                    format_count("text units", n_failed),
-                    format_count("records", n_dropped),
-                )
 
-        yield from merge_findings(regroup_batches(read_findings()), text_units, shards)
+def _add_kept_rows(
+    parts: Iterable[pl.DataFrame], kept: pl.DataFrame, new_hash: pl.Series | None
+) -> Iterator[pl.DataFrame]:
+    """Yield the new and the kept rows of each partition in order, and count what is missing.
+
+    `new_hash` has the hashes of the text units, if those of the new rows are out of date.
+    """
+    n_failed = n_dropped = 0
+    for number, rows in enumerate(parts):
+        if new_hash is not None:
+            now = pl.when(pl.col("input_hash") != "").then(new_hash[rows["text_unit"]])
+            rows = rows.with_columns(input_hash=now.otherwise(pl.lit("")))
+        known = kept.filter(pl.Series(find_partitions(kept) == number))
+        rows = pl.concat([rows.select(kept.columns), known]).sort("text_unit")
+        n_failed += int((rows["input_hash"] == "").sum())
+        n_dropped += int(rows["dropped"].sum())
+        yield rows
+    if n_failed or n_dropped:
+        logger.warning(
+            "Not read to the end: %s; invalid in replies: %s",
+            format_count("text units", n_failed),
+            format_count("records", n_dropped),
+        )
 
 
 def _make_requests(

@@ -160,14 +160,25 @@ def resolve_entities(
     joined = group_nodes(order, sure, never, partial(_must_stay_apart, nodes))
     resolution = Resolution(found, nodes, joined, scored, answers)
     yield resolution.make_resolution_tables()
-    rewriter = TableRewriter(resolution, base_text_units)
+    extracted = extracted_entities, extracted_relationships, extracted_mentions
+    yield from _rewrite_tables(TableRewriter(resolution, base_text_units), *extracted, given_ids)
+
+
+def _rewrite_tables(
+    rewriter: TableRewriter,
+    entities: pl.LazyFrame,
+    relationships: pl.LazyFrame,
+    mentions: pl.LazyFrame,
+    given_ids: pl.LazyFrame | None,
+) -> Iterator[Mapping[str, pl.DataFrame | None]]:
+    """Yield the tables after resolution, in batches; None if nothing was merged."""
     if rewriter.changes_nothing:
         yield dict.fromkeys(_REWRITTEN_TABLES if given_ids is not None else _REWRITTEN_TABLES[:-1])
         return
     tables = {
-        "extracted_entities": rewriter.rewrite_entities(extracted_entities),
-        "extracted_relationships": rewriter.rewrite_relationships(extracted_relationships),
-        "extracted_mentions": rewriter.rewrite_mentions(extracted_mentions),
+        "extracted_entities": rewriter.rewrite_entities(entities),
+        "extracted_relationships": rewriter.rewrite_relationships(relationships),
+        "extracted_mentions": rewriter.rewrite_mentions(mentions),
     }
     if given_ids is not None:
         tables["given_ids"] = rewriter.rewrite_given_ids(given_ids)

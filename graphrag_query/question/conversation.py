@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_index.text.languages import detect_language

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import ModelError, join_names
-from graphrag_index.llm.prompts import RenderedRows, TokenBudget
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import RenderedRows, TokenBudget, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_index.text.citations import check_citations

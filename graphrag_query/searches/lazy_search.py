@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.citations import check_citations, find_cited_rows

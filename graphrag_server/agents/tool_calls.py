@@ -15,8 +15,7 @@ from graphrag_index.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
-from graphrag_server.agents.graph_records import graph_records
-from graphrag_server.agents.index_status import describe_index
+from graphrag_server.agents.index_records import describe_index, graph_records, read_row_text
 from graphrag_server.agents.mcp_tools import (
     MAX_TOKENS,
     AskArguments,
@@ -30,7 +29,6 @@ from graphrag_server.agents.mcp_tools import (
     StatusArguments,
 )
 from graphrag_server.agents.row_ids import RowId, parse_row_id
-from graphrag_server.agents.row_texts import read_row_text
 from graphrag_server.agents.tool_results import (
     NOTICE,
     Record,

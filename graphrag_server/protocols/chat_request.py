@@ -1,5 +1,7 @@
-"""The question and its history in the messages of a chat, and the model that is asked."""
+"""The question in the messages of a chat, the model that is asked, and the cited answer."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict
 
+from graphrag_query.answer import Answer
 from graphrag_query.question.conversation import Turn
 from graphrag_query.searches.router import METHODS
 from graphrag_server.access import Caller, visible_index
@@ -14,10 +17,63 @@ from graphrag_server.asking import AskedQuestion
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
-from graphrag_server.protocols.task_prompts import is_task, unwrap_question
+from graphrag_server.request_record import current_request_id
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
 
+_BEGINNING = "### Task:"
+_HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
+_USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
+# The key of the JSON object that a prompt asks for.
+_KEY = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
+_MAX_TITLE_WORDS = 6
+# The end of the prompt with attached texts: the question is in a tag, or follows the texts.
+_ATTACHED_TEXTS = re.compile(r"<context>.*</context>", re.DOTALL)
+_TAGGED_QUESTION = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 PREFIX = "graphrag"
+_MARK = re.compile(r"\[(\d+)\]")
+
+
+def is_task(prompt: str) -> bool:
+    """Return whether a message is a hidden prompt."""
+    return prompt.lstrip().startswith(_BEGINNING)
+
+
+def unwrap_question(message: str) -> str:
+    """Return the question in a prompt with attached texts; any other message as it is."""
+    attached = _ATTACHED_TEXTS.search(message) if is_task(message) else None
+    if attached is None:
+        return message
+    rest = message[attached.end() :]
+    tagged = _TAGGED_QUESTION.search(rest)
+    return (tagged[1] if tagged else rest).strip() or message
+
+
+def answer_task(prompt: str) -> str | None:
+    """Return the reply to a hidden prompt; None if the prompt is a question."""
+    if not is_task(prompt):
+        return None
+    history = _HISTORY.search(prompt)
+    questions = _USER_LINE.findall(history[1]) if history else []
+    first = questions[0].strip() if questions else ""
+    last = questions[-1].strip() if questions else ""
+    key = _KEY.search(prompt)
+    replies: dict[str, object] = {
+        "title": _make_title(first),
+        "tags": ["Documents"],
+        "follow_ups": [],
+        "queries": [last] if last else [],
+        "text": "",
+        "prompt": last,
+    }
+    if key is None:
+        return _make_title(first)
+    return json.dumps({key[1]: replies[key[1]]}, ensure_ascii=False)
+
+
+def _make_title(question: str) -> str:
+    words = question.split()
+    title = " ".join(words[:_MAX_TITLE_WORDS]).rstrip("?!.,;:")
+    return (f"{title} …" if len(words) > _MAX_TITLE_WORDS else title) or "Conversation"
 
 
 class ChatMessage(BaseModel):
@@ -127,3 +183,53 @@ def ask_model(
 
 def _set_filters(filters: QuestionFilters) -> Mapping[str, Any]:
     return {name: value for name, value in filters.model_dump().items() if value}
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A citation mark in a text: ``text[start:end]`` is the mark; offsets count code points."""
+
+    start: int
+    end: int
+    url: str
+    title: str
+
+
+def annotate(text: str, answer: Answer, asked: AskedQuestion, request: Request) -> list[Annotation]:
+    """Return an annotation for each citation mark in a text, in the order of the text."""
+    links = _link_citations(answer, asked, request)
+    return [
+        Annotation(mark.start(), mark.end(), *links[int(mark[1])])
+        for mark in _MARK.finditer(text)
+        if int(mark[1]) in links
+    ]
+
+
+def _link_citations(
+    answer: Answer, asked: AskedQuestion, request: Request
+) -> dict[int, tuple[str, str]]:
+    """Map the numbers of citations to an address in the explorer and a title."""
+    store = asked.hosted.open(asked.as_of).store
+    if store.version.number != answer.version:
+        store = asked.hosted.open(answer.version).store
+    rows = store.text_units(citation.text_unit for citation in answer.citations)
+    base = f"{str(request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
+    return {
+        citation.number: (
+            f"{base}/{rows[citation.text_unit]['document']}/"
+            f"{citation.start_char}-{citation.end_char}",
+            citation.document,
+        )
+        for citation in answer.citations
+        if citation.text_unit in rows
+    }
+
+
+def describe(answer: Answer) -> dict[str, Any]:
+    """Return the outcome, cost, citations and so on, for which other protocols have no field."""
+    content = answer.to_dict()
+    names = (
+        *("outcome", "method", "question", "citations", "notes", "follow_ups", "suggestion"),
+        *("usage", "version", "table"),
+    )
+    return {**{name: content[name] for name in names}, "request_id": current_request_id()}

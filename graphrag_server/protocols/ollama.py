@@ -31,12 +31,12 @@ from graphrag_server.protocols.chat_completions import check_provider
 from graphrag_server.protocols.chat_request import (
     ChatMessage,
     SearchOptions,
+    answer_task,
     ask_model,
+    describe,
     model_names,
     read_chat,
 )
-from graphrag_server.protocols.cited_answer import describe
-from graphrag_server.protocols.task_prompts import answer_task
 
 router = APIRouter(prefix="/api", tags=["Ollama"])
 

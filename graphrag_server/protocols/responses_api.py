@@ -24,9 +24,16 @@ from graphrag_server.asking import (
 from graphrag_server.event_stream import stream_events, write_event
 from graphrag_server.problems import RequestError
 from graphrag_server.protocols.chat_completions import check_provider
-from graphrag_server.protocols.chat_request import ChatMessage, SearchOptions, ask_model, read_chat
-from graphrag_server.protocols.cited_answer import Annotation, annotate, describe
-from graphrag_server.protocols.task_prompts import answer_task
+from graphrag_server.protocols.chat_request import (
+    Annotation,
+    ChatMessage,
+    SearchOptions,
+    annotate,
+    answer_task,
+    ask_model,
+    describe,
+    read_chat,
+)
 
 router = APIRouter(tags=["OpenAI"])
 

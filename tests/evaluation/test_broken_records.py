@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graphrag_evaluation.judging.position_bias import read_verdicts
-from graphrag_evaluation.layouts import read_questions
+from graphrag_evaluation.questions import read_questions
 from graphrag_evaluation.reference_file import read_marked_passages
 from graphrag_index.errors import GraphRAGError
 from tests.fixtures.examples import n_examples

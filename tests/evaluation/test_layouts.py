@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_evaluation.layout_writers import write_questions
-from graphrag_evaluation.layouts import read_questions
-from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.questions import EvaluationQuestion, read_questions, write_questions
 from graphrag_index.errors import SettingsError
 
 

@@ -24,9 +24,13 @@ from graphrag_evaluation.generation.questions_of_facts import (
     exchange_objects,
 )
 from graphrag_evaluation.generation.theme_questions import ask_about_pairs, ask_about_themes
-from graphrag_evaluation.layout_writers import LAYOUTS, write_questions
-from graphrag_evaluation.layouts import read_questions
-from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.questions import (
+    LAYOUTS,
+    EvaluationQuestion,
+    GoldSpan,
+    read_questions,
+    write_questions,
+)
 from graphrag_index.__main__ import app
 from graphrag_index.errors import SettingsError
 

@@ -21,7 +21,7 @@ from graphrag_evaluation.generation.natural_questions import (
     NaturalQuestions,
     QuestionMaker,
 )
-from graphrag_evaluation.layouts import read_questions
+from graphrag_evaluation.questions import read_questions
 from graphrag_index.__main__ import app
 from graphrag_index.errors import BudgetError
 from graphrag_index.llm.prompts import Prompts

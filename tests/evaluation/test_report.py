@@ -11,16 +11,14 @@ from xml.etree import ElementTree
 import pytest
 
 import graphrag_query
-from graphrag_evaluation.measures import meaning
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.report import record_results
-from graphrag_evaluation.report.evaluation_page import render_page
+from graphrag_evaluation.report.evaluation_page import MAX_PAIRS, plot_differences, render_page
 from graphrag_evaluation.report.evaluation_record import read_record
-from graphrag_evaluation.report.interval_plots import MAX_PAIRS, plot_differences
-from graphrag_evaluation.report.junit_file import junit_text
 from graphrag_evaluation.report.record_results import record_evaluation
 from graphrag_evaluation.report.report_folder import (
     find_reports,
+    junit_text,
     kept_folder,
     report_name,
     reserved_folder,
@@ -28,7 +26,7 @@ from graphrag_evaluation.report.report_folder import (
 )
 from graphrag_evaluation.runs import run_systems
 from graphrag_evaluation.statistics import Difference, Interval
-from graphrag_evaluation.summary import Comparison, Evaluation
+from graphrag_evaluation.summary import Comparison, Evaluation, meaning
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import ExportError, GraphRAGError, SettingsError
 from graphrag_index.readers.input_files import find_files

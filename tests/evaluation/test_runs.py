@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
-from graphrag_evaluation.gold_passages import has_span
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.retrieval_scores import contexts_within, has_span
 from graphrag_evaluation.runs import run_systems
-from graphrag_evaluation.search_contexts import contexts_within
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from graphrag_evaluation.measures import largest_cutoffs, meaning
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import holm_p_values
-from graphrag_evaluation.summary import Evaluation
+from graphrag_evaluation.summary import Evaluation, largest_cutoffs, meaning
 from graphrag_query.answer import Answer, Outcome
 
 NOTHING = Answer("?", "", Outcome.NO_EVIDENCE)

@@ -25,7 +25,7 @@ from graphrag_evaluation.tuning.known_records import (
     read_index_records,
     read_reference_file,
 )
-from graphrag_evaluation.tuning.known_replies import ReusingModel
+from graphrag_evaluation.tuning.prompt_trial import ReusingModel
 from graphrag_evaluation.tuning.proposed_files import replace_entity_types
 from graphrag_evaluation.tuning.tuned_prompt import (
     PromptExample,

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.quoted_text import find_quoted_texts
+from graphrag_index.llm.prompts import Prompts, find_quoted_texts
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from graphrag_index.llm.ledger import FILE
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import quote_text
 from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.run import RunResult, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models

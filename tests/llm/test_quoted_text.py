@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_index.llm.prompts import RenderedRows, TokenBudget
-from graphrag_index.llm.quoted_text import find_quoted_texts, quote_text
+from graphrag_index.llm.prompts import RenderedRows, TokenBudget, find_quoted_texts, quote_text
 from graphrag_query.answering.written_answer import Section, pack_sections
 from tests.conftest import run_project
 from tests.fixtures.model_project import write_project

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from graphrag_index.cli.request_tables import write_estimate
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
 from graphrag_index.pipeline.counting_models import (
     PastReplies,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_index.pipeline import graph_memory
-from graphrag_index.pipeline.graph_memory import (
+from graphrag_index.pipeline import scaling
+from graphrag_index.pipeline.scaling import (
     describe_graph_memory,
     estimate_graph_memory,
     read_free_memory,
@@ -17,7 +17,7 @@ def test_memory_grows_with_the_edges_and_depends_on_the_engine() -> None:
 
 
 def test_the_memory_of_a_gpu_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_memory, "read_free_memory", lambda: 10**12)
+    monkeypatch.setattr(scaling, "read_free_memory", lambda: 10**12)
     told = describe_graph_memory("cugraph", 2_000_000, 10_000_000)
     assert told.endswith("needs about 1.5 GB with the engine cugraph, beside 3.0 GB on the GPU.")
 
@@ -46,7 +46,7 @@ def test_a_small_graph_is_not_told() -> None:
 def test_a_large_graph_is_told_with_what_is_free(
     free: int | None, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_memory, "read_free_memory", lambda: free)
+    monkeypatch.setattr(scaling, "read_free_memory", lambda: free)
     told = describe_graph_memory("native", 2_000_000, 10_000_000)
     assert told.startswith("The graph of 2,000,000 entities and 10,000,000 relationships")
     assert told.endswith(end)

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 from graphrag_index.extraction import findings, merging
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
-from graphrag_index.llm.quoted_text import find_quoted_texts, quote_text
+from graphrag_index.llm.prompts import find_quoted_texts, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES

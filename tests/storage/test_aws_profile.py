@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.storage.aws_profile import read_aws_profile
-from graphrag_index.storage.bucket import Bucket
+from graphrag_index.storage.bucket import Bucket, read_aws_profile
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects
 
 VARIABLES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION", "DEFAULT_REGION", "PROFILE")

@@ -83,7 +83,7 @@ def check_embedding_model(name: str, root: Path = Path()) -> None:
 
 
 def _find_minilm() -> Path:
-    from graphrag_index.llm.local.library_tokenizer import check_libraries
+    from graphrag_index.llm.local.word_pieces import check_libraries
 
     check_libraries(f"embedding model {MINILM.model}", "onnxruntime", "tokenizers")
     return model_folder()

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.library_tokenizer import encode_texts, open_tokenizer
 from graphrag_index.llm.local.onnx_session import OnnxSession, batch_rows
+from graphrag_index.llm.local.word_pieces import encode_texts, open_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,13 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.library_tokenizer import (
-    check_libraries,
-    encode_texts,
-    open_tokenizer,
-)
 from graphrag_index.llm.local.onnx_model import OnnxFiles, OnnxModel, Pooling
 from graphrag_index.llm.local.static_model import StaticModel, read_safetensors
+from graphrag_index.llm.local.word_pieces import check_libraries, encode_texts, open_tokenizer
 from graphrag_index.schema.settings.section import (
     Section,
     describe_validation_error,

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.library_tokenizer import check_libraries, open_tokenizer
 from graphrag_index.llm.local.onnx_session import OnnxSession, batch_rows
 from graphrag_index.llm.local.own_model import (
     GRAPH_FILE,
@@ -24,6 +23,7 @@ from graphrag_index.llm.local.own_model import (
     check_hashes,
     parse_description,
 )
+from graphrag_index.llm.local.word_pieces import check_libraries, open_tokenizer
 from graphrag_index.schema.settings.section import Section, read_text_file, setting
 from graphrag_index.text.normalize import is_unspaced, replace_surrogates
 

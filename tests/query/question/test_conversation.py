@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.llm.quoted_text import quote_text
+from graphrag_index.llm.prompts import quote_text
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Conversation, suggest_questions

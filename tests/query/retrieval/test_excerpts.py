@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graphrag_query.question.cues import asks_for_everything
 from graphrag_query.question.question_words import content_words
-from graphrag_query.retrieval.excerpts import GAP, shorten_to_subject
+from graphrag_query.retrieval.report_passages import GAP, shorten_to_subject
 
 
 def units(*texts: str, language: str = "en") -> dict[int, dict[str, Any]]:

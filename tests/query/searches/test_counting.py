@@ -9,8 +9,8 @@ import graphrag_query
 from graphrag_index.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.term_counts import is_form_of
 from graphrag_query.searches import counting
+from graphrag_query.searches.count_subject import is_form_of
 from tests.conftest import copy_project, run_project
 
 DOCUMENTS = {

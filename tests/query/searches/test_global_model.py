@@ -18,7 +18,7 @@ from graphrag_index.text.citations import find_cited_rows
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.excerpts import GAP
+from graphrag_query.retrieval.report_passages import GAP
 from graphrag_query.searches.global_search import (
     MAX_POINT_CHARS,
     NO_POINTS_TEXT,
