@@ -262,12 +262,7 @@ def _musique(question: EvaluationQuestion) -> dict[str, Any]:
         "answer_aliases": list(question.answers[1:]),
         "answerable": question.is_answerable,
         "paragraphs": [
-            {
-                "idx": i,
-                "title": span.document,
-                "paragraph_text": span.text,
-                "is_supporting": True,
-            }
+            {"idx": i, "title": span.document, "paragraph_text": span.text, "is_supporting": True}
             for i, span in enumerate(question.spans)
         ],
     }

@@ -5,7 +5,6 @@ from gc import set_threshold
 
 import typer
 
-from graphrag_index.arguments import ExplainingCommand
 from graphrag_index.cli.evaluation_commands import evaluate
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
@@ -13,8 +12,8 @@ from graphrag_index.cli.project_commands import download_model, init, schema, va
 from graphrag_index.cli.run_commands import estimate, retry, run, status, worker
 from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.cli.tune_command import tune
+from graphrag_index.command_line import ExplainingCommand, stub_unused_imports
 from graphrag_index.errors import run_program
-from graphrag_index.storage.lancedb_stub import stub_unused_imports
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",

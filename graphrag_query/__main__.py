@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from graphrag_index.arguments import ExplainingCommand
+from graphrag_index.command_line import ExplainingCommand, stub_unused_imports
 from graphrag_index.errors import SettingsError, run_program
-from graphrag_index.storage.lancedb_stub import stub_unused_imports
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:

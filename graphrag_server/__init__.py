@@ -14,8 +14,7 @@ origin_guard.py     refusal of foreign web pages by a server without keys
 table_pages.py      pages of tables: filters, sorting, cursors
 document_spans.py   passages of documents
 request_record.py   the request that is being answered
-request_recorder.py request ids, the log, the headers of every reply
-question_record.py  limits, metrics and the log of questions
+request_recorder.py request ids, limits, metrics, the log, the headers of every reply
 metrics.py          counters in Prometheus' text format
 tracing.py          spans of questions and runs for OpenTelemetry
 problems.py         errors in one shape (RFC 9457)

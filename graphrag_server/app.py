@@ -24,8 +24,7 @@ from graphrag_server.problems import (
     refuse_unknown_parameters,
 )
 from graphrag_server.protocols import shapes as protocols
-from graphrag_server.question_record import QuestionRecorder
-from graphrag_server.request_recorder import RequestRecorder
+from graphrag_server.request_recorder import QuestionRecorder, RequestRecorder
 from graphrag_server.routes import (
     ask,
     communities,

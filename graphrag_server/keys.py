@@ -202,10 +202,7 @@ class KeyFile:
 
     def close(self) -> None:
         """Close the file."""
-        for lock, database in (
-            (self._read_lock, self._reader),
-            (self._write_lock, self._writer),
-        ):
+        for lock, database in ((self._read_lock, self._reader), (self._write_lock, self._writer)):
             with lock:
                 if database is not None:
                     database.close()

@@ -2,16 +2,31 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 import graphrag_query
+from benchmarks.labels import (
+    HALVES,
+    KINDS,
+    LABELLED,
+    LANGUAGES,
+    OPTIONAL,
+    TYPES,
+    Mark,
+    parse_marks,
+    read_half,
+)
 from benchmarks.planted import make_corpus
+from benchmarks.retrieval import write_project
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
 from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
@@ -162,3 +177,63 @@ def test_the_share_of_new_communities_counts_members_on_all_levels(
     assert [len(members_of(labels)) for labels in before] == [2, 1]
     assert share_of_new(before, before) == 0
     assert share_of_new(before, after) == pytest.approx(1 / 3)
+
+
+class SmallSet:
+    """A set of the retrieval harness, of two passages."""
+
+    name = "small"
+    corpus = (
+        {"id": "p1", "title": "Tom Crean", "text": "He was an Irish seaman."},
+        {"id": "p2", "title": "", "text": "The Fram was a ship."},
+    )
+    extractions = None
+
+
+@pytest.mark.parametrize(("titled", "first"), [(True, "Tom Crean"), (False, "")])
+def test_a_passage_of_a_retrieval_set_is_one_document(
+    titled: bool, first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RETRIEVAL_CACHE", str(tmp_path))
+    project = write_project(SmallSet(), "embedded", {"workflow": "embedded"}, titled=titled)
+    lines = (project / "input/passages.jsonl").read_text("utf-8").splitlines()
+    text = "He was an Irish seaman."
+    assert [json.loads(line) for line in lines] == [
+        {"id": "p1", "title": first, "text": f"{first}\n{text}" if first else text},
+        {"id": "p2", "title": "", "text": "The Fram was a ship."},
+    ]
+    assert project == write_project(SmallSet(), "embedded", {"workflow": "embedded"}, titled=titled)
+
+
+def test_marks_are_spans_of_the_text_without_marks() -> None:
+    text, marks = parse_marks("Dr. [[Leah Okafor|person]] of the [[WHO|organization/acronym]]")
+    assert text == "Dr. Leah Okafor of the WHO"
+    assert marks == (
+        Mark(4, 15, frozenset({"person"})),
+        Mark(23, 26, frozenset({"organization", "acronym"})),
+    )
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_half_has_five_well_formed_passages_of_each_kind_and_language(half: str) -> None:
+    passages = read_half(half)
+    assert Counter((p.language, p.kind) for p in passages) == {
+        (language, kind): 5 for language in LANGUAGES for kind in KINDS
+    }
+    assert len({p.id for p in passages}) == len(passages)
+    for passage in passages:
+        assert 60 <= len(passage.text.split()) <= 130, passage.id
+        assert 1 <= len(passage.terms) <= 3, passage.id
+        assert re.search(r"\[\[|\]\]", passage.text) is None, passage.id
+        assert all(mark.types <= TYPES or mark.types == {OPTIONAL} for mark in passage.marks)
+
+
+@pytest.mark.parametrize("file", ["questions.yaml", "held_questions.yaml"])
+def test_a_question_says_what_a_good_answer_mentions_or_counts(file: str) -> None:
+    entries = yaml.safe_load((LABELLED / file).read_text(encoding="utf-8"))
+    assert len({(entry["corpus"], entry["question"]) for entry in entries}) == len(entries)
+    for entry in entries:
+        themes = [phrase for line in entry.get("mentions", []) for phrase in line]
+        counts = [*entry.get("begins", []), *entry.get("order", [])]
+        assert bool(themes) != bool(counts), entry["question"]
+        assert all(isinstance(phrase, str) for phrase in themes + counts), entry["question"]

@@ -17,11 +17,7 @@ from graphrag_evaluation.graph_quality.stated_graph import (
     build_marked_graph,
     read_stated_graph,
 )
-from graphrag_evaluation.reference_file import (
-    MarkedPassage,
-    check_span,
-    read_marked_passages,
-)
+from graphrag_evaluation.reference_file import MarkedPassage, check_span, read_marked_passages
 from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex, count_rows
 from graphrag_index.text.normalize import fold_name

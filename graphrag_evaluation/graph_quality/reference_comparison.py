@@ -24,10 +24,7 @@ COMPARED = {
         "the index has no spans of mentions there",
         "the reference has no spans of mentions",
     ),
-    "relationship": (
-        "the index has no relationships there",
-        "the reference has no relationships",
-    ),
+    "relationship": ("the index has no relationships there", "the reference has no relationships"),
 }
 
 

@@ -15,12 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_evaluation.statistics import (
-    MAX_P_VALUE,
-    SEED,
-    bootstrap_interval,
-    sign_flip_p_value,
-)
+from graphrag_evaluation.statistics import MAX_P_VALUE, SEED, bootstrap_interval, sign_flip_p_value
 from graphrag_index.errors import SettingsError, why_unread
 
 # Names of the answers of a record that does not name the systems.

@@ -75,10 +75,7 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample
     pool = (
         rows.filter(pl.col("text").str.strip_chars().str.len_chars() >= MIN_CHARACTERS)
         .collect()
-        .join(
-            documents.select("title", "path", "language", document_id="id"),
-            on="document_id",
-        )
+        .join(documents.select("title", "path", "language", document_id="id"), on="document_id")
         .sort("human_readable_id")
     )
     if pool.is_empty():

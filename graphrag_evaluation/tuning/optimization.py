@@ -140,10 +140,7 @@ def describe_score(score: ExtractionScore) -> str:
     if score.failure:
         return f"The reply could not be read: {score.failure}."
     lines = [f"Score {score.total:.2f}: {score.validity:.0%} of the records were valid."]
-    for what, items in (
-        ("Missed", score.missed),
-        ("Not in the passage", score.ungrounded),
-    ):
+    for what, items in (("Missed", score.missed), ("Not in the passage", score.ungrounded)):
         more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
         if items:
             lines.append(f"{what}: {'; '.join(items[:MAX_LISTED])}{more}.")

@@ -6,11 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from graphrag_evaluation.statistics import MAX_P_VALUE, Difference, compare_paired
-from graphrag_evaluation.tuning.corpus_sample import (
-    CorpusSample,
-    SampledPassage,
-    sample_corpus,
-)
+from graphrag_evaluation.tuning.corpus_sample import CorpusSample, SampledPassage, sample_corpus
 from graphrag_evaluation.tuning.extraction_score import ExtractionScore, count_missed_entities
 from graphrag_evaluation.tuning.known_records import (
     KnownRecords,
@@ -20,11 +16,7 @@ from graphrag_evaluation.tuning.known_records import (
     read_reference_file,
 )
 from graphrag_evaluation.tuning.optimization import OptimizedInstructions, optimize_instructions
-from graphrag_evaluation.tuning.prompt_trial import (
-    PROMPT,
-    PromptTrial,
-    system_and_user,
-)
+from graphrag_evaluation.tuning.prompt_trial import PROMPT, PromptTrial, system_and_user
 from graphrag_evaluation.tuning.tuned_prompt import (
     MAX_TYPES,
     DocumentDescription,

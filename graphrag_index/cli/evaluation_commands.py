@@ -126,8 +126,7 @@ def run_evaluation(
     as_of: AsOf = None,
     against: Against = None,
     budgets: Annotated[
-        str,
-        typer.Option("--budgets", help="Tokens of context at which coverage is measured."),
+        str, typer.Option("--budgets", help="Tokens of context at which coverage is measured.")
     ] = "4000,12000",
     workers: Annotated[
         int | None,
@@ -143,8 +142,7 @@ def run_evaluation(
     budget: JudgeBudget = None,
     estimate: Estimate = False,
     name: Annotated[
-        str,
-        typer.Option("--name", help="Name of the report; if not given, that of the questions."),
+        str, typer.Option("--name", help="Name of the report; if not given, that of the questions.")
     ] = "",
     to: Annotated[
         Path | None,

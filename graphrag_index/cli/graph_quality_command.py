@@ -72,11 +72,7 @@ def graph(
         with temporary_bar(sys.stderr, "evaluate graph") as progress:
             measured.append(
                 measure_graph(
-                    place,
-                    n_resamples=resamples,
-                    seed=seed,
-                    progress=progress,
-                    reference=opened,
+                    place, n_resamples=resamples, seed=seed, progress=progress, reference=opened
                 )
             )
     if as_json:

@@ -33,8 +33,7 @@ AllowPartial = Annotated[
     ),
 ]
 Batch = Annotated[
-    bool,
-    typer.Option("--batch", help="Send chat requests as provider batches, at half the price."),
+    bool, typer.Option("--batch", help="Send chat requests as provider batches, at half the price.")
 ]
 Wait = Annotated[
     bool, typer.Option("--wait", help="With --batch: wait until the batches are done.")
@@ -68,8 +67,7 @@ def run(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     purge: Annotated[
-        bool,
-        typer.Option("--purge", help="After the run, delete replies about deleted documents."),
+        bool, typer.Option("--purge", help="After the run, delete replies about deleted documents.")
     ] = False,
 ) -> None:
     """Bring the index up to date: run the steps whose input has changed."""
@@ -155,8 +153,7 @@ def _save_ledger(root: Path, settings: "Settings") -> None:
 def estimate(
     root: Root = Path(),
     sample: Annotated[
-        int,
-        typer.Option("--sample", min=1, help="Estimate from this many documents.", metavar="N"),
+        int, typer.Option("--sample", min=1, help="Estimate from this many documents.", metavar="N")
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,

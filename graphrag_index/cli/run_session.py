@@ -154,8 +154,7 @@ class _RunSession:
     def _open_runner(self, lead: "Lead | None") -> "Runner | None":
         """Open the runner of shards; None for the processes of this machine."""
         if lead is not None:
-            from graphrag_index.pipeline.shared_calls import SharedCalls
-            from graphrag_index.pipeline.shared_runner import SharedRunner
+            from graphrag_index.pipeline.shared_calls import SharedCalls, SharedRunner
 
             self.models.sharing = SharedCalls(lead.board)
             return SharedRunner(lead.board, lead.maker)

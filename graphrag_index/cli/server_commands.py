@@ -38,8 +38,7 @@ def serve(
         int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")
     ] = None,
     root_path: Annotated[
-        str | None,
-        typer.Option("--root-path", help="Path under which a proxy offers the server."),
+        str | None, typer.Option("--root-path", help="Path under which a proxy offers the server.")
     ] = None,
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Let everybody who reaches the server do everything.")
@@ -63,8 +62,7 @@ def serve(
 def mcp(
     root: Roots = None,
     allow_writes: Annotated[
-        bool,
-        typer.Option("--allow-writes", help="Let the agent change documents and start runs."),
+        bool, typer.Option("--allow-writes", help="Let the agent change documents and start runs.")
     ] = False,
 ) -> None:
     """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
@@ -165,11 +163,7 @@ def revoke_key(
 
 
 def _server_settings(root: list[Path] | None, config: Path | None) -> "ServerSettings":
-    from graphrag_server.server_settings import (
-        ServerSettings,
-        load_server_settings,
-        name_projects,
-    )
+    from graphrag_server.server_settings import ServerSettings, load_server_settings, name_projects
 
     if config is None:
         return ServerSettings(indexes=name_projects(root or [Path()]))

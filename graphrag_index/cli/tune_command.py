@@ -30,8 +30,7 @@ def tune(
         bool, typer.Option("--no-model", help="Ask no model: propose from the index alone.")
     ] = False,
     types: Annotated[
-        str,
-        typer.Option("--types", help="Types of entities to keep first, separated by commas."),
+        str, typer.Option("--types", help="Types of entities to keep first, separated by commas.")
     ] = "",
     passages: Annotated[
         int, typer.Option("--passages", min=2, help="Passages of the sample; half are held out.")

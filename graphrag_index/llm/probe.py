@@ -19,13 +19,7 @@ from graphrag_index.llm.protocol import (
     read_chat,
     read_usage,
 )
-from graphrag_index.llm.request import (
-    PLAIN_TEXT,
-    Message,
-    ParsedReply,
-    ReplyFormat,
-    object_schema,
-)
+from graphrag_index.llm.request import PLAIN_TEXT, Message, ParsedReply, ReplyFormat, object_schema
 from graphrag_index.llm.retries import (
     MAX_DELAY,
     RejectedError,

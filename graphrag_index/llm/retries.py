@@ -150,10 +150,7 @@ class RetriedCalls:
         self._rate_limiter.stop()
 
     async def call_with_retries(
-        self,
-        send: Callable[[], Awaitable[tuple[T, Usage]]],
-        n_tokens: int,
-        max_tokens: int,
+        self, send: Callable[[], Awaitable[tuple[T, Usage]]], n_tokens: int, max_tokens: int
     ) -> T:
         """Make a call within the limits, and retry it after temporary failures.
 

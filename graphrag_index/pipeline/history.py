@@ -18,19 +18,9 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import MODELS
 from graphrag_index.storage.atomic import write_json
-from graphrag_index.storage.table_store import (
-    JOURNAL_FILE,
-    Previous,
-    TableStore,
-    open_index,
-)
+from graphrag_index.storage.table_store import JOURNAL_FILE, Previous, TableStore, open_index
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX
-from graphrag_index.storage.versions import (
-    INDEX_FILE,
-    StoredTable,
-    Version,
-    VersionOrigin,
-)
+from graphrag_index.storage.versions import INDEX_FILE, StoredTable, Version, VersionOrigin
 from graphrag_index.storage.working_copy import LOCK_FILE
 
 if TYPE_CHECKING:

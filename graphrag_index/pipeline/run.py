@@ -16,13 +16,7 @@ from typing import Any
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.errors import (
-    GraphRAGError,
-    StepError,
-    TableError,
-    WaitingError,
-    describe_error,
-)
+from graphrag_index.errors import GraphRAGError, StepError, TableError, WaitingError, describe_error
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.finished_steps import (
     find_finished_steps,

@@ -27,10 +27,7 @@ MIN_STATED_BYTES = 500_000_000
 
 _LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    (
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
-    ),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
 # Bytes a second between the leader and the bucket; assumed.
 NETWORK_BYTES_PER_SECOND = 100_000_000
@@ -208,11 +205,7 @@ def _measure_work(time: StepTime, pace: Pace, model: EmbeddingModel | None) -> S
         shard_seconds = min(cpu, shards.cpu_seconds * growth) if shards else 0.0
         n_bytes = round(shards.n_bytes * growth) if shards else 0
     return StepWork(
-        time.step,
-        max(0.0, cpu - shard_seconds),
-        shard_seconds,
-        n_bytes,
-        -(-n_bytes // SHARD_BYTES),
+        time.step, max(0.0, cpu - shard_seconds), shard_seconds, n_bytes, -(-n_bytes // SHARD_BYTES)
     )
 
 

@@ -250,10 +250,7 @@ def _suggest_name(name: str, known: list[str], otherwise: str) -> str:
 
 
 def make_services(
-    settings: Settings,
-    models: "Models | None",
-    root: Path,
-    prompts: Prompts | None = None,
+    settings: Settings, models: "Models | None", root: Path, prompts: Prompts | None = None
 ) -> dict[str, Service]:
     """Return the models and prompts of a project as services, by name.
 

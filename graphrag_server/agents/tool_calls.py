@@ -351,11 +351,7 @@ async def _wait_for_answer(events: AsyncIterator[Any], progress: Progress) -> An
 
 
 def _page(
-    opened: OpenVersion,
-    head: dict[str, Any],
-    records: list[Record],
-    max_tokens: int,
-    offset: int,
+    opened: OpenVersion, head: dict[str, Any], records: list[Record], max_tokens: int, offset: int
 ) -> CallToolResult:
     version = opened.index.store.version.number
     head = {"index": opened.hosted.name, "version": version, **head}

@@ -109,11 +109,7 @@ class _Completion:
 
     def __init__(self, model: str, asked: AskedQuestion, request: Request) -> None:
         self._asked, self._request = asked, request
-        self._head = {
-            "id": f"chatcmpl-{uuid4().hex}",
-            "created": int(time.time()),
-            "model": model,
-        }
+        self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
 
     def whole(self, text: str, **more: Any) -> dict[str, Any]:
         """Return a whole completion."""

@@ -18,14 +18,7 @@ from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import RESTART_TEXT
 from graphrag_query.searches.router import METHODS
 from graphrag_server.access import CurrentCaller
-from graphrag_server.asking import (
-    AnswerEvent,
-    Asker,
-    AskEvent,
-    ErrorEvent,
-    RestartEvent,
-    TextEvent,
-)
+from graphrag_server.asking import AnswerEvent, Asker, AskEvent, ErrorEvent, RestartEvent, TextEvent
 from graphrag_server.problems import RequestError
 from graphrag_server.protocols.chat_completions import check_provider
 from graphrag_server.protocols.chat_request import (

@@ -25,13 +25,7 @@ def _ollama_error(error: RequestError) -> dict[str, Any]:
     return {"error": error.detail}
 
 
-ROUTERS = (
-    chat_completions.router,
-    responses_api.router,
-    ollama.router,
-    dify.router,
-    wrong_bases,
-)
+ROUTERS = (chat_completions.router, responses_api.router, ollama.router, dify.router, wrong_bases)
 # The shapes of errors, by the beginnings of the paths.
 ERROR_SHAPES: dict[str, ErrorShape] = {
     "/v1/chat/": openai_error,

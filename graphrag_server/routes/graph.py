@@ -8,12 +8,7 @@ from pydantic import BaseModel
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_query.searches.neighbourhood import gather_relationships
 from graphrag_query.searches.path_search import VisitedGraph, connect_entities
-from graphrag_server.routes.entities import (
-    Entity,
-    Relationship,
-    read_entities,
-    read_relationships,
-)
+from graphrag_server.routes.entities import Entity, Relationship, read_entities, read_relationships
 from graphrag_server.table_pages import Version
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
@@ -92,9 +87,7 @@ def read_path(
     return Paths(
         paths=[
             EntityPath(
-                entities=list(path.entities),
-                relationships=list(path.relationships),
-                cost=path.cost,
+                entities=list(path.entities), relationships=list(path.relationships), cost=path.cost
             )
             for path in paths
         ],

@@ -144,7 +144,7 @@ def test_the_json_says_everything_in_one_shape(tmp_path: Path, graphrag_index: C
     ]
     for check_ in said["checks"]:
         assert list(check_) == [
-            *("name", "title", "count", "of", "limit", "limit_is_share", "failed", "findings"),
+            *("name", "title", "count", "of", "limit", "limit_is_share", "failed", "findings")
         ]
     (failed,) = (check for check in said["checks"] if check["failed"])
     assert failed["count"] == sum(finding["count"] for finding in failed["findings"]) == 1

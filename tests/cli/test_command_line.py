@@ -13,15 +13,8 @@ from graphrag_index.cli import run_commands
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.table_store import TableStore, open_index
-from tests.fixtures.commands import (
-    Call,
-    call,
-    command,
-    environment,
-    small_project,
-    write_project,
-)
-from tests.fixtures.two_documents import SHIPPED, TEXTS
+from tests.fixtures.commands import Call, call, command, environment, small_project, write_project
+from tests.fixtures.small_index import SHIPPED, TEXTS
 
 COMMANDS = "init run validate schema show check download-model".split()
 

@@ -3,6 +3,8 @@
 import errno
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,18 @@ import pytest
 from graphrag_index.errors import explain_failures
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.storage.table_store import TableStore
-from tests.fixtures.commands import Call, call, small_project, write_project
-from tests.fixtures.two_documents import SHIPPED, TEXTS
+from tests.fixtures.commands import Call, ask, call, small_project, write_project
+from tests.fixtures.small_index import SHIPPED, TEXTS
+
+CODE = """
+import sys
+from graphrag_index.command_line import stub_unused_imports
+stub_unused_imports()
+import lancedb
+table = lancedb.connect(sys.argv[1]).create_table("t", [{"vector": [1.0, 0.0], "id": "a"}])
+print(table.search([1.0, 0.0]).limit(1).to_list()[0]["id"])
+print(any(name.startswith("lance_namespace_urllib3_client.api") for name in sys.modules))
+"""
 
 
 class TestRefusals:
@@ -67,13 +79,7 @@ class TestRefusals:
         [("input", "input", "is"), ("input", ".", "holds"), (".", ".", "is")],
     )
     def test_an_output_where_the_documents_lie_is_wrong_use_and_leaves_nothing(
-        self,
-        graphrag_index: Call,
-        tmp_path: Path,
-        name: str,
-        folder: str,
-        output: str,
-        said: str,
+        self, graphrag_index: Call, tmp_path: Path, name: str, folder: str, output: str, said: str
     ) -> None:
         root = write_project(tmp_path, SHIPPED[:2], documents=TEXTS)
         before = sorted(root.rglob("*"))
@@ -206,3 +212,41 @@ class TestRefusals:
         assert 'raise ArithmeticError("The sum does not come out.")' in result.stderr
         assert re.search(sentence + r"\Z", result.stderr)
         assert call(root, "run").stdout.count("unchanged") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("run", "project"),
+            "Unexpected argument 'project'. A project is given by its folder: --root project\n",
+        ),
+        (("init", "project", "other"), "Unexpected argument 'other'.\n"),
+        (("schema", "project"), "Unexpected argument 'project'.\n"),
+    ],
+)
+def test_an_argument_too_many_is_refused_with_what_to_do(
+    graphrag_index: Call, arguments: tuple[str, ...], said: str
+) -> None:
+    result = graphrag_index(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"Usage: graphrag-index {arguments[0]} ")
+    assert result.err.endswith(f"\n\nError: {said}")
+
+
+def test_a_question_of_several_words_needs_quotes() -> None:
+    result = ask("global", "What", "are", "the", "themes?")
+    assert result.returncode == 2
+    assert result.stderr.endswith(
+        "\n\nError: Unexpected argument 'are'. Put a question of several words in quotes.\n"
+    )
+
+
+def test_local_tables_need_no_remote_catalogue(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", CODE, str(tmp_path)],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert result.stdout.split() == ["a", "False"]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tests.fixtures.commands import Call, call, call_process, small_project, write_project
-from tests.fixtures.two_documents import REDACT, SHIPPED, TEXTS
+from tests.fixtures.small_index import REDACT, SHIPPED, TEXTS
 
 
 def table(root: Path, name: str) -> pl.DataFrame:

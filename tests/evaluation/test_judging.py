@@ -21,7 +21,7 @@ from graphrag_index.__main__ import app
 from graphrag_index.errors import BudgetError, ModelError
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
-from tests.fixtures.honest_judge import honest
+from tests.fixtures.reports import honest
 from tests.model_server import ChatRequest, Faults, Server
 
 QUESTIONS = [

@@ -15,7 +15,7 @@ from graphrag_index.errors import ExitCode
 from graphrag_index.llm.ledger import FILE
 from graphrag_index.llm.request import Spending
 from tests.fixtures.commands import MAX_SECONDS, call, command, environment, start, wait_for
-from tests.fixtures.honest_judge import honest
+from tests.fixtures.reports import honest
 from tests.model_server import ChatRequest, Faults, Server, answer_from_text
 
 OPTIONS = "--methods local,global --judge chat --judge-with statements,relevance,pairwise".split()

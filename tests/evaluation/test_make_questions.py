@@ -12,7 +12,12 @@ import graphrag_query
 from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.facts import Fact, _read_predicate, find_facts
 from graphrag_evaluation.generation.index_sentences import Mention, Sentence
-from graphrag_evaluation.generation.make_questions import KINDS, make_questions
+from graphrag_evaluation.generation.make_questions import (
+    KINDS,
+    ask_about_pairs,
+    ask_about_themes,
+    make_questions,
+)
 from graphrag_evaluation.generation.questions_of_facts import (
     ask_for_place,
     ask_for_subject,
@@ -23,7 +28,6 @@ from graphrag_evaluation.generation.questions_of_facts import (
     exchange_names,
     exchange_objects,
 )
-from graphrag_evaluation.generation.theme_questions import ask_about_pairs, ask_about_themes
 from graphrag_evaluation.questions import (
     LAYOUTS,
     EvaluationQuestion,

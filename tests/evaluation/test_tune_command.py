@@ -5,6 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,63 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.model_server import Faults, Server
-from tests.model_server.prompt_dependent import PromptDependentModel
+from tests.model_server.answers import extract, passage
+from tests.model_server.chat import ChatRequest
+from tests.model_server.reading import sentences_with_names
 
+Json = dict[str, Any]
+NAMES_OF_SHIPS = re.compile(r"\b(?:Aurora|Belgica|Discovery|Endurance|Fram|Nimrod|Terra Nova)\b")
 PROMPT = "prompts/extract_graph.txt"
 PRICE = "models.chat.price={input: 1, output: 1}"
+
+
+@dataclass
+class PromptDependentModel:
+    """Finds all names if the prompt has one of the `hints`, and the first of a passage if not.
+
+    The model `strong_model` always finds all.
+    `improvements` are added one after the other to the instructions that it is asked to improve.
+    """
+
+    hints: Collection[str] = ()
+    improvements: list[str] = field(default_factory=list)
+    strong_model: str = ""
+    n_improved: int = 0
+
+    def __call__(self, request: ChatRequest) -> Json | str:
+        wanted = set((request.schema or {}).get("properties", {}))
+        if "domain" in wanted:
+            return self._describe(request)
+        if "instructions" in wanted:
+            return self._improve(request)
+        found = extract(request)
+        is_strong = request.body["model"] == self.strong_model
+        if not is_strong and not any(hint in request.texts[0] for hint in self.hints):
+            found = {"entities": found["entities"][:1], "relationships": []}
+        entities = [
+            {"name": one["title"], "type": one["type"], "description": one["description"]}
+            for one in found["entities"]
+        ]
+        return {"entities": entities, "relationships": found["relationships"]}
+
+    def _describe(self, request: ChatRequest) -> Json:
+        """Describe documents: the names of ships are a type, and one type has invented names."""
+        ships = sorted(set(NAMES_OF_SHIPS.findall(request.texts[-1])))
+        people = [n for _, names in sentences_with_names(passage(request)) for n in names][:2]
+        return {
+            "domain": "Accounts of expeditions to the Antarctic.",
+            "types": [
+                {"name": "ship", "names": ships},
+                {"name": "person", "names": people},
+                {"name": "submarine", "names": ["Nautilus of Nowhere"]},
+            ],
+        }
+
+    def _improve(self, request: ChatRequest) -> Json:
+        present = request.texts[-1].partition("Instructions:\n")[2].partition("\n\nPassage:")[0]
+        added = self.improvements[self.n_improved % len(self.improvements)]
+        self.n_improved += 1
+        return {"instructions": f"{present}\n{added}"}
 
 
 def arguments(server: Server, *more: str) -> list[str]:
@@ -220,9 +275,9 @@ def test_replies_are_compared_with_a_file_or_with_a_stronger_model(
 
     sample = sample_corpus(IndexStore.open(sample_project / "output"), 16, 17)
     lines = []
-    for passage in (*sample.tuning[:2], *sample.held_out[:8]):
-        words = re.findall(r"\b[A-Z]\w{4,}", passage.text)[:5]
-        entry = {"document": passage.document, "text": passage.text, "entities": sorted({*words})}
+    for sampled in (*sample.tuning[:2], *sample.held_out[:8]):
+        words = re.findall(r"\b[A-Z]\w{4,}", sampled.text)[:5]
+        entry = {"document": sampled.document, "text": sampled.text, "entities": sorted({*words})}
         lines.append(json.dumps(entry))
     path = tmp_path / "reference.jsonl"
     path.write_text("\n".join(lines), encoding="utf-8")

@@ -1,7 +1,10 @@
 import gzip
 import json
+import re
+import runpy
 from base64 import b64decode, b64encode
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,13 @@ from graphrag_index.errors import TableError
 from graphrag_index.export.embedded_index import PartLimits, embed_index
 from graphrag_index.export.explorer_page import write_page
 from graphrag_index.storage.table_store import open_index
+from tests.conftest import REPOSITORY
 from tests.fixtures.page_parser import HOSTILE, Page
 from tests.fixtures.small_index import table, write_index
 
 WHOLE = PartLimits(entities=100, relationships=100, characters=1000)
 TEXTS = {"d0": "Fram sailed. 🚢 Nansen sailed.", "d1": "Nobody sailed."}
+PAGE = files("graphrag_index.export").joinpath("explorer.html").read_text(encoding="utf-8")
 
 
 def span(start: int, end: int, document: str = "d0") -> dict[str, object]:
@@ -177,3 +182,13 @@ def test_where_nothing_can_be_drawn_it_says_so_in_a_sentence(tmp_path, tables, m
         write_index(tmp_path, **tables)
     with pytest.raises(TableError, match=message):
         write_page(tmp_path, tmp_path / "page.html", name="Fram")
+
+
+def test_the_built_file_is_that_of_the_sources() -> None:
+    digest = runpy.run_path(str(REPOSITORY / "explorer" / "digest.py"))["digest_sources"]()
+    assert f'<meta name="source-digest" content="{digest}">' in PAGE, "run explorer/build"
+
+
+def test_the_page_is_small_and_loads_nothing() -> None:
+    assert len(PAGE.encode()) < 500_000
+    assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?!data:)', PAGE)

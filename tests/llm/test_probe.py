@@ -13,8 +13,7 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Request
 from graphrag_index.llm.server_check import probe_server
 from graphrag_index.schema.settings.models import ModelSettings
-from tests.fixtures.chat_requests import request, words_of_text
-from tests.fixtures.sink import Pieces
+from tests.fixtures.chat_requests import Pieces, request, words_of_text
 from tests.llm.conftest import OPENED
 from tests.model_server import Faults, Server
 

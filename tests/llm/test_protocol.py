@@ -19,8 +19,7 @@ from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Reply, Requ
 from graphrag_index.llm.retries import RetryError, UnsupportedError, redact
 from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
-from tests.fixtures.chat_requests import WORDS, words_of_text
-from tests.fixtures.sink import Pieces
+from tests.fixtures.chat_requests import WORDS, Pieces, words_of_text
 from tests.llm.conftest import OPENED
 from tests.model_server import ChatRequest, Faults, Server
 

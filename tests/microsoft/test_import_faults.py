@@ -25,11 +25,7 @@ def _rewrite(path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]) -> None
 
 
 BROKEN: Mapping[str, tuple[Callable[[Path], object], tuple[str, ...], str]] = {
-    "a missing table": (
-        lambda f: (f / "entities.parquet").unlink(),
-        (),
-        "has no entities.parquet",
-    ),
+    "a missing table": (lambda f: (f / "entities.parquet").unlink(), (), "has no entities.parquet"),
     "a missing column": (
         lambda f: _rewrite(f / "relationships.parquet", lambda rows: rows.drop("target")),
         (),

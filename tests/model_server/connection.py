@@ -108,11 +108,7 @@ class Connection(asyncio.Protocol):
         if "gzip" in self.quirks:
             body = gzip.compress(body)
             headers["content-encoding"] = "gzip"
-        fields = {
-            "content-type": content_type,
-            "content-length": str(len(body)),
-            **headers,
-        }
+        fields = {"content-type": content_type, "content-length": str(len(body)), **headers}
         self.before_answer(status)
         self.transport.write(self._start(status, fields) + body[:cut_at])
         self._close_after_answer()

@@ -19,7 +19,7 @@ from tests.model_server.answers import answer_from_text
 from tests.model_server.batches import Batches, manage
 from tests.model_server.chat import CHUNK, Answer, ChatRequest, Json, PromptCache, complete
 from tests.model_server.connection import Connection, Request, forever, send_answer, send_stream
-from tests.model_server.embeddings import embed, embeddings
+from tests.model_server.embeddings import embed, embeddings, rerank, share_words, spoil_scores
 from tests.model_server.errors import complaint, error, error_of, is_error, read_json, retry_headers
 from tests.model_server.faults import (
     ASKS_MODEL,
@@ -34,7 +34,6 @@ from tests.model_server.faults import (
 )
 from tests.model_server.limits import Limits
 from tests.model_server.request_log import Asked, RequestLog
-from tests.model_server.rerank import rerank, share_words, spoil_scores
 
 ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/openai|/v1)(/.+)")
 # A certificate, signed by itself, that is valid for models.example only.

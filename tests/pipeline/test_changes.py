@@ -19,11 +19,7 @@ from graphrag_index.pipeline.changes import (
     compare_documents,
     digest_documents,
 )
-from graphrag_index.pipeline.version_differences import (
-    Difference,
-    compare_rows,
-    compare_versions,
-)
+from graphrag_index.pipeline.version_differences import Difference, compare_rows, compare_versions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version, VersionOrigin
@@ -291,9 +287,7 @@ def test_communities_and_reports_are_the_same_by_number(tmp_path: Path) -> None:
             {"id": "c", "community": 2, "title": "Community 2", "entity_ids": ["4"]},
         ),
         community_reports=table(
-            "community_reports",
-            report(0, "Ice. [Data: Entities (4, 7)]"),
-            report(1, "Dogs."),
+            "community_reports", report(0, "Ice. [Data: Entities (4, 7)]"), report(1, "Dogs.")
         ),
     )
     two = version(

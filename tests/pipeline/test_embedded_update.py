@@ -112,8 +112,7 @@ def test_an_index_without_the_kept_tables_is_updated(changed: Path, tmp_path: Pa
 def test_an_update_that_was_killed_goes_on(changed: Path, tmp_path: Path) -> None:
     settings = [part for value in OVERRIDES for part in ("--set", value)]
     process = subprocess.Popen(
-        command("run", "--quiet", "--root", str(changed), *settings),
-        env=environment(),
+        command("run", "--quiet", "--root", str(changed), *settings), env=environment()
     )
     # Kill the run when it has parsed the names, while it reads or writes reports.
     journal = changed / "output" / "versions" / "2" / "steps.json"

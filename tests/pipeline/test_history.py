@@ -101,7 +101,7 @@ class TestVersions:
         assert "calls" not in lines[0]  # no model was asked
         rows = json.loads(call(project, "versions", "--json").stdout)
         assert [(row["version"], row["current"]) for row in rows] == [
-            *((1, False), (2, False), (3, True)),
+            *((1, False), (2, False), (3, True))
         ]
 
     @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_kill_before_any_change_harms_no_reader_and_the_next_run_leaves_no_tra
         # Each generation has other tables than the one before.
         for folder in root.glob("output/versions/*"):
             assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == [
-                *("index.json", "numbers", "squares", "steps.json"),
+                *("index.json", "numbers", "squares", "steps.json")
             ]
 
 

@@ -19,15 +19,17 @@ from graphrag_index.step import Progress, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore, open_index
 from graphrag_index.storage.versions import StepRecord
 from tests.fixtures.small_index import read_files, read_table
-from tests.fixtures.small_runs import files, kept, run
 from tests.fixtures.small_steps import (
     NUMBERS,
     SIZES,
     SMALL,
     SQUARES,
     TOTALS,
+    files,
+    kept,
     list_numbers,
     measure,
+    run,
     small_settings,
     square,
 )
@@ -302,7 +304,7 @@ class TestWhatStepsGive:
         self, tmp_path: Path, change: dict[str, pl.Expr], said: str, batches: bool
     ) -> None:
         documents = pl.DataFrame(
-            {"id": ["a", "b"], "title": "t", "text": "x", "creation_date": "", "path": "p"},
+            {"id": ["a", "b"], "title": "t", "text": "x", "creation_date": "", "path": "p"}
         ).with_columns(raw_data=None, metadata=None)
         documents = documents.with_columns(**change)
         result = iter([documents[:1], documents[1:]]) if batches else documents

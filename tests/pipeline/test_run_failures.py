@@ -15,8 +15,7 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.step import step
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.small_index import read_files, read_table
-from tests.fixtures.small_runs import files, kept, run
-from tests.fixtures.small_steps import NUMBERS, small_settings
+from tests.fixtures.small_steps import NUMBERS, files, kept, run, small_settings
 
 
 class TestFailuresAndDamage:

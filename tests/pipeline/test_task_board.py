@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import StepError
-from graphrag_index.pipeline.follower import Follower
-from graphrag_index.pipeline.shared_calls import CallSender
-from graphrag_index.pipeline.shared_runner import ShardMaker
+from graphrag_index.pipeline.shared_calls import CallSender, ShardMaker
 from graphrag_index.pipeline.task_board import LostLeadError, Task, TaskBoard
 from graphrag_index.pipeline.tasks import (
     BOARD,
@@ -23,6 +21,7 @@ from graphrag_index.pipeline.tasks import (
     describe_program,
     remove_finished_work,
 )
+from graphrag_index.pipeline.worker import Follower
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.leases import Leases
 from tests.fixtures.commands import wait_for

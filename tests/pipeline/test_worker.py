@@ -19,11 +19,11 @@ from tests.fixtures.model_project import KEY, write_project
 from tests.fixtures.object_server import (
     Fault,
     FaultyProxy,
+    StaleReads,
     new_bucket,
     serve_objects,
     set_credentials,
 )
-from tests.fixtures.stale_reads import StaleReads
 from tests.fixtures.workers import run_alone, start_workers
 from tests.model_server import Server
 

@@ -12,10 +12,39 @@ from hypothesis import strategies as st
 import graphrag_query
 from graphrag_query.answer import Answer, Citation, Outcome, Suggestion, as_html, as_markdown
 from graphrag_query.subgraph import MAX_ENTITIES_DRAWN, Subgraph, draw_svg
+from graphrag_query.terminal import split_paragraphs, summarize_answer
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_links import subgraph
 
 EVIL = "<script>alert(1)</script>|](javascript:x) ![i](http://x/y.png) $a$ \"'&\n# h \x01"
+TEXT = """# Ice
+
+The ship **held**.
+It did.
+
+- one
+
+- two
+
+  of two
+
+1. first
+
+2. second
+
+```
+a
+
+b
+```
+
+The end"""
+WHOLE = [
+    "# Ice",
+    "The ship **held**.\nIt did.\n\n- one\n\n- two\n\n  of two\n\n1. first\n\n2. second",
+    "```\na\n\nb\n```",
+    "The end",
+]
 
 
 def answer(text: str = "Ada feeds **Bo** [1]. Not [7].", evil: str = "A. b") -> Answer:
@@ -172,3 +201,42 @@ def test_a_large_graph_is_drawn_in_part_and_says_so() -> None:
     picture = draw_svg(part)
     assert picture.count("<circle") == MAX_ENTITIES_DRAWN
     assert "and 5 more entities" in picture
+
+
+@given(st.lists(st.integers(1, 9), max_size=60))
+def test_a_stream_is_shown_by_paragraphs_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
+    pieces, rest = [], TEXT
+    for cut in cuts:
+        pieces.append(rest[:cut])
+        rest = rest[cut:]
+    assert list(split_paragraphs([*pieces, rest])) == WHOLE
+
+
+def test_a_paragraph_is_shown_before_the_next_has_ended() -> None:
+    stream = split_paragraphs(iter(["One", " is.\n\n", "Two", " is", " not", " yet"]))
+    assert next(stream) == "One is."
+
+
+@pytest.mark.parametrize(
+    ("documents", "begin"),
+    [
+        ("", "answered, in"),
+        ("aa", "answered from one document alone, in"),
+        ("aba", "answered from 2 documents, in"),
+    ],
+)
+def test_an_answer_from_one_document_is_marked(documents: str, begin: str) -> None:
+    citations = tuple(
+        Citation(number, "Ice", document, "ice.txt", 0, 9, "It is ice", 0)
+        for number, document in enumerate(documents, 1)
+    )
+    answer = Answer("What?", "Ice.", Outcome.ANSWERED, citations=citations)
+    assert summarize_answer(answer).startswith(begin)
+
+
+def test_a_count_is_answered_from_all_documents_that_were_counted() -> None:
+    example = Citation(1, "Ice", "a", "ice.txt", 0, 9, "It is ice", 0)
+    counted = {"documents": 309, "documents_counted": 309, "claims": 0}
+    answer = Answer("How many?", "309.", Outcome.ANSWERED, citations=(example,), looked_at=counted)
+    said = "answered from 309 documents: looked at 309 documents, 309 documents counted, in"
+    assert summarize_answer(answer).startswith(said)

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+from polars.testing import assert_series_equal
 
 from graphrag_index.errors import ExitCode, ModelError, SettingsError
 from graphrag_index.pipeline.workflow import (
@@ -13,6 +15,7 @@ from graphrag_index.pipeline.workflow import (
     select_sections,
 )
 from graphrag_index.readers.input_files import find_files
+from graphrag_index.schema.list_columns import gather_lists, spread_lists
 from graphrag_index.schema.settings.project_settings import (
     Settings,
     init_project,
@@ -117,3 +120,13 @@ def test_a_model_that_is_not_here_is_missed_only_by_workflows_that_need_it(
         check_services(embedded, sections, services)
     without = tuple(s for s in embedded.steps if s.name != "generate_text_embeddings")
     check_services(Workflow("shorter", without), sections, services)
+
+
+def test_lists_of_structs_are_gathered_again_from_their_values():
+    lists = pl.Series([[{"at": 1}], [], [{"at": 2}, {"at": 3}]])
+
+    place, values = spread_lists(lists)
+
+    assert place.tolist() == [0, 2, 2]
+    assert values.to_list() == [{"at": 1}, {"at": 2}, {"at": 3}]
+    assert_series_equal(gather_lists(place, values, 3), lists)

@@ -99,10 +99,7 @@ def test_mistakes_are_explained(
         ),
         (b'{"question": 5}', "question: input should be a valid string."),
         (b'{"question": ', "the body is not valid JSON: Expecting value at character 13."),
-        (
-            b"[]",
-            "the body must be a JSON object, with the header Content-Type: application/json.",
-        ),
+        (b"[]", "the body must be a JSON object, with the header Content-Type: application/json."),
     ],
 )
 def test_a_wrong_body_is_described(sample_client: TestClient, body: bytes, said: str) -> None:

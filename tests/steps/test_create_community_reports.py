@@ -18,7 +18,7 @@ from graphrag_index.steps.create_community_reports import create_community_repor
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import Previous, TableStore
 from tests.fixtures.fake_model import FakeChatModel
-from tests.fixtures.report_replies import GOOD
+from tests.fixtures.report_contexts import GOOD
 from tests.fixtures.small_index import table, write_index
 
 

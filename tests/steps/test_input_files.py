@@ -16,7 +16,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import fingerprint_input, load_documents
 from graphrag_index.storage.versions import Version, move_pointer
-from tests.fixtures.loaded_documents import load, write
+from tests.fixtures.read_documents import load, write
 
 
 def names(root: Path, **values: object) -> list[str]:

@@ -17,7 +17,7 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents
 from tests.fixtures.examples import examples
-from tests.fixtures.loaded_documents import load, write
+from tests.fixtures.read_documents import load, write
 
 
 class Counter(Silent):

@@ -7,8 +7,7 @@ import pytest
 
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.storage import working_copy
-from tests.fixtures.kill_history import WITH_VECTORS, numbers_of
-from tests.fixtures.machines import Machines, Tables, read
+from tests.fixtures.kill_history import WITH_VECTORS, Machines, Tables, numbers_of, read
 from tests.fixtures.object_server import new_bucket, serve_objects, set_credentials
 
 

@@ -1,20 +1,66 @@
 """Objects in a bucket, and what a failing server does to them."""
 
+import base64
+import hmac
+import re
+import shutil
+import subprocess
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import formatdate
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.storage import bucket as bucket_module
-from graphrag_index.storage.bucket import Bucket, is_bucket
-from tests.fixtures.azure_server import (
-    new_container,
-    serve_azure_objects,
-    set_azure_credentials,
-)
+from graphrag_index.storage.bucket import Bucket, is_bucket, read_aws_profile
 from tests.fixtures.google_server import serve_google_objects, set_google_credentials
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
+
+# The account that every Azurite has.
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+API = "2021-12-02"
+_names = count(1)
+VARIABLES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION", "DEFAULT_REGION", "PROFILE")
+
+
+@contextmanager
+def serve_azure_objects() -> Iterator[str]:
+    """Start the emulator; yield its address. Tests are skipped where it is not installed."""
+    program = shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("azurite-blob is not installed")
+    command = [program, "--inMemoryPersistence", "--blobPort", "0", "--disableTelemetry"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        try:
+            assert process.stdout is not None
+            found = (re.search(r"listen.*(http://[\d.]+:\d+)", line) for line in process.stdout)
+            yield next(match[1] for match in found if match)
+        finally:
+            process.kill()
+
+
+def new_container(server: str) -> str:
+    """Create a container, and return the address of a folder in it."""
+    name, date = f"container-{next(_names)}", formatdate(usegmt=True)
+    headers = {"x-ms-date": date, "x-ms-version": API}
+    signed = "PUT" + "\n" * 12 + "".join(f"{key}:{text}\n" for key, text in headers.items())
+    # The emulator has the account in the path too.
+    signed += f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
+    digest = hmac.digest(base64.b64decode(KEY), signed.encode(), "sha256")
+    headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}"
+    url = f"{server}/{ACCOUNT}/{name}?restype=container"
+    urllib.request.urlopen(urllib.request.Request(url, method="PUT", headers=headers)).close()
+    return f"az://{name}/base?endpoint={server}/{ACCOUNT}"
+
+
+def set_azure_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", KEY)
 
 
 @pytest.fixture(scope="module", params=["s3", "gs", "az"])
@@ -241,3 +287,61 @@ def test_missing_credentials_are_told(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(bucket_module, "CREDENTIAL_SERVERS", ("127.0.0.1:9",))
     with pytest.raises(TableError, match="There are no credentials for s3://a/b: put them into"):
         Bucket("s3://a/b").read("x")
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in VARIABLES:
+        monkeypatch.delenv(f"AWS_{name}", raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    (tmp_path / "config").write_text(
+        "[default]\nregion = eu-west-1\n[profile other]\nregion = eu-west-2\noutput = json\n"
+    )
+    (tmp_path / "credentials").write_text(
+        "[default]\naws_access_key_id = one\naws_secret_access_key = a%b\n"
+        "[other]\naws_access_key_id = two\naws_secret_access_key = c\naws_session_token = d\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.usefixtures("files")
+def test_a_profile_is_read_from_both_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    default = {"access_key_id": "one", "secret_access_key": "a%b", "region": "eu-west-1"}
+    assert read_aws_profile() == default
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    other = {"access_key_id": "two", "secret_access_key": "c", "session_token": "d"}
+    assert read_aws_profile() == {**other, "region": "eu-west-2"}
+    monkeypatch.setenv("AWS_REGION", "eu-west-3")
+    assert read_aws_profile() == other
+
+
+@pytest.mark.usefixtures("files")
+def test_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    assert read_aws_profile() == {}
+
+
+def test_missing_files_are_no_profile(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in files.iterdir():
+        path.unlink()
+    assert read_aws_profile() == {}
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    with pytest.raises(SettingsError, match="no profile other, which AWS_PROFILE names"):
+        read_aws_profile()
+
+
+def test_a_damaged_file_is_told(files: Path) -> None:
+    (files / "credentials").write_text("aws_access_key_id = one\n")
+    with pytest.raises(SettingsError, match=r"credentials cannot be read: "):
+        read_aws_profile()
+
+
+@pytest.mark.usefixtures("files")
+def test_requests_are_signed_with_the_key_of_the_profile() -> None:
+    with serve_objects() as server:
+        proxy = FaultyProxy(server)
+        bucket = Bucket(new_bucket(server).replace(server, proxy.address))
+        bucket.create("a", b"one")
+        assert "Credential=one/" in proxy.last_authorization
+        proxy.close()

@@ -16,8 +16,7 @@ from graphrag_index.pipeline.history import collect_garbage, roll_back
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.working_copy import locate_working_copy
 from tests.fixtures.commands import MAX_SECONDS, command, environment, write_project
-from tests.fixtures.kill_history import Stopped
-from tests.fixtures.machines import Machines, Tables, equal, read
+from tests.fixtures.kill_history import Machines, Stopped, Tables, equal, read
 from tests.fixtures.object_server import Fault, FaultyProxy, new_bucket
 
 STEPS = [f"tests.fixtures.small_steps:{name}" for name in ("list_numbers", "square")]

@@ -97,7 +97,7 @@ def test_below_headings_the_first_name_may_stand_anywhere() -> None:
     entities: list[tuple[str, list[str]]] = [("Ahab", []), ("Starbuck", [])]
     mentions = [(0, 1, 30), (0, 0, 40)]
     assert told_about(mentions, entities, {"moby.txt": ["The cabin"]}) == [
-        *((0, 0, False), (0, 1, True)),
+        *((0, 0, False), (0, 1, True))
     ]
 
 

@@ -20,9 +20,8 @@ from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
 from graphrag_index.storage.commits import Commit
 from graphrag_index.storage.working_copy import WorkingCopy
-from tests.fixtures.machines import Machines, Tables, equal, read
-from tests.fixtures.object_server import Fault, FaultyProxy, new_bucket, set_credentials
-from tests.fixtures.stale_reads import StaleReads
+from tests.fixtures.kill_history import Machines, Tables, equal, read
+from tests.fixtures.object_server import Fault, FaultyProxy, StaleReads, new_bucket, set_credentials
 
 
 def test_machines_read_and_continue_what_another_has_written(

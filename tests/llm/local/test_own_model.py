@@ -1,6 +1,9 @@
 """Embedding models of a user: what they compute, and what is refused in one sentence."""
 
+import importlib.util
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphrag_index.errors import GraphRAGError, ModelError
+from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.local.local_models import (
     check_embedding_model,
     find_vector_identity,
     load_embedding_model,
 )
+from graphrag_index.llm.local.model_package import MINILM
 from graphrag_index.schema.settings.project_settings import parse_settings
 from tests.fixtures.own_models import (
     TABLE,
@@ -24,6 +28,7 @@ from tests.fixtures.own_models import (
 )
 
 R2 = 0.5**0.5
+REPOSITORY = Path(__file__).parents[3]
 
 
 def identity(root: Path) -> tuple[str, int | None]:
@@ -32,8 +37,7 @@ def identity(root: Path) -> tuple[str, int | None]:
 
 
 @pytest.mark.parametrize(
-    ("pooling", "vector"),
-    [("mean", [R2, R2, 0, 0]), ("cls", [1, 0, 0, 0]), ("last", [0, 1, 0, 0])],
+    ("pooling", "vector"), [("mean", [R2, R2, 0, 0]), ("cls", [1, 0, 0, 0]), ("last", [0, 1, 0, 0])]
 )
 def test_the_vectors_of_tokens_are_pooled(
     tmp_path: Path, pooling: str, vector: list[float]
@@ -244,3 +248,48 @@ def test_two_tables_are_refused(tmp_path: Path) -> None:
     shutil.copy(folder / "model.safetensors", folder / "other.safetensors")
     with pytest.raises(ModelError, match=r"has no model\.onnx and 2 files \*\.safetensors: an "):
         load_embedding_model("mine", tmp_path)
+
+
+def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(
+        SettingsError, match=r"'word2vec': it is none of static, all-MiniLM-L6-v2, no name in "
+    ):
+        load_embedding_model("word2vec")
+
+
+def test_importing_the_module_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, graphrag_index.llm.local.local_models\n"
+        "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'tiktoken') if m in sys.modules])"
+    )
+    python = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert python.stdout.strip() == "[]"
+
+
+def test_a_missing_model_is_one_sentence_with_the_command_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
+    with pytest.raises(ModelError) as raised:
+        load_embedding_model(MINILM.model)
+    assert str(raised.value) == (
+        "The embedding model all-MiniLM-L6-v2 is not on this machine: "
+        "fetch it once with `graphrag-index download-model`."
+    )
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "mine"])
+def test_a_missing_library_is_one_sentence_with_the_extra_that_brings_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_own_model(tmp_path / "mine")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else found(name)
+    )
+    with pytest.raises(ModelError) as raised:
+        check_embedding_model(name, tmp_path)
+    assert str(raised.value).startswith(f"The embedding model {name} needs the library onnxruntime")
+    assert str(raised.value).endswith('`pip install "graphrag-index[minilm]"`.')

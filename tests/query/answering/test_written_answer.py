@@ -13,9 +13,8 @@ from graphrag_query.answer import Context, Outcome
 from graphrag_query.answering.written_answer import DeferredContext, Section, pack_sections
 from graphrag_query.index import Index
 from graphrag_query.searches.local_search import local_search
-from tests.fixtures.fake_llm import FakeLLM, question_to
-from tests.fixtures.model_index import index_behind
-from tests.fixtures.sink import Pieces
+from tests.fixtures.chat_requests import Pieces
+from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
 
 

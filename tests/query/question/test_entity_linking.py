@@ -1,13 +1,19 @@
 """Names in a question, found in an index of a few entities."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_query.question.entity_linking import is_other_spelling
 from graphrag_query.question.question import Mentions
 from graphrag_query.retrieval.index_store import IndexStore
-from tests.fixtures.linking_index import index_of
+from tests.fixtures.small_index import table, write_index
 
 # Title, degree, aliases.
 ENTITIES = [
@@ -27,6 +33,26 @@ ENTITIES = [
     *((f"John Smith {n}", n, []) for n in range(9)),
 ]
 TITLES = [title for title, _, _ in ENTITIES]
+
+
+def index_of(entities: Sequence[tuple[str, int, list[str]]], folder: Path) -> IndexStore:
+    rows = [
+        {"id": str(n), "human_readable_id": n, "title": title, "degree": degree, "aliases": aliases}
+        for n, (title, degree, aliases) in enumerate(entities)
+    ]
+    names = ("documents", "text_units", "relationships", "mentions", "communities")
+    empty = {name: TABLES[name].empty().lazy() for name in names}
+    named = table("entities", *rows).lazy()
+    frames = create_search_tables(
+        *(empty["documents"], empty["text_units"], named, empty["relationships"]),
+        *(empty["mentions"], empty["communities"]),
+    )
+    written = {name: frame for batch in frames for name, frame in batch.items()}
+    tables: dict[str, pl.DataFrame] = {
+        definition.name: written.get(definition.name, definition.empty())
+        for definition in create_search_tables.writes
+    }
+    return IndexStore.open(write_index(folder, **tables))
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,7 @@ from graphrag_query.searches.structured_search import (
     structured_search,
 )
 from tests.fixtures.commands import ask as command
-from tests.fixtures.fake_llm import FakeLLM, question_to
-from tests.fixtures.model_index import index_behind
+from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
 
 PEOPLE = "How many documents are about people?"

@@ -11,7 +11,7 @@ from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import move_pointer
 from graphrag_query.answer import Answer, Outcome, Suggestion
 from graphrag_query.index import Index
-from tests.fixtures.model_index import index_behind
+from tests.fixtures.fake_llm import index_behind
 from tests.model_server import ChatRequest, Server
 
 THEMES = "What are the main themes and who matters most?"
