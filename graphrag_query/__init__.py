@@ -5,16 +5,8 @@
     answer = index.local("Who was Tom Crean?")
     print(answer.text, answer.citations[0].quote)
 
-index.py       the opened index with one method per search
-answer.py      the result of a search
-searches/      one file per search; router.py has the table of searches and chooses one
-question/      the question: its words, its names linked to entities, conversations
-retrieval/     tables, vectors and links of an index, filters, rankings
-answering/     contexts, models, written and extractive answers, citations
-structured/    questions in SQL and Cypher
-terminal.py    answers in a terminal; graphs as pictures: subgraph.py
-
-Importing this package is fast: libraries are loaded when an index is opened.
+CONTRIBUTING.md maps its files. Importing this package is fast: libraries are loaded when an index
+is opened.
 """
 
 from pathlib import Path

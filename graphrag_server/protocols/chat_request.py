@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,14 +174,10 @@ def ask_model(
         chat.question,
         method,
         settings=options.settings,
-        filters=_set_filters(options.filters),
+        filters=options.filters.chosen(),
         as_of=options.as_of,
         conversation=chat.turns,
     )
-
-
-def _set_filters(filters: QuestionFilters) -> Mapping[str, Any]:
-    return {name: value for name, value in filters.model_dump().items() if value}
 
 
 @dataclass(frozen=True)

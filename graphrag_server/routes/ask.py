@@ -44,6 +44,10 @@ class QuestionFilters(BaseModel):
     since: str = Field("", description="First date, such as 1914 or 1914-08.")
     until: str = Field("", description="Last date; it is included.")
 
+    def chosen(self) -> dict[str, Any]:
+        """Return the filters that are set, as arguments of `Index.where`."""
+        return {name: value for name, value in self.model_dump().items() if value}
+
 
 class EarlierTurn(BaseModel):
     """One earlier question of a conversation, and its answer."""
@@ -181,7 +185,7 @@ async def context(
         body.question,
         body.method,
         settings=body.settings,
-        filters=_set_filters(body.filters),
+        filters=body.filters.chosen(),
         as_of=body.as_of,
     )
 
@@ -209,7 +213,7 @@ async def _answer(
         method,
         names=tuple(body.names),
         settings=body.settings,
-        filters=_set_filters(body.filters),
+        filters=body.filters.chosen(),
         as_of=body.as_of,
         conversation=tuple(
             Turn(turn.question, turn.asked or turn.question, turn.answer)
@@ -251,8 +255,3 @@ def _reply(answer: Answer, with_context: bool) -> dict[str, Any]:
         # Empty if the server sends no traces.
         "trace_id": record.trace_id if record else "",
     }
-
-
-def _set_filters(filters: QuestionFilters) -> dict[str, Any]:
-    """Return the filters that are set, as arguments of `Index.where`."""
-    return {name: value for name, value in filters.model_dump().items() if value}

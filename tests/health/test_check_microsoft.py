@@ -13,11 +13,8 @@ from graphrag_index.health.checked_index import open_microsoft
 from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.health import Check
 from graphrag_index.text.citations import find_cited_rows
-from tests.conftest import REPOSITORY
 from tests.fixtures.checked import found, healthy
-
-MICROSOFT = REPOSITORY.parent / "shared" / "data" / "microsoft-index"
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
+from tests.fixtures.microsoft_index import MICROSOFT, needs_index
 
 Rows = list[dict[str, Any]]
 

@@ -16,7 +16,14 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from tests.conftest import run_project
 from tests.fixtures.exported_index import RULES, Index
-from tests.fixtures.microsoft_index import MICROSOFT, version_2, version_3, write, write_vectors
+from tests.fixtures.microsoft_index import (
+    MICROSOFT,
+    needs_index,
+    version_2,
+    version_3,
+    write,
+    write_vectors,
+)
 from tests.fixtures.model_project import write_project
 from tests.fixtures.small_index import table, write_index
 from tests.model_server import Server
@@ -173,9 +180,6 @@ def test_it_is_read_as_microsofts_own_index_is(index: Index, name: str) -> None:
     different = CHANGED_COLUMNS.get(name, [])
     columns = [column for column in shared_columns(name) if column not in different]
     assert read.select(columns).equals(index.ours(name).select(columns))
-
-
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 
 
 def there_and_back(folder: Path, tmp_path: Path) -> Path:

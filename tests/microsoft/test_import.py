@@ -27,6 +27,7 @@ from tests.fixtures.microsoft_index import (
     SEARCHES,
     Tables,
     answered,
+    needs_index,
     version_1,
     version_2,
     version_3,
@@ -35,7 +36,6 @@ from tests.fixtures.microsoft_index import (
 )
 from tests.model_server import Server
 
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 NAMES = ("text_unit_text", "entity_description", "community_full_content")
 
 

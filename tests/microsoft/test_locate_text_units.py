@@ -23,11 +23,10 @@ from tests.fixtures.microsoft_index import (
     SEARCHES,
     Tables,
     check_citations,
+    needs_index,
     version_3,
     write,
 )
-
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 
 
 def test_a_text_unit_is_found_where_its_document_has_it() -> None:

@@ -16,6 +16,7 @@ from tests.fixtures.microsoft_index import (
     MICROSOFT,
     TEXTS,
     Tables,
+    needs_index,
     version_0,
     version_1,
     version_2,
@@ -23,8 +24,6 @@ from tests.fixtures.microsoft_index import (
     write,
     write_vectors,
 )
-
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
 
 
 def read(folder: Path) -> Tables:

@@ -36,8 +36,6 @@ from tests.fixtures.model_project import model_sections
 from tests.model_server import Server
 from tests.model_server.embeddings import embed
 
-needs_index = pytest.mark.skipif(not MICROSOFT.is_dir(), reason="the index is not here")
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
