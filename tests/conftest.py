@@ -23,10 +23,7 @@ from tests.model_server import Server
 # No test asserts how long something takes: machines are shared. In CI the examples are always
 # the same, so that a failure there can be repeated.
 hypothesis_settings.register_profile(
-    "suite",
-    deadline=None,
-    derandomize=bool(os.environ.get("CI")),
-    max_examples=n_examples(USUAL),
+    "suite", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=n_examples(USUAL)
 )
 hypothesis_settings.load_profile("suite")
 

@@ -152,7 +152,7 @@ def test_asking_loads_only_the_shared_rooms(asked: dict[str, list[str]]) -> None
     used = {name for name in asked["modules"] if name.startswith("graphrag_index.")}
     assert used
     assert {name.split(".")[1] for name in used} <= {
-        *("schema", "storage", "text", "llm", "microsoft", "errors", "spans"),
+        *("schema", "storage", "text", "llm", "microsoft", "errors", "spans")
     }
 
 

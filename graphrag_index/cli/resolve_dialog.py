@@ -6,13 +6,13 @@ from pathlib import Path
 
 from graphrag_index.errors import SettingsError, format_count
 from graphrag_index.resolution import decisions_edit
-from graphrag_index.resolution.decisions_file import read_decisions
-from graphrag_index.resolution.resolution_tables import (
+from graphrag_index.resolution.decisions_edit import (
     Row,
     are_merged_in_index,
     doubtful_pairs,
     read_resolution_table,
 )
+from graphrag_index.resolution.decisions_file import read_decisions
 from graphrag_index.text.normalize import title_key
 
 APPLIED_BY_RUN = "`graphrag-index run` applies the decision."

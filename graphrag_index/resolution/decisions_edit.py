@@ -1,16 +1,17 @@
-"""Edits of the text of `resolutions.yaml` that keep comments and the order of entries.
+"""Edits of the text of `resolutions.yaml` that keep comments and order; what is to decide.
 
 A section must be in YAML block style, with one entry per line. Other styles are an error.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import yaml
 
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.resolution.decisions_file import (
     SPLIT_KEYS,
     Decisions,
@@ -20,6 +21,7 @@ from graphrag_index.resolution.decisions_file import (
 )
 from graphrag_index.schema.settings.section import read_text_file
 from graphrag_index.storage.atomic import write_text_file
+from graphrag_index.storage.table_store import TableStore
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import title_key
 
@@ -29,6 +31,7 @@ _NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the 
 
 # (start, end, replacement): the span in the text, and the new text of the span.
 TextEdit = tuple[int, int, str]
+Row = Mapping[str, Any]
 
 
 def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
@@ -289,3 +292,40 @@ def _write_edits(
     if not is_right(decisions):
         raise SettingsError(_NOT_EDITABLE.format(path))
     write_text_file(path, [text])
+
+
+def doubtful_pairs(output: Path, path: Path) -> list[Row]:
+    """Return the doubtful pairs without a decision in the file `path`, highest score first."""
+    decisions = read_decisions(path)
+    decided = {frozenset(pair) for pair in decisions.forbidden_pairs()}
+    titles = {key: title_key(title) for key, title in decisions.titles.items()}
+    rows: list[Row] = []
+    for row in read_resolution_table(output, "doubtful_pairs").iter_rows(named=True):
+        one, other = title_key(row["title"]), title_key(row["other"])
+        same = titles.get(one, one) == titles.get(other, other)
+        if frozenset((one, other)) not in decided and not same:
+            rows.append(row)
+    return rows
+
+
+def are_merged_in_index(output: Path, one: str, other: str) -> bool:
+    """Return whether the index has two different names as one entity."""
+    resolved = read_resolution_table(output, "entity_resolutions").select("title", "resolved")
+    titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
+    keys = title_key(one), title_key(other)
+    return keys[0] != keys[1] and len({titles.get(key, key) for key in keys}) == 1
+
+
+def read_resolution_table(output: Path, name: str) -> pl.DataFrame:
+    """Read `entity_resolutions` or `doubtful_pairs`. Raises TableError if the index lacks it."""
+    store = TableStore(output)
+    version = store.read_pointer()
+    if version is None:
+        raise TableError(f"There is no index in {output}: `graphrag-index run` builds it.")
+    if name not in version.tables:
+        raise TableError(
+            f"The workflow {version.workflow} wrote the index in {output} without the step "
+            "resolve_entities: add the step to the workflow before finalize_graph and "
+            "summarize_descriptions, and run it."
+        )
+    return store.scan(name, version.tables[name]).collect()

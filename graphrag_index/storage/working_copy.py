@@ -312,7 +312,7 @@ class WorkingCopy:
         return file
 
     def _upload_ledger(self) -> StoredFile:
-        from graphrag_index.storage.ledger_copies import copy_ledger
+        from graphrag_index.storage.commits import copy_ledger
 
         path = self.folder / LEDGER_FILE
         with copy_ledger(path) as snapshot:
@@ -324,7 +324,7 @@ class WorkingCopy:
 
     def _take_ledger(self, file: StoredFile) -> None:
         """Add the replies of a ledger in the bucket to the one on this machine."""
-        from graphrag_index.storage.ledger_copies import merge_ledger
+        from graphrag_index.storage.commits import merge_ledger
 
         if self._state.files.get(LEDGER_FILE) == file and (self.folder / LEDGER_FILE).exists():
             return

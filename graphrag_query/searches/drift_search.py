@@ -15,11 +15,7 @@ from graphrag_index.text.citations import ShownRows, check_citations
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Context, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
-from graphrag_query.answering.extractive import (
-    Candidate,
-    rank_sentences,
-    split_into_candidates,
-)
+from graphrag_query.answering.extractive import Candidate, rank_sentences, split_into_candidates
 from graphrag_query.answering.llm import (
     LLM,
     REPLY_FIELDS,

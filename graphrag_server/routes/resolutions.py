@@ -18,12 +18,12 @@ from pydantic import BaseModel, Field
 from graphrag_index.errors import SettingsError
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.candidates import ExtractedEntities
-from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
-from graphrag_index.resolution.resolution_tables import (
+from graphrag_index.resolution.decisions_edit import (
     are_merged_in_index,
     doubtful_pairs,
     read_resolution_table,
 )
+from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.text.normalize import title_key
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_server.access import ReadIndex, WriteIndex

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.communities.layout import (
-    layout_graph,
-    pull_together,
-    spread_over_disc,
-)
+from graphrag_index.communities.layout import layout_graph, pull_together, spread_over_disc
 from graphrag_index.communities.leiden import (
     ENGINES,
     LEIDEN_ENGINES,

@@ -148,11 +148,7 @@ def test_what_is_gone_died_and_its_number_never_comes_again(corpus: Corpus) -> N
     without_c = [link for link in THREE if link[0][0] != "c"]
     communities, lineage = corpus.run([link for link in without_c if link[1] != "a4"])
     assert members(communities) == {0: "a", 1: "b"}
-    assert told(lineage) == {
-        0: ("shrunk", [0], [0]),
-        1: ("kept", [1], [1]),
-        2: ("died", [], []),
-    }
+    assert told(lineage) == {0: ("shrunk", [0], [0]), 1: ("kept", [1], [1]), 2: ("died", [], [])}
     corpus.run(without_c)
     communities, lineage = corpus.run(THREE)
     assert members(communities) == {0: "a", 1: "b", 3: "c"}

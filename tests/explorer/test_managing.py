@@ -108,11 +108,7 @@ def test_an_upload_shows_its_progress_and_is_cancelled(owner: Page, root: Path) 
     network = owner.context.new_cdp_session(owner)
     slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 50_000}
     network.send("Network.emulateNetworkConditions", slow)
-    large: FilePayload = {
-        "name": "large.txt",
-        "mimeType": "text/plain",
-        "buffer": b"a " * 500_000,
-    }
+    large: FilePayload = {"name": "large.txt", "mimeType": "text/plain", "buffer": b"a " * 500_000}
     owner.get_by_label("Add files").set_input_files(large)
     expect(owner.get_by_text(re.compile(r"^[1-9][\d.]* kB of 1 MB$"))).to_be_visible()
     owner.get_by_role("button", name="Cancel the upload").click()

@@ -17,13 +17,7 @@ from graphrag_query.question.question import find_similar_names
 from graphrag_query.searches.global_search import global_search
 from graphrag_query.searches.router import METHODS
 from tests.conftest import run_project
-from tests.fixtures.fake_llm import (
-    FakeLLM,
-    one_point_a_report,
-    question_to,
-    shown,
-    shown_sources,
-)
+from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, shown, shown_sources
 
 
 def without_time(answer: Answer) -> Answer:

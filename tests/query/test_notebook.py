@@ -174,11 +174,7 @@ def test_the_picture_of_any_graph_is_svg_that_names_all(
         pl.DataFrame(
             [(k, titles[a], titles[b], a, b, "", "", 1.0) for k, (a, b) in enumerate(pairs)],
             dict(
-                zip(
-                    subgraph().relationships.columns,
-                    subgraph().relationships.dtypes,
-                    strict=True,
-                )
+                zip(subgraph().relationships.columns, subgraph().relationships.dtypes, strict=True)
             ),
             orient="row",
         ),

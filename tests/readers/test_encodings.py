@@ -112,11 +112,7 @@ def test_utf8_with_a_damaged_byte_is_not_taken_for_something_else(tmp_path: Path
     ],
 )
 def test_a_guess_that_may_be_wrong_is_told_with_the_file_and_the_setting(
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    text: str,
-    encoding: str,
-    gives: str,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, encoding: str, gives: str
 ) -> None:
     path = tmp_path / "a.txt"
     read_one(path, text.encode(encoding))

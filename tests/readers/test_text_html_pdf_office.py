@@ -168,12 +168,7 @@ class TestHtml:
         assert find_headings(text) == []
 
     @pytest.mark.parametrize(
-        "subset",
-        [
-            '<!ENTITY x "y">',
-            "<!ENTITY x 'y>]'> <!-- don't ]> -->\n<!ELEMENT b (c)>",
-            "",
-        ],
+        "subset", ['<!ENTITY x "y">', "<!ENTITY x 'y>]'> <!-- don't ]> -->\n<!ELEMENT b (c)>", ""]
     )
     def test_what_a_document_type_declares_is_no_text(self, subset: str) -> None:
         start = '<?xml version="1.0"?>\n<!doctype html PUBLIC "-//W3C//[DTD" "x.dtd" ['

@@ -84,10 +84,7 @@ def test_merged_entities_are_described_together(tmp_path: Path) -> None:
     ]
     assert described["described_entities"].select(
         "human_readable_id", "title", "aliases"
-    ).rows() == [
-        (2, "Robert Scott", ["Scott, Robert"]),
-        (1, "Oslo", ["oslo city"]),
-    ]
+    ).rows() == [(2, "Robert Scott", ["Scott, Robert"]), (1, "Oslo", ["oslo city"])]
     assert described["described_relationships"].select("source", "target", "weight").rows() == [
         (2, 1, 6.0)
     ]

@@ -272,11 +272,7 @@ class TestKept:
         reports, _, _ = write(tables, previous=previous, rewrite_above=0.3)
         assert reports.height == 4
 
-    @pytest.mark.parametrize(
-        "gone",
-        ["t2", "t0"],
-        ids=["of the triangle", "of both"],
-    )
+    @pytest.mark.parametrize("gone", ["t2", "t0"], ids=["of the triangle", "of both"])
     def test_nothing_stays_that_rests_on_a_text_that_is_gone(
         self, gone: str, tmp_path: Path
     ) -> None:

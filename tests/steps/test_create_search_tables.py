@@ -199,10 +199,10 @@ def test_communities_whose_numbers_have_gaps_are_found_by_number() -> None:
 def test_names_are_folded_and_words_know_their_entities_by_degree() -> None:
     found = written()
     assert found["entity_names"].rows() == [
-        *(("crean", 1), ("fram", 0), ("tom crean", 1), ("tom muller", 2)),
+        *(("crean", 1), ("fram", 0), ("tom crean", 1), ("tom muller", 2))
     ]
     assert found["name_words"].rows() == [
-        *(("crean", [1]), ("fram", [0]), ("muller", [2]), ("tom", [1, 2])),
+        *(("crean", [1]), ("fram", [0]), ("muller", [2]), ("tom", [1, 2]))
     ]
     assert found["name_sounds"].rows() == [("fram"[0] + "rm", [1]), ("krn", [0]), ("mlr", [2])]
 
@@ -215,7 +215,7 @@ def test_claims_are_found_by_the_names_of_their_ends() -> None:
     found = written()
     assert found["claims_of_entities"].rows() == [(0, 0), (1, 0)]
     assert found["claim_rows"].select("subject", "object", "text_unit").rows() == [
-        *(("CREAN", "Fram", 2), ("Nobody", None, 0)),
+        *(("CREAN", "Fram", 2), ("Nobody", None, 0))
     ]
 
 
@@ -242,7 +242,7 @@ def test_names_fold_to_what_their_ways_of_writing_share() -> None:
     ]
     folded = pl.DataFrame({"name": names}).select(fold_names(pl.col("name")))["name"]
     assert folded.to_list() == [
-        *("shackleton", "muller lodz", "o brien", "s p q r", "हिन्दी", "елка", "가나", "fram", ""),
+        *("shackleton", "muller lodz", "o brien", "s p q r", "हिन्दी", "елка", "가나", "fram", "")
     ]
 
 
@@ -281,8 +281,7 @@ def test_links_are_those_of_the_tables(
         text_units=table("text_units", *({**row, "document_id": "d0"} for row in numbers)),
         entities=table("entities", *({**row, "title": row["id"]} for row in numbers)),
         mentions=table(
-            "mentions",
-            *({"entity": e, "text_unit": u, "start_char": p} for u, p, e in mentions),
+            "mentions", *({"entity": e, "text_unit": u, "start_char": p} for u, p, e in mentions)
         ),
         relationships=table(
             "relationships",

@@ -148,9 +148,7 @@ def test_names_in_a_cell_keep_their_apostrophes(tmp_path: Path) -> None:
 
 def test_the_settings_name_columns_and_leave_others_unused(tmp_path: Path) -> None:
     write(
-        tmp_path,
-        nodes_csv="who,id,born\nAda,x,1901\nBo,x,\n",
-        edges_csv="a,b,weight\nAda,Bo,-1\n",
+        tmp_path, nodes_csv="who,id,born\nAda,x,1901\nBo,x,\n", edges_csv="a,b,weight\nAda,Bo,-1\n"
     )
     tables = read(
         tmp_path,
@@ -206,10 +204,7 @@ def test_rows_of_one_title_are_one_entity_and_that_is_said(
     ]
     assert tables["extracted_entities"].select(
         "title", "type", "description", "aliases"
-    ).rows() == [
-        ("Ada", "person", "Paints. Sings.", ["ADA"]),
-        ("Bo", "", "", []),
-    ]
+    ).rows() == [("Ada", "person", "Paints. Sings.", ["ADA"]), ("Bo", "", "", [])]
     made = finalize(tables)
     assert made["entities"]["id"].to_list() == ["1", "3"]
     assert made["relationships"]["weight"].to_list() == [2.0]

@@ -117,7 +117,7 @@ def test_only_what_has_several_long_descriptions_is_summarized() -> None:
         [(0, 1, []), (1, 2, ["Alone"]), (3, 1, LONG)],
     )
     assert found.entities["description"].to_list() == [
-        *("", "One\nas it is", "Short. and sweet.", "Of 10."),
+        *("", "One\nas it is", "Short. and sweet.", "Of 10.")
     ]
     place = {"document_id": "d", "start_char": 0, "end_char": 1}
     assert_frame_equal(

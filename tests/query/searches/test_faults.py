@@ -91,8 +91,7 @@ def test_where_some_calls_fail_no_failure_reads_as_an_empty_corpus(
 
 
 @pytest.mark.parametrize(
-    ("name", "limits"),
-    [("chat", "max_output_tokens: 7900"), ("rating", "max_output_tokens: 6801")],
+    ("name", "limits"), [("chat", "max_output_tokens: 7900"), ("rating", "max_output_tokens: 6801")]
 )
 def test_a_context_window_without_room_for_a_prompt_is_told(
     sample_project: Path, model_server: Server, name: str, limits: str

@@ -26,9 +26,7 @@ from tests.fixtures.fake_llm import question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
 
-def test_the_main_themes_are_those_of_the_largest_communities(
-    index: Index,
-) -> None:
+def test_the_main_themes_are_those_of_the_largest_communities(index: Index) -> None:
     answer = index.global_("What are the main themes?")
     assert answer.outcome is Outcome.ANSWERED
     assert answer.looked_at["community_reports"] >= 4
@@ -37,9 +35,7 @@ def test_the_main_themes_are_those_of_the_largest_communities(
     assert "[Data: Reports (" in answer.text
 
 
-def test_a_subject_is_answered_from_the_reports_that_speak_of_it(
-    index: Index,
-) -> None:
+def test_a_subject_is_answered_from_the_reports_that_speak_of_it(index: Index) -> None:
     answer = index.global_("How did scurvy affect the expeditions?")
     assert answer.outcome is Outcome.ANSWERED
     assert "scurvy" in answer.citations[0].quote.lower()

@@ -332,9 +332,7 @@ def over_http(llm: ChatRequest) -> Any:
     }[kind]
 
 
-def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(
-    sample_project: Path,
-) -> None:
+def test_over_http_failing_tests_are_told_and_an_outage_is_an_outcome(sample_project: Path) -> None:
     with Server(answer=over_http) as server:
         llm = f"models.chat={{model: test-model, base_url: '{server.url}', retry_seconds: 0.5}}"
         settings = load_settings(sample_project, [llm, "search.model=chat"])
