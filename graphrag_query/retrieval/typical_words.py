@@ -39,11 +39,10 @@ def find_typical_words(index: IndexStore, most: int) -> list[str]:
     if rows["document"].n_unique() < MIN_DOCUMENTS:
         rows = rows.with_columns(document=pl.Series(units))
     words = (
-        rows.select(
-            "document", word=pl.col("text").str.to_lowercase().str.extract_all(r"\p{L}{4,}")
-        )
-        .explode("word")
+        rows.select("document", written=pl.col("text").str.extract_all(r"\p{L}{4,}"))
+        .explode("written")
         .drop_nulls()
+        .with_columns(word=pl.col("written").str.to_lowercase())
     )
     n_places = rows["document"].n_unique()
     counts = (
@@ -66,7 +65,11 @@ def find_typical_words(index: IndexStore, most: int) -> list[str]:
     for word in best["word"].filter(~best["word"].is_in(left_out)).head(N_READ_PER_WORD * most):
         if (stem := stem_word(word)) in known:
             found.setdefault(stem, word)
-    return list(found.values())[:most]
+    typical = list(found.values())[:most]
+    # Write each word as the texts mostly do: Scott, scurvy.
+    written = words.filter(pl.col("word").is_in(typical)).group_by("word", "written").len()
+    usual = dict(written.sort("len", "written").select("word", "written").iter_rows())
+    return [usual[word] for word in typical]
 
 
 def _stems_of_entities(index: IndexStore, units: list[int]) -> set[str]:

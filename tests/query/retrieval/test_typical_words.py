@@ -16,6 +16,6 @@ def test_words_of_few_documents_are_typical_and_those_of_all_are_not(tmp_path: P
     run_project(tmp_path, "workflow=embedded")
     with graphrag_query.open(tmp_path / "output") as index:
         found = find_typical_words(index.store, 3)
-        assert sorted(found) == ["glacier", "harbour", "orchard"]
+        assert sorted(found) == ["Glacier", "Harbour", "Orchard"]
         assert find_typical_words(index.store, 2) == found[:2]
         assert "Typical words: " in index.global_("What are the main themes?").text
