@@ -3,19 +3,22 @@
 import re
 
 from graphrag_index.nlp.compounds import is_german_noun
-from graphrag_index.nlp.name_words import common_words
+from graphrag_index.nlp.name_words import common_words, more_given_names
 from graphrag_index.nlp.place_ratings import rate_known_places
 
 PERSON_WORD = re.compile(r"(?:Ma?c)?[^\W\d_]['’]?[^\W\d_A-Z]+(?:['’-]?[^\W\d_][^\W\d_A-Z]+)?")
 # A digit or a capital inside a word: Win32, ArrayBuffer, CAs; but not McDonald.
 _CODED = re.compile(
-    r"\b(?!(?:Mc|Mac|De|Di|Du|La|Le|Lo|Van|Von|Fitz)[A-Z][a-z]+\b)\w*(?:\d|[a-z][A-Z]|[A-Z]{2}[a-z])"
+    r"\b(?!(?:Mc|Mac|De|Di|Du|La|Le|Lo|Van|Von|Vander|Fitz|Al|El|Jo)[A-Z][a-z]+\b)\w*(?:\d|[a-z][A-Z]|[A-Z]{2}[a-z])"
 )
 
 
 def is_coded(name: str) -> bool:
-    """Return whether a word is written as names of software are, and no person's name is."""
-    return _CODED.search(name) is not None
+    """Return whether a word is written as names of software are, and few names of persons are.
+
+    A name whose first word is a given name is a person's however it is written: Ada BenSalem.
+    """
+    return _CODED.search(name) is not None and name.partition(" ")[0] not in more_given_names()
 
 
 def is_double_name(name: str) -> bool:

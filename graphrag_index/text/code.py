@@ -6,15 +6,12 @@ Fences: https://spec.commonmark.org/0.31.2/#fenced-code-blocks
 """
 
 import re
+from collections.abc import Iterator
 
 from graphrag_index.text.ranges import Range, merge_ranges
 
-_FENCED = re.compile(
-    r"^ *(?P<fence>`{3,}|~{3,})[^\S\n]*(?P<info>[\w+#.-]*)[^`\n]*\n"
-    r"(?P<body>.*?)^ *(?P=fence)[`~]*[^\S\n]*$",
-    re.MULTILINE | re.DOTALL,
-)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"^ *(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_COMMENT_START, _COMMENT_END = "<!--", "-->"
 # Words behind a fence that name no programming language.
 _TEXT_FORMATS = frozenset(("", "text", "txt", "plain", "plaintext", "md", "markdown", "quote"))
 _CODE_CHARACTER = re.compile(r"[{}()\[\];=<>$|\\_#/]")
@@ -26,15 +23,17 @@ _VISIBLE = re.compile(r"[^\n]")
 
 def find_fenced_blocks(text: str) -> list[Range]:
     """Return all fenced blocks of Markdown, with their fences."""
-    return [match.span() for match in _find_fences(text)]
+    return [(opening.start(), closing.end()) for opening, closing in _find_fences(text)]
 
 
 def find_code(text: str) -> list[Range]:
     """Return the fenced blocks with code, and the comments, in order."""
-    found = [match.span() for match in _find_fences(text) if _is_code(match["info"], match["body"])]
-    if "<!--" in text:
-        found += [match.span() for match in _COMMENT.finditer(text)]
-    return merge_ranges(found)
+    fenced = (
+        (opening.start(), closing.end())
+        for opening, closing in _find_fences(text)
+        if _is_code(opening["info"].strip(), text[opening.end() : closing.start()])
+    )
+    return merge_ranges([*fenced, *_find_comments(text)])
 
 
 def blank_code(text: str) -> str:
@@ -46,12 +45,35 @@ def blank_code(text: str) -> str:
     return "".join([*parts, text[reached:]]) if parts else text
 
 
-def _find_fences(text: str) -> list[re.Match[str]]:
-    return list(_FENCED.finditer(text)) if "```" in text or "~~~" in text else []
+def _find_fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """Yield the opening and the closing fence of each block that is closed."""
+    opening: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        if opening is None:
+            opening = fence if _may_open(text, fence) else None
+        elif fence["marks"].startswith(opening["marks"]) and not fence["info"].strip():
+            yield opening, fence
+            opening = None
+
+
+def _may_open(text: str, fence: re.Match[str]) -> bool:
+    """Return whether a line opens a block: it is no code in a line, and underlines no heading."""
+    end = max(0, fence.start() - 1)
+    line_before = text[text.rfind("\n", 0, end) + 1 : end]
+    underlines = fence["marks"][0] == "~" and not fence["info"].strip() and line_before.strip()
+    return not underlines and "`" not in fence["info"]
+
+
+def _find_comments(text: str) -> Iterator[Range]:
+    start = text.find(_COMMENT_START)
+    while start >= 0 and (end := text.find(_COMMENT_END, start + len(_COMMENT_START))) >= 0:
+        yield start, end + len(_COMMENT_END)
+        start = text.find(_COMMENT_START, end)
 
 
 def _is_code(info: str, body: str) -> bool:
-    if info.lower() not in _TEXT_FORMATS:
+    """Return whether a block names a programming language, or has the characters of code."""
+    if info and info.split()[0].lower() not in _TEXT_FORMATS:
         return True
     visible = _SPACES.sub("", body)
     return len(_CODE_CHARACTER.findall(visible)) >= MIN_SHARE_OF_CODE * len(visible) > 0

@@ -18,6 +18,7 @@ import polars as pl
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.code import find_fenced_blocks
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
+from graphrag_index.text.ranges import is_inside
 
 
 class Sentence(NamedTuple):
@@ -199,7 +200,7 @@ def find_headings(text: str) -> list[Heading]:
     fences = find_fenced_blocks(text)
     headings = []
     for match in _HEADING.finditer(text):
-        if not any(start <= match.start() < end for start, end in fences):
+        if not is_inside(fences, match.start()):
             depth = len(match["marks"]) if match["marks"] else 1 if match["line"][0] == "=" else 2
             headings.append(Heading(*match.span(), depth, match["words"] or match["over"]))
     return headings

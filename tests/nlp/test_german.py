@@ -106,6 +106,7 @@ def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
     ("text", "names"),
     [
         ("Zuerst startet der Bootloader das System. Dann meldet sich Kubora.", ["Kubora"]),
+        # A known name before a noun is a name.
         (
             "Auf alten Unix-Systemen gab es nur Kubora. Die Benutzer-ID steht vorn.",
             ["Unix", "Kubora"],

@@ -59,6 +59,7 @@ def test_a_nickname_in_a_chat_is_a_person() -> None:
     [
         *((name, True) for name in ("Win32", "ArrayBuffer", "CAs", "NaN", "DEP0044", "GTK+ aB")),
         *((name, False) for name in ("McDonald", "DeVito", "Ann O'Hara", "Jean-Luc", "API", "d'A")),
+        *((name, False) for name in ("JoAnn Falletta", "Mohamed ElBaradei", "Ada BenSalem")),
     ],
 )
 def test_writing_of_software(name: str, expected: bool) -> None:

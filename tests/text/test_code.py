@@ -23,6 +23,9 @@ POEM = "Tell me, Muse, of the man\nof many ways, who wandered far"
         ("words with ``` inside a line = 1;\n```", []),
         ("a <!-- by\nAnn Lee --> b <!-- open", ["<!-- by\nAnn Lee -->"]),
         ("```html\n<!-- a -->\n```", ["```html\n<!-- a -->\n```"]),
+        ("First\n~~~~~\nf(x); by Ann (see y)\n\nSecond\n~~~~~~\ntext", []),
+        ("* item\n\n  ~~~\n  f(x);\n  ~~~", ["  ~~~\n  f(x);\n  ~~~"]),
+        ("```a`b`c\nf(x);\n```", []),
         ("", []),
     ],
 )
