@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphrag_index.text.code import blank_code
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.sentences import find_headings, split_sentences
 from graphrag_query.question.question_words import split_joined_words
@@ -82,7 +83,8 @@ class Statement(NamedTuple):
 
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
-    """Split a text into statements, in the order of the text."""
+    """Split a text into statements, in the order of the text. Code and comments state nothing."""
+    text = blank_code(text)
     labelled = _find_labelled_lines(text)
     turns, _ = _find_turns(text, labelled, opening)
     if turns:

@@ -134,3 +134,12 @@ def test_a_row_of_a_web_page_is_one_statement_about_its_columns() -> None:
     assert rows == [("Name | Built", 20), ("Name | Built", 32)]
     long = " ".join(["word"] * 20)
     assert not any("|" in s.about for s in find_statements(f"A\n\n{long} | b\nc | d\ne | f\n"))
+
+
+def test_code_and_comments_state_nothing() -> None:
+    text = (
+        "<!-- YAML\nadded: v0.1.13\n-->\nThe exit is quiet and takes no time.\n\n"
+        "```js\nconst shown = { colour: 'red' };\n// colour: red\n```\n\nIt ends there, as it did."
+    )
+    said = [text[one.start : one.end] for one in find_statements(text)]
+    assert said == ["The exit is quiet and takes no time.", "It ends there, as it did."]
