@@ -17,7 +17,7 @@ from tests.fixtures.small_index import SHIPPED, TEXTS
 
 CODE = """
 import sys
-from graphrag_index.command_line import stub_unused_imports
+from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 stub_unused_imports()
 import lancedb
 table = lancedb.connect(sys.argv[1]).create_table("t", [{"vector": [1.0, 0.0], "id": "a"}])

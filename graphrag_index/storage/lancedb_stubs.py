@@ -1,34 +1,13 @@
-"""Command lines: commands that explain an argument too many, and stubs for a fast start."""
+"""Stubs of modules that lancedb imports but that local tables never use."""
 
 import sys
 from types import ModuleType
-from typing import Any
-
-from typer.core import TyperCommand
 
 _CATALOGUE_MODULES = (
     "lance_namespace_urllib3_client",
     "lance_namespace_urllib3_client.models",
     "lancedb.namespace",
 )
-
-
-class ExplainingCommand(TyperCommand):
-    """A command that explains how a project, or a question of several words, is given."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, and end the program if there are too many."""
-        ctx.allow_extra_args = True
-        rest: list[str] = super().parse_args(ctx, args)
-        if ctx.args:
-            names = {name for param in self.params for name in (*param.opts, param.name)}
-            hint = ""
-            if "question" in names:
-                hint = " Put a question of several words in quotes."
-            elif "--root" in names:
-                hint = f" A project is given by its folder: --root {ctx.args[0]}"
-            ctx.fail(f"Unexpected argument {ctx.args[0]!r}.{hint}")
-        return rest
 
 
 class _StubModule(ModuleType):
