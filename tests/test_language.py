@@ -75,6 +75,17 @@ def test_files_are_of_a_readable_length(package: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_map_has_every_module_and_folder_of_a_package(package: str) -> None:
+    guide = (REPOSITORY / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = guide.partition(f"| `{package}/` | |\n")[2].partition("\n\n")[0].splitlines()
+    mapped = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+    files = [*sources(package), *(REPOSITORY / package).rglob("*.txt")]
+    parts = [path.relative_to(REPOSITORY / package).parts for path in files]
+    present = {f"{first}/" if rest else first for first, *rest in parts}
+    assert mapped - {"---"} == present - {"__init__.py"}
+
+
 def test_no_test_imports_another() -> None:
     wrong = []
     for path in sources("tests"):
