@@ -49,6 +49,9 @@ class Convention:
         return self.names.get(f"{kind}.{value}", usual)
 
 
+# OpenTelemetry's conventions for generative AI are not stable yet: their names stand here alone.
+# https://opentelemetry.io/docs/specs/semconv/gen-ai/
+# https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
 CONVENTIONS = {
     "gen_ai": Convention(
         kinds={

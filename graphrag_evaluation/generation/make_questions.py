@@ -119,7 +119,11 @@ def _begins_clearly(words: Sequence[str]) -> bool:
 
 
 def _ask(question: str, about: Sequence[Sentence]) -> Iterator[Draft]:
-    """Yield a question if enough different sentences of enough documents answer it."""
+    """Yield a question if enough different sentences of enough documents answer it.
+
+    The expected statements are sentences of the documents, so they do not depend on what a report
+    chose.
+    """
     kept: list[Sentence] = []
     words: list[frozenset[str]] = []
     for sentence in about:

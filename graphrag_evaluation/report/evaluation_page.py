@@ -237,7 +237,11 @@ def _select(name: str, label: str, options: dict[str, str], chosen: str = "") ->
 
 
 def plot_means(measure: str, intervals: Mapping[str, Interval]) -> str:
-    """Return the means of a measure, a row for each system."""
+    """Return the means of a measure, a row for each system.
+
+    Here and in `plot_differences`, the figures stand beside each drawing, so that a reader without
+    it loses nothing.
+    """
     if not intervals:
         return ""
     low = min(0.0, *(interval.low for interval in intervals.values()))
@@ -297,7 +301,10 @@ def _format_interval(interval: Interval, sign: str = "") -> str:
 
 
 def _draw(interval: Interval, low: float, high: float) -> str:
-    """Draw an interval with its mean on a scale from `low` to `high`."""
+    """Draw an interval with its mean on a scale from `low` to `high`, in SVG.
+
+    A drawing is as wide as its cell: the style of the page keeps the widths of lines and dots.
+    """
 
     def place(value: float) -> float:
         return round(100 * (value - low) / (high - low), 2)

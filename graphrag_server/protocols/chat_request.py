@@ -19,6 +19,9 @@ from graphrag_server.problems import RequestError
 from graphrag_server.request_record import current_request_id
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
 
+# Open WebUI sends prompts with this beginning to the model of the chat: for a title, tags, further
+# questions, search queries and so on. They are no questions to the documents. The prompt around a
+# question with attached files or web pages begins in the same way, but has a question.
 _BEGINNING = "### Task:"
 _HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
 _USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
@@ -33,7 +36,7 @@ _MARK = re.compile(r"\[(\d+)\]")
 
 
 def is_task(prompt: str) -> bool:
-    """Return whether a message is a hidden prompt."""
+    """Return whether a message is a hidden prompt of Open WebUI."""
     return prompt.lstrip().startswith(_BEGINNING)
 
 
@@ -48,7 +51,7 @@ def unwrap_question(message: str) -> str:
 
 
 def answer_task(prompt: str) -> str | None:
-    """Return the reply to a hidden prompt; None if the prompt is a question."""
+    """Return the reply to a hidden prompt, without a search; None if the prompt is a question."""
     if not is_task(prompt):
         return None
     history = _HISTORY.search(prompt)
