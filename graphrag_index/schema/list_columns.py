@@ -39,7 +39,7 @@ def gather_by_owner(rows: pl.DataFrame, n_lists: int) -> pl.Series:
 
 
 def pack_lists(lists: Sequence[Sequence[int]]) -> pl.Series:
-    """Build a column of many short lists, which takes polars far longer."""
+    """Build a list column from short lists, faster than polars does."""
     values = pl.Series([*chain.from_iterable(lists)], dtype=pl.Int64)
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
     return gather_lists(np.repeat(np.arange(len(lists)), lengths), values, len(lists))
