@@ -125,7 +125,7 @@ def _prepare_shards(
 ) -> Iterator[tuple[tuple[pl.DataFrame, Mapping[str, pl.DataFrame]], ShardFrames]]:
     """Yield ((documents, rows of unchanged documents), shard with the changed documents)."""
     for rows in read_batches(loaded_documents, SHARD_DOCUMENTS, has_long_texts=True):
-        for batch in split_by_size(rows, "text", SHARD_BYTES):
+        for batch in split_by_size(rows, SHARD_BYTES):
             places = batch.with_row_index("at")
             known = previous.find_rows(places)
             new = places.join(known["documents"], on="at", how="anti", maintain_order="left")

@@ -121,7 +121,7 @@ def _read_texts(documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Yield documents in batches, with the columns `number`, `text` and `language`."""
     columns = documents.select("id", "text", "language", number="human_readable_id")
     for rows in read_stable_batches(columns, MEAN_SHARD_BYTES):
-        yield from split_by_size(rows.select("number", "text", "language"), "text", SHARD_BYTES)
+        yield from split_by_size(rows.select("number", "text", "language"), SHARD_BYTES)
 
 
 def _read_text_unit_spans(base_text_units: pl.LazyFrame, ids: pl.Series) -> pl.DataFrame:

@@ -83,9 +83,9 @@ def join_batches(
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
-def split_by_size(rows: pl.DataFrame, column: str, max_bytes: int) -> Iterator[pl.DataFrame]:
+def split_by_size(rows: pl.DataFrame, max_bytes: int) -> Iterator[pl.DataFrame]:
     """Split rows so that the texts of a part have at most `max_bytes`, or are a single text."""
-    ends = rows[column].str.len_bytes().cum_sum().to_numpy()
+    ends = rows["text"].str.len_bytes().cum_sum().to_numpy()
     start = 0
     while start < rows.height:
         before = int(ends[start - 1]) if start else 0
