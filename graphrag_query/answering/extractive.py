@@ -28,8 +28,6 @@ MIN_WORDS_OF_FRAGMENT = 5
 MAX_EMBEDDED_SENTENCES = 24
 # Weight of the penalty for similarity to a sentence that is already chosen.
 REPETITION_WEIGHT = 0.4
-# Minimum score of a sentence, as a share (0 to 1) of the best score.
-MIN_SHARE_OF_BEST_SCORE = 0.6
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
 # similarity must contain.
 MIN_WORD_COVERAGE = 0.25
@@ -52,7 +50,6 @@ class Candidate:
     start_char: int
     end_char: int
     prior: float = 0.0  # score of its text unit
-    bonus: float = 0.0  # added to the score, for reasons that the words do not show
     label: str = ""  # shown before the text: a speaker, or a row with the column
     about: str = ""  # words of the layout that count as words of the statement
     time: str = ""  # when the speaker said it, as the text writes the time
@@ -151,17 +148,15 @@ def is_question(text: str) -> bool:
 def rank_sentences(
     question: Question,
     candidates: Sequence[Candidate],
-    must_name: Sequence[str] = (),
     rarity: Mapping[str, float] | None = None,
     most: int = MAX_EMBEDDED_SENTENCES,
 ) -> list[RankedSentence]:
     """Order sentences by how well they answer a question, the best first.
 
     The score is a sum of: the similarity to the question, the share of the question's words in
-    the sentence, the score of the text unit, the bonus, a constant if the sentence contains a
-    name of `must_name`, and how well a part of it fits the kind of answer that is wanted.
-    `rarity` maps the words to their weights. Without `rarity`, the weight of a word is its rarity
-    among the candidates. The vectors of at most `most` sentences are compared.
+    the sentence, and the score of the text unit. `rarity` maps the words to their weights. Without
+    `rarity`, the weight of a word is its rarity among the candidates. The vectors of at most `most`
+    sentences are compared.
     """
     words = question.content_words if rarity is None else rarity
     # A word and its stem have the same first letter. Stem only words with a matching first letter.
@@ -179,9 +174,7 @@ def rank_sentences(
         rarity = {word: word_weight(holding[word], len(candidates)) for word in words}
     total = sum(rarity.values()) or 1.0
     coverage = [sum(rarity[word] for word in rarity if word in found) / total for found in stems]
-    names = [name.lower() for name in must_name]
-    naming = [any(name in f"{c.about} {c.text}".lower() for name in names) for c in candidates]
-    rough = [c.prior + c.bonus + coverage[i] + 0.3 * naming[i] for i, c in enumerate(candidates)]
+    rough = [c.prior + coverage[i] for i, c in enumerate(candidates)]
     # Overlapping text units contain the same sentence twice: keep the better one.
     by_place: dict[tuple[str, int], int] = {}
     for i in sorted(range(len(candidates)), key=lambda i: (-rough[i], i)):
@@ -194,7 +187,7 @@ def rank_sentences(
     ranked = [
         RankedSentence(
             candidates[i],
-            float(similarity) + 0.35 * coverage[i] + 0.3 * candidates[i].prior + 0.15 * naming[i],
+            float(similarity) + 0.35 * coverage[i] + 0.3 * candidates[i].prior,
             float(similarity),
             coverage[i],
             vector,
@@ -231,14 +224,6 @@ def choose_distinct_sentences(ranked: Sequence[RankedSentence], most: int) -> li
             taken.append(best)
             used.append(words)
     return taken
-
-
-def find_min_score(best: float) -> float:
-    """Return the minimum score of a sentence that adds to an answer, from the best score.
-
-    In a script that the embedding model cannot read, even the best score may be negative.
-    """
-    return min(best, MIN_SHARE_OF_BEST_SCORE * best)
 
 
 def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
