@@ -1,9 +1,10 @@
 """Sentences that say who or what a thing is."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.normalize import stem_word
@@ -18,7 +19,8 @@ MAX_CHARS_OF_OPENING = 300
 _BEFORE_ENTRY = re.compile(r"(?:<[^>]*>|\([^()]*\)|/[^/]*/|[^\w<(/])*")
 # What may stand between a name and what it is: "Alpha (1901), a ship".
 _APPOSITION = re.compile(r"(?:\s\([^()]*\))?,\s(\w+)")
-_GENITIVE = re.compile(r"\w['’]s?\b")
+# "Alpha's captain", "James' captain"; but not the elision "L'Alpha", nor "'James' is".
+_GENITIVE = re.compile(r"\w['’]s\b|[sxzß]['’]\s\w")
 
 
 def defines(candidate: Candidate, asked: Container[str], language: Language) -> bool:
@@ -28,17 +30,14 @@ def defines(candidate: Candidate, asked: Container[str], language: Language) -> 
     Alpha. "Alpha's captain is Ann Bell" does not.
     """
     text = candidate.text
-    verbs = language.copulas | _words("verbs", language.code)
-    for i, verb in enumerate(WORD.finditer(text)):
-        if i >= MAX_WORDS_BEFORE_COPULA:
-            break
-        if verb[0].lower() in verbs:
-            words = WORD.findall(text[: verb.start()].lower())
-            subject = [word for word in words if word not in language.function_words]
-            if subject and stem_word(subject[0]) in asked:
-                return not _GENITIVE.search(text, 0, verb.start())
-            break
-    indefinite = _words("indefinite", language.code)
+    verb = _verbs(language).search(text)
+    if verb:
+        words = WORD.findall(text[: verb.start()].lower())
+        subject = [word for word in words if word not in language.function_words]
+        is_near = len(words) < MAX_WORDS_BEFORE_COPULA
+        if is_near and subject and stem_word(subject[0]) in asked:
+            return not _GENITIVE.search(text, 0, verb.start())
+    indefinite = word_set(_lists()["indefinite"].get(language.code, ""))
     definite = language.articles or language.determiners
     for word in WORD.finditer(text):
         if stem_word(word[0].lower()) in asked:
@@ -54,5 +53,12 @@ def defines(candidate: Candidate, asked: Container[str], language: Language) -> 
 
 
 @cache
-def _words(name: str, code: str) -> frozenset[str]:
-    return word_set(read_lists("definitions", Path(__file__).parent)[name].get(code, ""))
+def _verbs(language: Language) -> re.Pattern[str]:
+    """Compile the verbs of a language; without any, a pattern that never matches."""
+    verbs = "|".join([*language.copulas, *_lists()["verbs"].get(language.code, [])])
+    verbs = verbs.replace(" ", r"\s+") or "(?!)"
+    return re.compile(rf"\b(?:{verbs})\b", re.IGNORECASE)
+
+
+def _lists() -> Mapping[str, Mapping[str, Any]]:
+    return read_lists("definitions", Path(__file__).parent)
