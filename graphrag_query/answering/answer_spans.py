@@ -114,7 +114,8 @@ def find_enumerations(sentence: str, language: Language) -> list[AnswerSpan]:
 def _enumeration_pattern(code: str) -> re.Pattern[str]:
     lists = read_lists("direct_answers", Path(__file__).parent)["conjunctions"]
     joints = "|".join(map(re.escape, lists.get(code, lists["en"]).split()))
-    last = rf"\w+\)?,\s[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},?\s(?:{joints})\s\w+"
+    # Without the \b, each letter of a long word would begin another search to its end.
+    last = rf"\b\w+\)?,\s[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},?\s(?:{joints})\s\w+"
     behind_colon = (
         rf":\s(?:(?:[^,;:.!?]{{1,{MAX_ITEM_CHARS}}},\s){{2,}}\w+|"
         rf"[^,;:.!?]{{1,{MAX_ITEM_CHARS}}}\s(?:{joints})\s\w+)"
