@@ -200,6 +200,8 @@ def _answer_for_both(question: Question, candidates: Sequence[Candidate]) -> Dir
     asks_for_same = find_phrases("same", code).search(fold_question(question.text))
     if not sides or len(_names(question)) != 2 or not asked or asks_for_same:
         return None
+    if _is_denied(question):
+        return None
     evidence = []
     for span in sides:
         about = [c for c in candidates if _is_about(c, frozenset(span.words))]
@@ -227,7 +229,7 @@ def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswe
     # "Más joven" has a word for more, too.
     orders = [order for order in orders if ORDERS[order].in_time] or orders
     compared = _find_compared(question) if len(orders) == 1 else None
-    if not compared:
+    if not compared or _is_denied(question):
         return None
     order = ORDERS[orders[0]]
     found = [_find_value(question, span, candidates, order) for span in compared]
@@ -245,6 +247,14 @@ def _compare(question: Question, candidates: Sequence[Candidate]) -> DirectAnswe
     return DirectAnswer(compared[0 if is_first else 1].text, evidence)
 
 
+def _is_denied(question: Question) -> bool:
+    """Return whether a question has a word such as "not" outside of names ("Life Without Ann")."""
+    text = question.text
+    for span in question.mentions.spans:
+        text = text.replace(span.text, " ")
+    return denies(text, question.language.code)
+
+
 def _find_compared(question: Question) -> tuple[NameSpan, NameSpan] | None:
     """Find two names with "or" between them, or with "than" in a question for yes or no."""
     if alternatives := _find_alternatives(question):
@@ -252,10 +262,8 @@ def _find_compared(question: Question) -> tuple[NameSpan, NameSpan] | None:
     spans = [span for span in question.mentions.spans if span.words]
     if question.wanted.kind != "yes_no" or len(spans) != 2:
         return None
-    start, end = (question.text.find(span.text) for span in spans)
-    between = fold_question(question.text[start:end])
-    is_than = word_lists()["than"].get(question.language.code)
-    return (spans[0], spans[1]) if is_than and f" {fold(is_than)} " in f" {between} " else None
+    than = word_lists()["than"].get(question.language.code, "")
+    return _find_joined(question, than, max_words=None)
 
 
 def _find_alternatives(question: Question) -> tuple[NameSpan, NameSpan] | None:
@@ -263,14 +271,17 @@ def _find_alternatives(question: Question) -> tuple[NameSpan, NameSpan] | None:
     return _find_joined(question, WORD_LISTS["alternatives"].get(question.language.code, "or"))
 
 
-def _find_joined(question: Question, words: str) -> tuple[NameSpan, NameSpan] | None:
+def _find_joined(
+    question: Question, words: str, max_words: int | None = MAX_WORDS_BETWEEN
+) -> tuple[NameSpan, NameSpan] | None:
     """Find two names of a question with one of the words, and few others, between them."""
     for first, second in pairwise(question.mentions.spans):
         start = question.text.find(first.text) + len(first.text)
         between = WORD.findall(
             question.text[start : question.text.find(second.text, start)].lower()
         )
-        if set(words.split()) & set(between) and len(between) <= MAX_WORDS_BETWEEN:
+        is_near = max_words is None or len(between) <= max_words
+        if is_near and set(words.split()) & set(between):
             return first, second
     return None
 

@@ -164,6 +164,7 @@ def test_yes_or_no_is_decided_by_a_verb_that_means_the_same(
         ("Are Olga Nowak and Ada Fox both painters?", ""),
         ("Is Olga Nowak a painter like Jan Blum?", ""),
         ("Are Olga Nowak and Jan Blum both from the same town?", ""),
+        ("Are Olga Nowak and Jan Blum both not painters?", ""),
     ],
 )
 def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected: str) -> None:
@@ -280,6 +281,26 @@ def test_one_of_two_things_is_chosen_by_values_of_both(
             "Ist Olga Nowak älter als Jan Blum?",
             ["Olga Nowak wurde 1930 geboren.", "Jan Blum wurde 1920 geboren."],
             "Nein",
+        ),
+        (
+            "Est-ce que Jan Blum est plus vieux qu'Olga Nowak ?",
+            ["Olga Nowak est née en 1910.", "Jan Blum est né en 1920."],
+            "Non",
+        ),
+        (
+            "Is Olga Nowak not older than Jan Blum?",
+            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
+            "",
+        ),
+        (
+            "Is Olga Than older, as Jan Blum is?",
+            ["Olga Than was born in 1910.", "Jan Blum was born in 1920."],
+            "",
+        ),
+        (
+            "Does House Without Doors have more chairs than Neustadt?",
+            ["House Without Doors has 12 chairs.", "Neustadt has 1,200 chairs."],
+            "No",
         ),
     ],
 )
