@@ -114,12 +114,12 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
 
 
 def find_question_language(question: str, of_documents: Set[str] = frozenset()) -> Language:
-    """Detect the language of a question; a short one is known by its first words, if by nothing.
+    """Detect the language of a question: a short one by its first words, if by nothing else.
 
     "Combien coûte le billet ?" has few function words, but only French asks so. A capital after a
     word such as "die" shows German: "Baute Olga die Mühle?". What may be in several languages, such
-    as "Is Olga blind?", is in one of those of the documents, and "Besuchte Olga Rom?" in the only
-    one of them whose questions begin with any verb.
+    as "Is Olga blind?", is in one of those of the documents. "Besuchte Olga Rom?" is in the only
+    one of them whose questions begin with any verb. "Altdorf?" is in none.
     """
     language = language_in(question)
     if language.code != "und":
@@ -131,12 +131,18 @@ def find_question_language(question: str, of_documents: Set[str] = frozenset()) 
         for code in lists
         if any(pattern.match(plain) for pattern in _compile_patterns(code).questions.values())
     ]
+    words = WORD.findall(question)
     if not codes and question.rstrip().endswith("?"):
         articles = language_of("de").determiners
-        pairs = pairwise(WORD.findall(question))
+        pairs = pairwise(words)
         codes = ["de" for word, noun in pairs if word in articles and noun[0].isupper()][:1]
-        codes = codes or sorted(CODES_WITH_ANY_VERB_FIRST & of_documents)
-    likely = [code for code in codes or of_documents if code in of_documents]
+        if not codes and len(words) >= MIN_WORDS_WITH_VERB:
+            codes = sorted(CODES_WITH_ANY_VERB_FIRST & of_documents)
+    likely = [code for code in codes if code in of_documents]
+    if not codes:
+        held = {word.lower() for word in words}
+        likely = [code for code in of_documents if held & language_of(code).function_words]
+    # "Is Olga blind?" may be Dutch, too; without documents in it, English is the most likely.
     likely = likely or [code for code in codes if len(codes) == 1 or code == "en"]
     return language_of(likely[0]) if len(likely) == 1 else language
 

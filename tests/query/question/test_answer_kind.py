@@ -105,7 +105,10 @@ def test_the_first_words_of_a_short_question_tell_its_language(question: str, co
     ("question", "of_documents", "code"),
     [
         ("Besuchte Olga Rom?", {"de", "en"}, "de"),
-        ("Besuchte Olga Rom?", {"en"}, "en"),
+        ("Besuchte Olga Rom?", {"en"}, "und"),
+        ("Ollan koti?", {"es"}, "und"),
+        ("Altdorf?", {"fr"}, "und"),
+        ("Alpha or Beta?", {"en"}, "en"),
         ("Is Alpha purely red?", {"en", "de"}, "en"),
         ("Is Olga blind?", {"nl"}, "nl"),
         ("Is Alpha purely red?", set(), "en"),
