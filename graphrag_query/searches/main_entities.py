@@ -133,7 +133,7 @@ def _may_be_companies(titles: pl.Series, types: pl.Series) -> pl.Series:
     rows = pl.DataFrame({"at": range(len(titles)), "is_open": is_organization & ~is_other})
     rows = rows.filter("is_open")
     places = set(find_places(titles[rows["at"]])["row"].to_list())
-    is_place = pl.Series("", [False] * len(titles))
+    is_place = pl.Series("", [False] * len(titles), dtype=pl.Boolean)
     is_place = is_place.scatter([row for n, row in enumerate(rows["at"]) if n in places], True)
     is_typed = types.is_in(["organization", *UNCLEAR_TYPES["organization"]])
     return (is_typed & has_form) | (is_organization & ~is_other & ~is_place)

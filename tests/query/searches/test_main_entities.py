@@ -29,6 +29,7 @@ def test_companies_are_no_institutions_or_places() -> None:
     found = entities.filter(are_of_type(entities, "organization", "company"))["title"].to_list()
     assert found == ["Exxon", "Union Oil Co"]
     assert are_of_type(entities, "organization").sum() == 6
+    assert are_of_type(entities.clear(), "organization", "company").to_list() == []
 
 
 @pytest.mark.parametrize(
