@@ -182,6 +182,8 @@ def rank_subject_sentences(
     sentences = rank_sentences(
         question, candidates, rarity=subject.rarity, most=MAX_EMBEDDED_SENTENCES
     )
+    if not sentences:
+        return []
     table = question.index.open_mapped("text_unit_vectors")
     sources = [sentence.candidate.text_unit for sentence in sentences]
     own = np.array([sentence.vector for sentence in sentences]).reshape(len(sources), -1)

@@ -1,7 +1,13 @@
+from pathlib import Path
+
 import polars as pl
 import pytest
 
+import graphrag_query
+from graphrag_index.schema.settings.project_settings import init_project
+from graphrag_query.answer import Outcome
 from graphrag_query.searches.subject_sentences import are_poor
+from tests.conftest import run_project
 
 
 @pytest.mark.parametrize(
@@ -20,3 +26,14 @@ from graphrag_query.searches.subject_sentences import are_poor
 )
 def test_references_and_thanks_say_nothing_on_a_subject(text: str, expected: bool) -> None:
     assert are_poor(pl.Series([text])).to_list() == [expected]
+
+
+def test_documents_of_questions_only_are_no_evidence(tmp_path: Path) -> None:
+    init_project(tmp_path)
+    questions = ("Who fears a warm climate?", "What is climate change?", "Where is Neustadt?")
+    for number, text in enumerate(questions):
+        (tmp_path / "input" / f"{number}.txt").write_text(text, encoding="utf-8")
+    run_project(tmp_path, "workflow=embedded")
+    with graphrag_query.open(tmp_path / "output") as index:
+        answer = index.global_("What do the documents say about climate change?")
+        assert answer.outcome is Outcome.NO_EVIDENCE
