@@ -99,7 +99,8 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind:
         narrower = {KIND_OF_WORD.get(word) for word in named}
-        return _answer_with_main_entities(question, kind, narrower.pop(), settings)
+        of_kind = narrower.pop() if len(narrower) == 1 else None
+        return _answer_with_main_entities(question, kind, of_kind, settings)
     if not subject:
         return _answer_about_corpus(question, settings)
     if refusal := question.refuse():

@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.main_entities import are_of_type, asked_type
@@ -48,3 +49,8 @@ def test_a_word_for_a_type_is_asked_for_unless_it_names_the_agent(
     store: IndexStore, question: str, expected: tuple[str | None, str | None]
 ) -> None:
     assert asked_type(Question(question, store)) == expected
+
+
+def test_asked_for_two_kinds_of_places_it_lists_all_places(index: Index) -> None:
+    answer = index.global_("What are the main countries and cities?")
+    assert answer.text.startswith("The places with the most relationships")
