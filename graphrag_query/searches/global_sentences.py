@@ -111,9 +111,15 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
 def _answer_with_main_entities(
     question: Question, kind: str, narrower: str | None, settings: GlobalSearch
 ) -> Answer:
-    """Answer with the entities of a type, or of a kind of it, with the most relationships."""
+    """Answer with the entities of a type that have the most relationships.
+
+    If there are entities of the kind `narrower`, the answer lists only those.
+    """
     index, plural = question.index, (KINDS_OF_TYPE[narrower] if narrower else TYPES[kind])["plural"]
     listed = list_main_entities(index, kind, settings.max_points, narrower)
+    if narrower and not listed:
+        # Small towns are no known cities.
+        return _answer_with_main_entities(question, kind, None, settings)
     question.counts.update(entities=index.n_rows("entities"), entities_listed=len(listed))
     if not listed:
         text = f"The index knows no {plural} of these documents."

@@ -1,10 +1,15 @@
+from pathlib import Path
+
 import polars as pl
 import pytest
 
+import graphrag_query
+from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.main_entities import are_of_type, asked_type
+from tests.conftest import run_project
 
 
 def test_a_large_city_is_no_region_elsewhere() -> None:
@@ -54,3 +59,20 @@ def test_a_word_for_a_type_is_asked_for_unless_it_names_the_agent(
 def test_asked_for_two_kinds_of_places_it_lists_all_places(index: Index) -> None:
     answer = index.global_("What are the main countries and cities?")
     assert answer.text.startswith("The places with the most relationships")
+
+
+def test_without_known_cities_it_lists_all_places(tmp_path: Path) -> None:
+    init_project(tmp_path)
+    texts = (
+        "Ann lives in the town of Altdorf. She moved from Neustadt to Altdorf in May.",
+        "Bob sails from Neustadt to Altdorf. He was born in the town of Neustadt.",
+        "The school of Altdorf has a garden. Ann went to the school in Neustadt.",
+    )
+    for number, text in enumerate(texts):
+        (tmp_path / "input" / f"{number}.txt").write_text(text, encoding="utf-8")
+    run_project(tmp_path, "workflow=embedded")
+    with graphrag_query.open(tmp_path / "output") as opened:
+        answer = opened.global_("What do the texts say about towns?")
+    assert answer.text.startswith("The places with the most relationships")
+    assert "**Altdorf**" in answer.text
+    assert "Further: Neustadt." in answer.text
