@@ -31,12 +31,34 @@ def asks_for_everything(question: str) -> bool:
 def asks_for_change(question: str) -> bool:
     """Return whether a question asks how something changed over time.
 
-    "How did the attack change the law?" does not.
+    "How did the attack change the law?" and "What is climate change?" do not.
     """
-    plain, patterns = fold_question(question), compile_cues()
-    return bool(patterns["trend"].search(plain)) or any(
-        match.end() == len(plain) for match in patterns["change"].finditer(plain)
-    )
+    plain = fold_question(question)
+    return bool(compile_cues()["trend"].search(plain) or _find_changes(plain))
+
+
+def _find_changes(plain: str) -> list[re.Match[str]]:
+    """Find the verbs of a folded question that ask how something changed."""
+    patterns = compile_cues()
+    ends = {len(plain), *(match.start() - 1 for match in patterns["trend"].finditer(plain))}
+    return [
+        match
+        for match in patterns["change"].finditer(plain)
+        if match.end() in ends and patterns["before_change"].search(plain, 0, match.start())
+    ]
+
+
+def remove_change(question: str) -> str:
+    """Return a question without the words that ask how something changed over time.
+
+    Words for a change that is the subject are kept: "How did views on climate change evolve?"
+    """
+    words = WORD.findall(question)
+    plain = " ".join(map(fold, words))
+    for match in reversed(_find_changes(plain)):
+        first = plain.count(" ", 0, match.start())
+        del words[first : first + len(match.group().split())]
+    return remove_cues(" ".join(words), "trend")
 
 
 def remove_cues(question: str, *kinds: str) -> str:

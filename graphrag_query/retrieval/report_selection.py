@@ -18,6 +18,7 @@ from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.question.cues import (
     asks_for_change,
     find_cues,
+    remove_change,
     remove_corpus_references,
     remove_cues,
 )
@@ -89,7 +90,7 @@ def subject_words(question: Question) -> list[str]:
         text = remove_cues(text, "whole", "summary", "listing")
     if asks_for_change(question.text):
         # How something changed over time is told by sentences on it, with or without "change".
-        text = remove_cues(text, "trend", "change", "beside_count")
+        text = remove_change(text)
     if "most_frequent" in cues:
         text = remove_cues(text, "most_frequent")
     verbs = SAYING.get(question.language.code, frozenset())

@@ -256,6 +256,7 @@ def test_what_says_nothing_is_not_quoted_and_speakers_are_named(tmp_path: Path) 
         ("How did the ships change over time?", ["ship"]),
         ("Wie haben sich die Schiffe verändert?", ["schiff"]),
         ("How did the attack change the law?", ["attack", "chang", "law"]),
+        ("What do the documents say about climate change?", ["climat", "chang"]),
         # The main ones of several.
         ("Quels sont les principaux problèmes ?", ["problèm"]),
         ("What are the most common problems?", ["problem"]),

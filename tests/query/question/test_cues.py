@@ -1,0 +1,41 @@
+import pytest
+
+from graphrag_query.question.cues import asks_for_change, remove_change
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How did the ships change over time?", True),
+        ("How have attitudes evolved?", True),
+        ("Has the law changed?", True),
+        ("Wie haben sich die Schiffe verändert?", True),
+        ("Comment les navires ont-ils évolué ?", True),
+        ("¿Cómo es que la vida ha cambiado?", True),
+        ("Come la città è cambiata?", True),
+        ("Hoe is de stad veranderd?", True),
+        ("What do the documents say about climate change?", False),
+        ("What is climate change?", False),
+        ("Who made the rules change?", False),
+        ("Quel est le change ?", False),
+        ("How did the attack change the law?", False),
+    ],
+)
+def test_a_verb_at_the_end_asks_for_change_after_how_or_an_auxiliary(
+    question: str, expected: bool
+) -> None:
+    assert asks_for_change(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("How did opinions on climate change change?", "How did opinions on climate change"),
+        ("How did the ships change over time?", "How did the ships"),
+        ("How did attitudes evolve over time in Bern?", "How did attitudes in Bern"),
+        ("How has the development of Bern changed?", "How has the development of Bern"),
+        ("What is climate change?", "What is climate change"),
+    ],
+)
+def test_only_the_words_that_ask_for_change_are_removed(question: str, rest: str) -> None:
+    assert remove_change(question) == rest
