@@ -1,7 +1,7 @@
 """The entities of a type that a question asks for: the main ones, or those of a subject."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.places import find_places
 from graphrag_query.answering.theme_answer import Point
@@ -40,6 +40,9 @@ ANY_TYPE = word_set(WORD_LISTS["any_type"])
 NO_COMPANIES = sorted(word_set(WORD_LISTS["no_companies"]))
 # English verbs after which a question names who does something.
 AUXILIARY_VERBS = frozenset("do does did can could should must may might will would".split())
+# Words that ask for some of many, and words between two adjectives.
+WHICH = word_set(WORD_LISTS["which"])
+CONJUNCTIONS = frozenset("and or und oder et ou y o e en och og i".split())
 # Types of names that are often of another type, which the index could not tell.
 UNCLEAR_TYPES = {"organization": ("name", "acronym")}
 # Minimum population of a city with the name of a region.
@@ -64,11 +67,12 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
     """
     if question.wanted.kind in NOT_FOR_ENTITIES:
         return None, None
-    first = WORD.findall(question.text.lower())[:MAX_WORDS_BEFORE_TYPE]
+    written = WORD.findall(question.text)
+    first = [word.lower() for word in written[:MAX_WORDS_BEFORE_TYPE]]
     stems = list(map(stem_word, first))
     kinds = {TYPE_OF_WORD.get(stem) for stem in stems} - {None}
     language = question.language
-    if _names_the_agent(first, stems, stop_words_of(language)):
+    if _names_the_agent(written, stems, language):
         return None, None
     if language.code == "en" and _asks_for_others(first, stems):
         return None, None
@@ -79,16 +83,28 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
     )
 
 
-def _names_the_agent(words: Sequence[str], stems: Sequence[str], stop_words: Set[str]) -> bool:
+def _names_the_agent(written: Sequence[str], stems: Sequence[str], language: Language) -> bool:
     """Return whether the word for a type names who does something, or what has something.
 
     "What do people say about films?", "What are people afraid of?" and "Was sagen die Leute über
-    Filme?" do not ask for people.
+    Filme?" do not ask for people. `stems` are those of the first words.
     """
     typed = next((at for at, stem in enumerate(stems) if stem in TYPE_OF_WORD), 0)
-    before = words[:typed]
-    if not AUXILIARY_VERBS.isdisjoint(before) or before[-1:] in (["are"], ["were"]):
-        return True
+    words, stop_words = [word.lower() for word in written[: typed + 2]], stop_words_of(language)
+    before, after = words[:typed], words[typed + 1 :]
+    if language.code == "en":
+        # "What are companies that invest?" and "in China?" ask for companies.
+        is_told = bool(after) and (after[0] == "doing" or after[0] not in stop_words)
+        if not AUXILIARY_VERBS.isdisjoint(before):
+            return True
+        if is_told and before[-1:] in (["are"], ["were"]):
+            return True
+    asking = next((at for at, word in enumerate(before) if word in WHICH), typed)
+    between = before[asking + 1 :]
+    has_noun = language.capitalizes_nouns and any(map(str.istitle, written[asking + 1 : typed]))
+    if asking < typed and not has_noun and stop_words.isdisjoint(set(between) - CONJUNCTIONS):
+        # Adjectives: "which large and famous cities".
+        return False
     # A word for the action stands before the article: "sagen die Leute", "disent les gens".
     is_content = [
         word not in stop_words and word not in ANY_TYPE and stem not in STEMS_ABOUT_CORPUS
