@@ -76,7 +76,7 @@ DEPENDENT_SENTENCE_PENALTY = POOR_SENTENCE_PENALTY = 0.25
 # Maximum number of words of such a sentence. What parentheses hold does not count.
 MAX_WORDS_OF_POOR_SENTENCE = 20
 _POOR = {
-    name: "(?i)" + pattern.replace(" |", "|")
+    name: "(?i)" + pattern.replace("\n", "")
     for name, pattern in read_lists("data/poor_sentences", Path(__file__).parent).items()
 }
 _IN_PARENTHESES = r"\([^()]*\)"
