@@ -56,7 +56,7 @@ _NAME_PARTICLES = PARTICLES | {"of", "the"}
 class CountRequest:
     """The thing that a question asks to count, and the words of its subject.
 
-    `kind` is the type of the counted entities; None means all types. `place` is the kind of the
+    `kind` is the type of the counted entities; None means all types. `narrower` is the kind of the
     counted places or organizations, such as country or company; None means all kinds. `terms` are
     the names and words of the subject. `is_any` is true if one of the terms is enough. `most` is
     the number of entities that the question asks for. `period` is the length of the dates in a
@@ -67,7 +67,7 @@ class CountRequest:
 
     counted: Counted
     kind: str | None
-    place: str | None
+    narrower: str | None
     terms: tuple[str, ...]
     is_any: bool
     most: int | None
@@ -79,8 +79,8 @@ class CountRequest:
     @property
     def plural(self) -> str:
         """The plural of what is counted, such as people."""
-        if self.place is not None:
-            return str(KINDS_OF_TYPE[self.place]["plural"])
+        if self.narrower is not None:
+            return str(KINDS_OF_TYPE[self.narrower]["plural"])
         return str(TYPES[self.kind]["plural"]) if self.kind else "names"
 
 
@@ -153,11 +153,11 @@ class _CountedWords:
         if found is None:
             return None
         counted: Counted = found
-        kind = place = None
+        kind = narrower = None
         if counted in ("entities", "distinct"):
             if self.kind_token is not None:
                 stem = stem_word(self.tokens[self.kind_token][0].lower())
-                kind, place = TYPE_OF_WORD[stem], KIND_OF_WORD.get(stem)
+                kind, narrower = TYPE_OF_WORD[stem], KIND_OF_WORD.get(stem)
             elif any(token[0].lower() in _ASKS_FOR_PERSON for token in self.tokens[:2]):
                 kind = "person"
         lowered = [token[0].lower() for token in self.tokens]
@@ -177,7 +177,7 @@ class _CountedWords:
             return None
         periods = [length for length, words in _PERIODS.items() if not words.isdisjoint(lowered)]
         period = periods[0] if periods else None
-        names = (kind, place, terms, is_any, most, period, self.cues[cue][0])
+        names = (kind, narrower, terms, is_any, most, period, self.cues[cue][0])
         return CountRequest(counted, *names, tuple(self.dates), tuple(self.years))
 
     def _follows_start(self, cue: str) -> bool:

@@ -202,11 +202,11 @@ class _Counter:
         units = table.slice("text_unit", 0, len(table))
         entities = table.slice("entity", 0, len(table))
         flags = self.relevant[units]
-        is_country = self.request.place == "country"
+        is_country = self.request.narrower == "country"
         if self.request.kind:
             names = ("title", "type", "frequency")
-            columns = rows.columns(*(names if self.request.place else names[1:2]))
-            wanted = are_of_type(columns, self.request.kind, self.request.place)
+            columns = rows.columns(*(names if self.request.narrower else names[1:2]))
+            wanted = are_of_type(columns, self.request.kind, self.request.narrower)
             flags &= wanted.to_numpy()[entities]
         kept = index.row_flags("entities")
         if kept is not None:
