@@ -26,26 +26,28 @@ def group_by_period(
     The time is the date of the document, or else the first year in the sentence. `points` maps
     text units to their sentences. Without sentences of several times, there are no groups.
     """
-    every = [point for of_unit in points.values() for point in of_unit]
+    all_points = [point for of_unit in points.values() for point in of_unit]
     dates = _find_document_dates(index, points, units)
     if len(set(dates.values())) < MIN_PERIODS:
-        years = {id(point): _YEAR.search(point.text) for point in every}
-        period_of = {id(point): year[0] for point in every if (year := years[id(point)])}
+        years = {id(point): _YEAR.search(point.text) for point in all_points}
+        period_of = {id(point): year[0] for point in all_points if (year := years[id(point)])}
     else:
-        period_of = {id(point): dates[point.source] for point in every if point.source in dates}
+        dated = [point for point in all_points if point.source in dates]
+        period_of = {id(point): dates[point.source] for point in dated}
     groups: dict[str, list[Point]] = {}
-    rest = []
-    for point in every:
+    others = []
+    for point in all_points:
         if period := period_of.get(id(point)):
             groups.setdefault(period, []).append(point)
         else:
-            rest.append(point)
+            others.append(point)
     if len(groups) < MIN_PERIODS:
-        return [], every
-    best = sorted(groups, key=lambda period: -sum(max(p.score, 0.0) for p in groups[period]))[:most]
-    rest += [point for period in groups if period not in best for point in groups[period]]
-    weight = {period: sum(max(p.score, 0.0) for p in groups[period]) for period in best}
-    return [Theme(p, "", "", groups[p], weight[p]) for p in sorted(best)], rest
+        return [], all_points
+    weight = {period: sum(max(p.score, 0.0) for p in group) for period, group in groups.items()}
+    best = sorted(groups, key=lambda period: -weight[period])[:most]
+    others += [point for period in groups if period not in best for point in groups[period]]
+    themes = [Theme(period, "", "", groups[period], weight[period]) for period in sorted(best)]
+    return themes, others
 
 
 def _find_document_dates(
