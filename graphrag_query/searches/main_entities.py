@@ -1,5 +1,6 @@
 """The entities of a type that a question asks for: the main ones, or those of a subject."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,10 @@ class NamedEntity:
     points: list[Point]
 
 
+# A plural, or a verb of the third person, in English.
+_PLURAL = re.compile(r"(?<!ou)(?<!s)s$")
+
+
 def asked_type(question: Question) -> tuple[str | None, str | None]:
     """Return the type of the entities that a question such as "Which companies …" asks for.
 
@@ -102,6 +107,10 @@ def _names_the_agent(written: Sequence[str], stems: Sequence[str], language: Lan
     asking = next((at for at, word in enumerate(before) if word in WHICH), typed)
     between = before[asking + 1 :]
     has_noun = language.capitalizes_nouns and any(map(str.istitle, written[asking + 1 : typed]))
+    has_noun = has_noun or not language.function_words  # of an unknown language
+    if language.code == "en" and len(between) > 1 and CONJUNCTIONS.isdisjoint(between):
+        # "which storm killed people", "which storms hit people"; but "which large famous cities"
+        has_noun = between[-1].endswith("ed") or any(map(_PLURAL.search, between))
     if asking < typed and not has_noun and stop_words.isdisjoint(set(between) - CONJUNCTIONS):
         # Adjectives: "which large and famous cities".
         return False
