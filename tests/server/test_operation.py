@@ -7,6 +7,7 @@ import logging
 import re
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,14 +17,13 @@ import pytest
 from fastapi import Response
 from fastapi.testclient import TestClient
 
-from graphrag_index.errors import WorkflowError
 from graphrag_server import launch, request_recorder
 from graphrag_server.app import create_app
 from graphrag_server.hosted_index import IndexChecks
 from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.launch import JsonFormatter, run_server
+from graphrag_server.launch import JsonFormatter
 from graphrag_server.server_settings import ServerSettings
-from tests.fixtures.commands import wait_for
+from tests.fixtures.commands import command, environment, wait_for
 from tests.fixtures.served import Served, project_with_model, serve
 from tests.model_server import Server
 from tests.server.conftest import ADDRESS
@@ -59,13 +59,14 @@ def test_an_id_that_could_forge_a_log_line_is_replaced(sample_client: TestClient
         assert re.fullmatch(r"[0-9a-f]{16}", reply.headers["x-request-id"])
 
 
-def test_an_address_is_printed_only_if_the_server_starts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_address_is_printed_only_if_the_server_starts(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").touch()
-    with pytest.raises(WorkflowError, match=r"workflows/embedded\.yaml is missing"):
-        run_server(ServerSettings(indexes={"docs": tmp_path}, port=0, state_folder=tmp_path))
-    assert capsys.readouterr().out == ""
+    served = subprocess.run(
+        [*command("serve"), "--root", str(tmp_path), "--port", "0"],
+        capture_output=True, check=False, env=environment(), text=True,
+    )  # fmt: skip
+    assert (served.returncode, served.stdout) == (2, "")
+    assert "workflows/embedded.yaml is missing" in served.stderr
 
 
 def test_an_unexpected_failure_is_told_without_its_text(
