@@ -85,6 +85,7 @@ def test_the_view_is_saved_in_each_form(page: Page, keep: Keep) -> None:
     expect(page.locator(".type-legend button").first).to_be_visible()
     page.wait_for_function("document.querySelector('.graph-view').dataset.entities > 0")
     drawn = read_drawn(page)
+    assert drawn["entities"] > 0
     keep("types")
     entities = read_csv(save(page, "Entities (CSV)"))
     communities = read_csv(save(page, "Communities (CSV)"))
