@@ -4,7 +4,7 @@ Positions are relative: a community lies in the unit disc of its parent, and a n
 unit disc of its deepest community. So a change in one community moves nothing outside of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import polars as pl
 from graphrag_index.communities.layout import (
     MAX_ITERATIONS,
     fill_discs,
-    pack_discs,
+    pack_drawings,
     pull_together,
     spread_over_disc,
 )
@@ -148,28 +148,41 @@ def _place_communities(shard: ShardFrames) -> ShardFrames:
     sources, targets, weights = (links[name].to_numpy() for name in ("source", "target", "weight"))
     discs = np.empty((len(radii), 3))
     starts = np.flatnonzero(np.append(True, above[1:] != above[:-1])).tolist()
+    # Families without a place in the last version, by their number of siblings.
+    new: dict[int, list[tuple[slice, Graph]]] = {}
     for start, stop in pairwise([*starts, len(above)]):
-        own = slice(*np.searchsorted(sources, (start, stop)))
+        rows, own = slice(start, stop), slice(*np.searchsorted(sources, (start, stop)))
         one, other = ((end[own] - start).astype(np.int32) for end in (sources, targets))
         siblings = Graph(stop - start, one, other, weights[own])
-        discs[start:stop] = _place_siblings(
-            siblings, radii[start:stop], before[start:stop], communities["iterations"][0]
-        )
+        if np.isfinite(before[rows, 0]).any():
+            centres = _keep_places(siblings, radii[rows], before[rows])
+            discs[rows] = _fit_into_parent(centres, radii[rows], before[rows])
+        else:
+            new.setdefault(stop - start, []).append((rows, siblings))
+    for families in new.values():
+        slices, graphs = zip(*families, strict=True)
+        own_radii = np.stack([radii[rows] for rows in slices])
+        packed = _pack_families(graphs, own_radii, communities["iterations"][0])
+        for rows, centres in zip(slices, packed, strict=True):
+            discs[rows] = _fit_into_parent(centres, radii[rows], before[rows])
     return {"discs": pl.DataFrame(discs, schema=["x", "y", "radius"])}
 
 
-def _place_siblings(graph: Graph, radii: Floats, before: Floats, iterations: int) -> Floats:
-    """Return x, y and radius of each community of one parent, in the parent's unit disc."""
-    if np.isfinite(before[:, 0]).any():
-        centres = _keep_places(graph, radii, before)
-    elif len(radii) <= 2:
+def _pack_families(graphs: Sequence[Graph], radii: Floats, iterations: int) -> Iterable[Floats]:
+    """Return the centres of the siblings of several families with equally many siblings."""
+    n = radii.shape[1]
+    reserved = radii * RESERVED_RADIUS
+    if n <= 2:
         # One disc in the middle, or two side by side.
-        centres = np.zeros((len(radii), 2))
-        centres[:, 0] = [-radii[1], radii[0]] if len(radii) == 2 else 0.0
-        centres *= RESERVED_RADIUS
-    else:
-        reserved = radii * RESERVED_RADIUS
-        centres = pull_together(pack_discs(graph, reserved, 0, iterations), reserved)
+        centres = np.zeros((*radii.shape, 2))
+        centres[:, :, 0] = reserved[:, ::-1] * (-1, 1) if n == 2 else 0.0
+        return centres
+    packed = pack_drawings(graphs, reserved, 0, iterations)
+    return (pull_together(*drawing) for drawing in zip(packed, reserved, strict=True))
+
+
+def _fit_into_parent(centres: Floats, radii: Floats, before: Floats) -> Floats:
+    """Return x, y and radius of each community of one parent, in the parent's unit disc."""
     reach = float((np.linalg.norm(centres, axis=1) + radii * RESERVED_RADIUS).max())
     return np.column_stack([centres, radii]) / max(reach, _previous_reach(radii, before))
 
