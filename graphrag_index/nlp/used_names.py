@@ -2,6 +2,7 @@
 
 import re
 
+from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
 from graphrag_index.nlp.law_names import STATES
@@ -222,10 +223,17 @@ class UsedNames:
         is_word = usage.count_lower(word, language.code) or word.lower() in common_words(
             language.code
         )
+        if language.capitalizes_nouns:
+            is_word = is_word or is_german_noun(word.capitalize())
         return not is_word and len(word.replace(".", "")) <= _MAX_WORD_ACRONYM_LETTERS
 
     def _occurs_in_title_case(self, words: list[str]) -> bool:
         """Return whether the corpus writes words that are in capitals also as a name in prose."""
         usage = self.usage
-        number = usage.found.surfaces.get(" ".join(word.capitalize() for word in words))
-        return number is not None and usage.in_prose[number] > 0
+        title_case = " ".join(word.capitalize() for word in words)
+        number = usage.found.surfaces.get(title_case)
+        if number is None or not usage.in_prose[number]:
+            return False
+        # German writes every noun in title case: BENUTZER is a noun, no acronym.
+        is_german = len(words) == 1 and usage.found.languages[number].capitalizes_nouns
+        return not is_german or is_german_name(usage, number, title_case)

@@ -121,3 +121,11 @@ def test_german_nouns_with_an_article_and_compounds_are_no_names(
     text: str, names: list[str]
 ) -> None:
     assert extract(text).titles == names
+
+
+def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
+    text = (
+        "Der Aufruf erwartet BENUTZER und dann GRUPPE. Die Gruppe nennt den Benutzer. "
+        "Auch der Benutzer nennt BENUTZER und den NABU in jeder Gruppe als GRUPPE."
+    )
+    assert extract(text).titles == ["NABU"]
