@@ -20,6 +20,8 @@ _LETTERS_OF_WORD = re.compile(r"[^\W\d_]+")
 # Characters at the start, and at the end, of a text that detection of its language reads.
 _SAMPLE_CHARACTERS = 2_000
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
+# Options and codes, whose letters are words of other languages: Polish "i", Portuguese "o".
+_OPTION = re.compile(r"(?<!\w)-{1,2}\w[\w-]*|\b\w(?=:\d)")
 # Minimum number of function words of a language in a paragraph that is in another language than
 # its document, and how many times more they are than those of the document's language.
 _MIN_PARAGRAPH_WORDS, _MIN_PARAGRAPH_RATIO = 3, 2
@@ -157,7 +159,7 @@ def find_language_ranges(text: str, code: str) -> list[tuple[int, int, str]]:
         ends = [found.end() for found in re.finditer("\n", text)]
     ranges: list[tuple[int, int, str]] = []
     for start, end in pairwise((0, *(e for e in ends if 0 < e < len(text)), len(text))):
-        votes, _ = _count_votes(text[start:end])
+        votes, _ = _count_votes(_OPTION.sub(" ", text[start:end]))
         best = max(votes, key=lambda code: votes[code])
         best_votes, own_votes = votes[best], votes.get(code, 0.0)
         is_clear = best_votes >= _MIN_PARAGRAPH_WORDS or not own_votes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from graphrag_index.text.languages import find_language_ranges
 from tests.fixtures.extraction import extract
 
 
@@ -129,3 +130,9 @@ def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
         "Auch der Benutzer nennt BENUTZER und den NABU in jeder Gruppe als GRUPPE."
     )
     assert extract(text).titles == ["NABU"]
+
+
+def test_options_do_not_make_a_german_paragraph_polish() -> None:
+    options = " ".join(f"[-{letter} Anbindeadresse]" for letter in "iozwaiozwaio")
+    text = f"Das Programm nennt die Adresse und den Port.\n\nssh {options}\n\nDie Adresse ist neu."
+    assert {code for *_, code in find_language_ranges(text, "de")} == {"de"}
