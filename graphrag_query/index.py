@@ -168,7 +168,7 @@ class Index:
             method=method,
             parameters={**parameters, **answer.parameters, **filters},
             usage=replace(answer.usage + usage_of(look.spent), seconds=seconds),
-            notes=(*notes, *answer.notes, *look.warnings, *self._describe_gaps()),
+            notes=(*notes, *answer.notes, *look.warnings, *asked.warnings, *self._describe_gaps()),
         )
 
     def _build_question(

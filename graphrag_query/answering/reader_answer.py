@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from graphrag_index.errors import ModelError, SettingsError
+from graphrag_index.errors import ModelError
 from graphrag_query.answering.direct_answer_words import DirectAnswer
 from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line
 from graphrag_query.question.question import Question
@@ -20,7 +20,8 @@ def find_reader_answer(
     """Find the span that answers a question, with its sentence, by `search.reader_model`.
 
     Returns None without such a model, if the model finds no answer, and for a question that
-    wants yes or no, which no span says. Raises `SettingsError` if the model cannot be used.
+    wants yes or no, which no span says. If the model cannot be used, a warning of the question
+    tells why. Raises `SettingsError` if its folder or its description is wrong.
     """
     name = question.search.reader_model
     if name is None or question.wanted.kind == "yes_no":
@@ -33,7 +34,10 @@ def find_reader_answer(
     try:
         span = load_reader(question.index.root / name).find_span(question.text, texts)
     except ModelError as error:
-        raise SettingsError(f"search.reader_model: {error}") from error
+        warning = f"Answered without search.reader_model: {error}"
+        if warning not in question.warnings:
+            question.warnings.append(warning)
+        return None
     if span is None:
         return None
     sentence = _find_sentence(text_units[best[span.text]], span.start, span.end, candidates)

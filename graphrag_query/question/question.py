@@ -175,7 +175,8 @@ class Question:
     a finer model scores the best text units. A `sink` receives the text while it is being
     written. `counts` has the numbers of rows that a search has read so far; they are kept if the
     model fails. `reports` are those that the search has compared with the question. `names` are
-    names of entities, if the user passed names instead of a question.
+    names of entities, if the user passed names instead of a question. `warnings` become notes of
+    the answer.
     """
 
     text: str
@@ -188,6 +189,7 @@ class Question:
     reports: list[RatedReport] = field(default_factory=list)
     names: tuple[str, ...] = ()
     second_look: SecondLook = field(default_factory=SecondLook)
+    warnings: list[str] = field(default_factory=list)
 
     @cached_property
     def vector(self) -> "np.ndarray[Any, Any]":

@@ -144,8 +144,10 @@ def test_the_answer_of_the_rules_stays(
     assert (answer.text, answer.citations) == (plain.text, plain.citations)
 
 
-def test_a_model_that_cannot_be_used_is_an_error_of_the_settings(
+def test_a_folder_that_does_not_exist_is_an_error_of_the_settings(
     index: Index, tmp_path: Path
 ) -> None:
-    with pytest.raises(SettingsError, match=r"^search\.reader_model: .* has no model\.onnx, which"):
-        ask(index, tmp_path, "Who painted the mill?", "Li Hua painted the mill.")
+    with pytest.raises(
+        SettingsError, match=r"^There is no folder .*/none: search\.reader_model is"
+    ):
+        ask(index, tmp_path / "none", "Who painted the mill?", "Li Hua painted the mill.")

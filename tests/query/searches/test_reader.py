@@ -115,15 +115,24 @@ def test_the_command_line_says_the_span_and_what_is_wrong(project: Path, tmp_pat
     folders["embeds"].mkdir()
     write_tokenizer(folders["embeds"])
     write_graph(folders["embeds"] / "model.onnx")
+    failed = ask("local", QUESTION, *options, f"search.reader_model={folders['none']}")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    message = (
+        f"There is no folder {folders['none']}: search.reader_model is the folder of a reader, "
+    )
+    assert message in failed.stderr
+    assert failed.stderr.count("\n") == 1
+    plain = json.loads(ask("local", QUESTION, "--root", str(project), "--json").stdout)
     for name, message in (
-        ("none", "There is no folder FOLDER: search.reader_model is the folder of a reader, "),
-        ("empty", "search.reader_model: FOLDER has no model.onnx, which the reader needs: export"),
-        ("embeds", "search.reader_model: FOLDER/model.onnx has no output end_logits and is no re"),
+        ("empty", "FOLDER has no model.onnx, which the reader needs: export"),
+        ("embeds", "FOLDER/model.onnx has no output end_logits and is no re"),
     ):
-        failed = ask("local", QUESTION, *options, f"search.reader_model={folders[name]}")
-        assert (failed.returncode, failed.stdout) == (2, "")
-        assert message.replace("FOLDER", str(folders[name])) in failed.stderr
-        assert failed.stderr.count("\n") == 1
+        result = ask("local", QUESTION, *options, f"search.reader_model={folders[name]}", "--json")
+        answer = json.loads(result.stdout)
+        assert (result.returncode, answer["answer"]) == (0, plain["answer"])
+        [note] = set(answer["notes"]) - set(plain["notes"])
+        expected = f"Answered without search.reader_model: {message}"
+        assert note.startswith(expected.replace("FOLDER", str(folders[name])))
 
 
 def test_a_server_reads_and_no_caller_names_another_model(project: Path, tmp_path: Path) -> None:
