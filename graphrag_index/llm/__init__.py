@@ -7,7 +7,8 @@ chat_model.py        a chat model: sends many requests concurrently, validates e
 attempts.py          the next attempt after an invalid or slow reply
 ledger.py            the database of all requests and replies, in SQLite
 retries.py           retries of failed calls, within rate limits and a budget (limits.py)
-client.py            the HTTP client of one model (server_check.py checks its server)
+client.py            the HTTP client of one model (session.py: its HTTP session;
+                     server_check.py checks its server)
 protocol.py          request bodies without the parts that a server refuses (probe.py finds
                      them), parsing of responses (streams.py: of streamed ones)
 reply_parser.py      tolerant parsing of the text of a reply (broken_json.py, schema_fit.py)
@@ -16,5 +17,6 @@ batch.py             a chat model that sends its requests in the provider's batc
 registry.py          the models of a run; deletion of unused requests from the ledger
 prompts.py           prompts, and rows of tables as lines in a prompt
 embeddings.py        embedding models on a server
+rerank.py            rerankers on a server
 local/               embedding models on this machine
 """

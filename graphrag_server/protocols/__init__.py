@@ -5,4 +5,5 @@ chat_completions.py  OpenAI's models and chat completions
 responses_api.py     OpenAI's responses
 ollama.py            Ollama's chat
 dify.py              Dify's external knowledge
+shapes.py            the routers of these protocols, and the shapes of their errors
 """
