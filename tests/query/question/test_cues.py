@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_query.question.cues import asks_for_change, remove_change
+from graphrag_query.question.cues import asks_for_change, remove_change, remove_corpus_references
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_a_verb_at_the_end_asks_for_change_after_how_or_an_auxiliary(
 )
 def test_only_the_words_that_ask_for_change_are_removed(question: str, rest: str) -> None:
     assert remove_change(question) == rest
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("What are the main themes of these editorials?", "What are the main themes of these"),
+        ("What is said in these reviews?", "What is said in these"),
+        ("Worum geht es in diesen Bewertungen?", "Worum geht es in diesen"),
+        ("What do reviews by dentists say?", "What do reviews by dentists say?"),
+    ],
+)
+def test_kinds_of_documents_mean_the_corpus_after_words_such_as_these(
+    question: str, rest: str
+) -> None:
+    assert remove_corpus_references(question) == rest
