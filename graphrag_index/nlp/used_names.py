@@ -120,7 +120,24 @@ class UsedNames:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
+        is_at_start = language.code == "en" and usage.inside[number] == 0
+        if is_at_start and self._is_plain_phrase(number, span):
+            return False  # an entry of a menu: Full Schedule
         return not all(word.islower() or usage.is_common(word, language.code) for word in span)
+
+    def _is_plain_phrase(self, number: int, span: list[str]) -> bool:
+        """Return whether frequent English words in title case show no sign of a name."""
+        usage, name = self.usage, " ".join(span)
+        shown = usage.person[number] or usage.place[number] or usage.determiner[number]
+        if shown or usage.is_known_place(name, "en") or name.lower() in KNOWN_NAMES:
+            return False
+        return all(
+            word.lower() in common_words("en")
+            and not word.isupper()
+            and word.lower() not in _SHOWN_WORDS
+            and word not in more_given_names()
+            for word in span
+        )
 
     def _is_used_word(self, number: int, word: str) -> bool:
         """Return whether the corpus uses a single word as a name."""

@@ -41,6 +41,15 @@ def test_labels_of_lines_and_verbs_behind_them_are_no_names() -> None:
     assert not {"Solution", "Problem", "Add", "Add Quorix", "Add Blimpo"} & {*found.titles}
 
 
+def test_frequent_words_in_title_case_at_the_start_of_a_line_are_no_name() -> None:
+    found = extract(
+        "Standard Reports show how money moved through the accounts of Quorix in a year.\n\n"
+        "Supreme Court of Norway decided that Quorix pays."
+    )
+    assert "Standard Reports" not in found.titles
+    assert {"Quorix", "Supreme Court of Norway"} <= {*found.titles}
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
