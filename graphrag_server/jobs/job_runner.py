@@ -57,7 +57,7 @@ class JobRunner:
 class _IndexQueue(threading.Thread):
     def __init__(self, index: HostedIndex) -> None:
         super().__init__(name=f"jobs-{index.name}", daemon=True)
-        self._root: Path = index.root
+        self._index, self._root = index.name, index.root
         self._folder: Path = index.store.output
         self.jobs = JobStore(self._folder)
         self._wake, self._stop_wanted = threading.Event(), threading.Event()
@@ -129,7 +129,7 @@ class _IndexQueue(threading.Thread):
             process.stderr.close()
             with suppress(OSError):
                 process.stdin.close()
-        self._note_death(job, process.returncode, b"".join(errors).decode("utf-8", "replace"))
+        self._note_end(job, process.returncode, b"".join(errors).decode("utf-8", "replace"))
 
     def _end(self, process: "subprocess.Popen[bytes]", is_cancelled: bool) -> None:
         assert process.stdin is not None
@@ -140,9 +140,12 @@ class _IndexQueue(threading.Thread):
         with suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_SECONDS)
 
-    def _note_death(self, job: str, code: int, errors: str) -> None:
-        """Queue a job again whose process was killed; end the job if this happens too often."""
+    def _note_end(self, job: str, code: int, errors: str) -> None:
+        """Log a failed run; queue a killed one again, or end it if it was killed too often."""
         found = self.jobs.get(job)
+        if found is not None and found.state is JobState.FAILED:
+            # Whoever started the server may look at its terminal and at no page.
+            logger.error("The run of the index %s failed: %s", self._index, found.message)
         if found is None or found.state is not JobState.RUNNING:
             return
         if self.jobs.is_cancelled(job):

@@ -21,7 +21,7 @@ from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.launch import start_first_run
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
-from tests.fixtures.commands import command, environment, wait_for
+from tests.fixtures.commands import command, environment, start, wait_for
 from tests.fixtures.served import serve, write_project
 from tests.model_server import Server
 
@@ -121,6 +121,22 @@ def test_an_index_that_costs_nothing_is_built_when_its_server_starts(tmp_path: P
     assert remarks == [" (being built now)", " (not built yet: start a run)"]
     queued = [[job.kind for job in app.state.jobs.store(name).jobs()] for name in ("a", "b")]
     assert queued == [["run"], []]
+
+
+def test_the_terminal_tells_why_the_first_run_failed(tmp_path: Path) -> None:
+    root = write_project(tmp_path / "docs")
+    for path in (root / "input").iterdir():
+        path.unlink()
+    with start(root, "serve", "--port", "0") as served:
+        assert served.stderr is not None
+        line = json.loads(served.stderr.readline())
+        served.terminate()
+        printed, _ = served.communicate()
+    assert "(being built now)" in printed
+    assert line["level"] == "error"
+    [job] = JobStore(root / "output").jobs()
+    assert job.message.startswith("The input folder input is empty: ")
+    assert line["message"] == f"The run of the index docs failed: {job.message}"
 
 
 @pytest.mark.parametrize(
