@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from graphrag_index.errors import format_count
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems
 from graphrag_index.text.normalize import fold, is_unspaced
 from graphrag_query.answering.count_table import find_dates
@@ -158,14 +159,14 @@ class Subject:
     """The documents and text units with the subject of a question.
 
     Without a subject, `terms` is empty and the documents are those of the whole corpus.
-    `criterion` says what was counted.
+    `mentions` says for each term how many documents mention it, and how often.
     """
 
     terms: Sequence[TermCount]
     text_units: "Integers"
     documents: "Integers"
     name: str
-    criterion: str
+    mentions: str
 
     @property
     def pattern(self) -> str:
@@ -183,7 +184,7 @@ def find_subject(
     kept = np.isin(document_of, documents)
     terms = _count_terms(question, request, kept)
     if not terms:
-        return Subject((), np.flatnonzero(kept), documents, "", "all documents")
+        return Subject((), np.flatnonzero(kept), documents, "", "")
     is_any = request.is_any or request.counted == "subjects"
     found = terms[0].documents
     for term in terms[1:]:
@@ -193,7 +194,7 @@ def find_subject(
     numbers = numbers[np.isin(document_of[numbers], found)]
     quoted = [f"“{term.term}”" for term in terms]
     name = f" {'or' if is_any else 'and'} ".join(quoted)
-    return Subject(terms, numbers, found, name, _describe_forms(terms))
+    return Subject(terms, numbers, found, name, " ".join(map(_describe_mentions, terms)))
 
 
 def restrict_to_dates(
@@ -243,11 +244,16 @@ def any_of(names: Iterable[str]) -> str:
     return "|".join(patterns)
 
 
-def _describe_forms(terms: Sequence[TermCount]) -> str:
-    """Describe what was counted as a mention of the terms, with the forms of the words."""
-    parts = []
-    for term in terms:
-        forms = [f"{form} ({n:,})" for form, n in list(term.forms.items())[:MAX_FORMS]]
-        listed = ", ".join(forms) or f"names of the entity {term.term}"
-        parts.append(f"“{term.term}” as {listed}")
-    return "documents with " + "; ".join(parts)
+def _describe_mentions(term: TermCount) -> str:
+    """Say how many documents mention a term, how often, and in which forms of its words."""
+    n = len(term.documents)
+    said = f"{format_count('documents', n)} {'mentions' if n == 1 else 'mention'} “{term.term}”"
+    if not term.forms:
+        return f"{said}, by other names of it." if n else f"{said}."
+    times = "once" if term.n_mentions == 1 else f"{term.n_mentions:,} times in all"
+    if list(term.forms) == [term.term]:
+        return f"{said}, {times}."
+    forms = [f"{form} {n:,}" for form, n in list(term.forms.items())[:MAX_FORMS]]
+    if len(term.forms) > MAX_FORMS:
+        forms.append(f"other forms {sum(list(term.forms.values())[MAX_FORMS:]):,}")
+    return f"{said}, {times}: {', '.join(forms)}."

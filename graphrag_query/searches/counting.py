@@ -346,12 +346,12 @@ class _Counter:
         notes: Sequence[str] = (),
         examples: bool = False,
     ) -> Answer:
-        """Build the answer: the sentence with the number, table, criterion and examples."""
+        """Build the answer: the sentence with the number, table, mentions and examples."""
         parts = ["\n".join(lines)]
         if rows:
             parts.append(write_table(rows))
         if self.subject.terms:
-            parts.append(f"Counted: {self.subject.criterion}.")
+            parts.append(self.subject.mentions)
         if self.request.counted in ("entities", "distinct"):
             unit = "passage" if self.by_passage else "document"
             parts.append(f"A {unit} counts once for each name that the index found in it.")

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import graphrag_query
@@ -10,7 +12,7 @@ from graphrag_index.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches import counting
-from graphrag_query.searches.count_subject import is_form_of
+from graphrag_query.searches.count_subject import TermCount, _describe_mentions, is_form_of
 from tests.conftest import copy_project, run_project
 
 DOCUMENTS = {
@@ -84,6 +86,35 @@ def test_counts_are_exact(counted: Index, question: str, text: str) -> None:
     assert answer.method == "global"
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Who is mentioned most often in letters about Paris?", "1 document mentions “Paris”, 2 "),
+        ("Who is mentioned most often in letters about fires?", "3 documents mention “fires”, 4 "),
+        ("How many letters mention fire?", "3 documents mention “fire”, 4 times in all: fire 3, f"),
+        (
+            "How many letters mention France or Karl Moll?",
+            "1 document mentions “France”, once. 1 document mentions “Karl Moll”, once.",
+        ),
+        ("How many letters mention Berlin and Atlantis?", " all. 0 documents mention “Atlantis”."),
+    ],
+)
+def test_documents_and_mentions_of_a_subject_are_told_apart(
+    counted: Index, question: str, line: str
+) -> None:
+    assert line in counted.ask(question).text
+
+
+def test_a_document_may_name_a_subject_otherwise() -> None:
+    numbers = np.arange(1)
+    term = TermCount("Anna Berg", numbers, numbers + 1, numbers, 0)
+    assert _describe_mentions(term) == "1 document mentions “Anna Berg”, by other names of it."
+    forms = dict(zip("abcdefgh", (9, 8, 7, 6, 5, 4, 3, 2), strict=True))
+    assert _describe_mentions(replace(term, term="a", n_mentions=44, forms=forms)) == (
+        "1 document mentions “a”, 44 times in all: a 9, b 8, c 7, d 6, e 5, f 4, other forms 5."
+    )
 
 
 def test_what_no_document_mentions_is_no_evidence(counted: Index) -> None:
