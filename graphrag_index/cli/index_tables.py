@@ -42,7 +42,7 @@ class PrintedTable(NamedTuple):
         ]
 
 
-def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int], gap: int = 2) -> list[str]:
     """Return rows as lines; align the columns in `left` to the left, others to the right."""
     columns = []
     for number, cells in enumerate(zip(*rows, strict=True)):
@@ -50,7 +50,7 @@ def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[st
         spaces = [" " * (max(widths) - width) for width in widths]
         pairs = zip(cells, spaces, strict=True)
         columns.append([cell + space if number in left else space + cell for cell, space in pairs])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+    return [(" " * gap).join(row).rstrip() for row in zip(*columns, strict=True)]
 
 
 def write_overview(output: Path, out: TextIO) -> None:

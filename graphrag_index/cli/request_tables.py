@@ -3,12 +3,12 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TextIO
 
 from graphrag_index.cli import indent_first_lines
-from graphrag_index.cli.index_tables import align_columns, format_cost
+from graphrag_index.cli.index_tables import align_columns
 from graphrag_index.errors import format_count, join_names, print_lines
 from graphrag_index.llm.batch_ledger import Batch
 from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
@@ -22,6 +22,8 @@ from graphrag_index.pipeline.estimate import Estimate, StepCosts
 from graphrag_index.pipeline.sample import EMBEDDING_STEP
 from graphrag_index.pipeline.scaling import MAX_WORKERS, NETWORK_BYTES_PER_SECOND, WorkerPlan
 
+TABLE_WIDTH = 80  # wider tables of requests have narrower gaps
+MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed in thousands
 MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
@@ -62,7 +64,7 @@ def write_status(
     cells = _format_requests(rows, counts, ["cost"])
     for line, row in zip(cells, rows, strict=False):
         if row.cached_tokens:
-            line[5] += f" ({row.cached_tokens:,} cached)"
+            line[4] += f" ({row.cached_tokens:,} cached)"
     headings = ["done", "open", "quarantined", "prompt", "reply", "$"]
     _print_table(headings, cells, rows, out)
     if batches:
@@ -125,10 +127,22 @@ def format_duration(seconds: float) -> str:
 
 def write_requests(estimate: Estimate, out: TextIO) -> None:
     """Print the estimated requests by step and model, and their sum."""
-    lines = estimate.lines
+    lines, unit = estimate.lines, ""
+    if sum(line.prompt_tokens + line.reply_tokens for line in lines) >= MIN_TOKENS_IN_THOUSANDS:
+        unit = "k "
+        lines = tuple(
+            replace(
+                line,
+                prompt_tokens=round(line.prompt_tokens / 1_000),
+                reply_tokens=round(line.reply_tokens / 1_000),
+            )
+            for line in lines
+        )
     counts = ("n_answered", "n_to_ask", "prompt_tokens", "reply_tokens")
-    cells = _format_requests(lines, counts, ["cost", "low", "high"])
-    headings = ["answered", "to ask", "prompt", "reply", "$", "low", "high"]
+    most = sum(line.high or 0 for line in lines)
+    digits = 4 if most < 10 else 2 if most < 100 else 0
+    cells = _format_requests(lines, counts, ["cost", "low", "high"], digits)
+    headings = ["done", "open", f"{unit}prompt", f"{unit}reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
     if not all(line.replies_are_known for line in lines):
         print_lines(
@@ -139,14 +153,17 @@ def write_requests(estimate: Estimate, out: TextIO) -> None:
 
 
 def _format_requests(
-    rows: Sequence[StepStatus | StepCosts], counts: Sequence[str], costs: Sequence[str]
+    rows: Sequence[StepStatus | StepCosts],
+    counts: Sequence[str],
+    costs: Sequence[str],
+    digits: int = 4,
 ) -> list[list[str]]:
-    """Format rows as cells: step, model, counts, costs. Add a row of sums to several rows."""
+    """Format rows as cells: step, counts, costs. Add a row of sums to several rows."""
     lines = [
         [
-            *(row.step, row.model),
+            row.step,
             *(f"{getattr(row, name):,}" for name in counts),
-            *(format_cost(getattr(row, name)) for name in costs),
+            *("?" if (c := getattr(row, name)) is None else f"{c:,.{digits}f}" for name in costs),
         ]
         for row in rows
     ]
@@ -154,16 +171,28 @@ def _format_requests(
         sums = [f"{sum(getattr(row, name) for row in rows):,}" for name in counts]
         for name in costs:
             known = [cost for row in rows if (cost := getattr(row, name)) is not None]
-            sums.append(f"{sum(known):.4f}" + (" + ?" if len(known) < len(rows) else ""))
-        lines.append(["all", "", *sums])
+            sums.append(f"{sum(known):,.{digits}f}" + "+?" * (len(known) < len(rows)))
+        lines.append(["all", *sums])
     return lines
 
 
 def _print_table(
     headings: list[str], cells: list[list[str]], rows: Sequence[StepStatus | StepCosts], out: TextIO
 ) -> None:
-    """Print a table of requests; explain question marks (unknown prices) below the table."""
-    print("\n".join(align_columns([["step", "model", *headings], *cells], left=[0, 1])), file=out)
+    """Print a table of requests, with each model on a line above its steps.
+
+    Question marks (unknown prices) are explained below the table.
+    """
+    table = [["step", *headings], *cells]
+    lines = align_columns(table, left=[0])
+    if max(map(len, lines)) > TABLE_WIDTH:
+        lines = align_columns(table, left=[0], gap=1)
+    printed = lines[:1]
+    for number, (line, row) in enumerate(zip(lines[1:], rows, strict=False)):
+        if not number or row.model != rows[number - 1].model:
+            printed.append(f"{row.model}:")
+        printed.append(line)
+    print("\n".join([*printed, *lines[1 + len(rows) :]]), file=out)
     if any(row.cost is None for row in rows):
         print_lines(
             f"? means that the price list of {price_list_date()} lacks the model: set `price` of "

@@ -229,7 +229,8 @@ def test_steps_that_are_kept_are_not_counted(tmp_path: Path, server: Server, cal
         "The input has not changed.",
         "Steps that would run: generate_text_embeddings.",
     ]
-    assert [line.split()[0] for line in lines[4:6]] == ["step", "generate_text_embeddings"]
-    assert lines[5].split()[2] == "0" != lines[5].split()[3]
+    table = [line.split()[0] for line in lines[4:7]]
+    assert table == ["step", "embedding:", "generate_text_embeddings"]
+    assert lines[6].split()[1] == "0" != lines[6].split()[2]
     # Of vectors nothing is a guess.
     assert "guess" not in "".join(lines)

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from io import StringIO
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from graphrag_index.pipeline.counting_models import (
     simulate_reply,
     split_sentences_with_names,
 )
-from graphrag_index.pipeline.estimate import Estimate, estimate
+from graphrag_index.pipeline.estimate import Estimate, StepCosts, estimate
 from graphrag_index.pipeline.sample import GrowthRatios, Sample
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import load_settings
@@ -114,20 +114,46 @@ def test_an_index_stays_as_it_is(indexed: Path, server: Server) -> None:
 def test_the_table_adds_up(project: Path) -> None:
     arguments = ("--set", "models.embedding.price={input: 100.0}")
     lines = call(project, "estimate", *arguments, MODEL_KEY=KEY).stdout.splitlines()
-    rows = [line.replace(",", "").split() for line in lines[1:7]]
+    assert max(map(len, lines[:9])) <= 80
+    assert (lines[1], lines[6]) == ("chat:", "embedding:")
+    rows = [line.replace(",", "").split() for line in (*lines[2:6], *lines[7:9])]
     assert [row[0] for row in rows][-2:] == ["generate_text_embeddings", "all"]
     *steps, total = rows
-    for column in (2, 3, 4, 5):
-        assert sum(int(row[column]) for row in steps) == int(total[column - 1])
-    assert sum(float(row[6]) for row in steps) == pytest.approx(float(total[5]), abs=3e-4)
+    for column in (1, 2, 3, 4):
+        assert sum(int(row[column]) for row in steps) == int(total[column])
+    assert sum(float(row[5]) for row in steps) == pytest.approx(float(total[5]), abs=3e-4)
     for row in steps:
-        prices = (1.0, 4.0) if row[1] == "chat" else (100.0, 0.0)
-        cost = (int(row[4]) * prices[0] + int(row[5]) * prices[1]) / 1e6
-        assert float(row[6]) == pytest.approx(cost, abs=1e-4)
+        prices = (100.0, 0.0) if row[0] == "generate_text_embeddings" else (1.0, 4.0)
+        cost = (int(row[3]) * prices[0] + int(row[4]) * prices[1]) / 1e6
+        assert float(row[5]) == pytest.approx(cost, abs=1e-4)
         # A guessed reply may be half or twice as long.
-        for column, times in ((7, 0.5), (8, 2.0)):
-            cost = (int(row[4]) * prices[0] + int(row[5]) * prices[1] * times) / 1e6
+        for column, times in ((6, 0.5), (7, 2.0)):
+            cost = (int(row[3]) * prices[0] + int(row[4]) * prices[1] * times) / 1e6
             assert float(row[column]) == pytest.approx(cost, abs=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1, 30, 1_000, 10_000, 30_000])
+@pytest.mark.parametrize("is_priced", [True, False])
+def test_the_table_of_a_corpus_of_any_size_fits_into_80_columns(
+    whole: Estimate, scale: int, is_priced: bool
+) -> None:
+    lines = tuple(
+        StepCosts(
+            line.step, line.model, scale // 2, scale * 4, scale * 3_000, scale * 1_000,
+            *((scale * 0.02, scale * 0.01, scale * 0.05) if is_priced else (None,) * 3), False,
+        )
+        for line in whole.lines
+    )  # fmt: skip
+    lines = (replace(lines[0], cost=scale * 0.02, low=scale * 0.01, high=scale * 0.05), *lines[1:])
+    out = StringIO()
+    write_estimate(replace(whole, lines=lines), out)
+    printed = out.getvalue().splitlines()
+    table = printed[: 1 + next(n for n, line in enumerate(printed) if line.startswith("all"))]
+    assert max(map(len, table)) <= 80
+    prompt = next(line for line in table if line.startswith("extract_graph")).split()[3]
+    in_thousands = scale * 4_000 * len(lines) >= 10_000_000
+    assert ("k prompt" in table[0]) == in_thousands
+    assert prompt == f"{scale * (3 if in_thousands else 3_000):,}"
 
 
 def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
@@ -135,7 +161,7 @@ def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
     write_estimate(whole, out)
     lines = out.getvalue().splitlines()
     assert next(line for line in lines if "embeddings" in line).split()[-3:] == ["?"] * 3
-    assert next(line for line in lines if line.startswith("all")).endswith(" + ?")
+    assert next(line for line in lines if line.startswith("all")).endswith("+?")
     assert "set `price` of this model" in lines[-3]
     assert lines[-1].startswith("A run on this machine: ")
     assert "without extract_graph (38 requests)," in lines[-1]
@@ -277,7 +303,9 @@ def test_steps_of_ones_own_are_counted_too(tmp_path: Path) -> None:
     (root / "workflows" / "small.yaml").write_text(yaml.safe_dump(steps), encoding="utf-8")
     out = call(root, "estimate")
     assert out.returncode == 0, out.stderr
-    assert out.stdout.splitlines()[1].split()[:4] == ["find_moods", "chat", "0", "1"]
+    model, line = out.stdout.splitlines()[1:3]
+    assert model == "chat:"
+    assert line.split()[:3] == ["find_moods", "0", "1"]
 
 
 def test_earlier_replies_tell_how_long_later_ones_are(tmp_path: Path) -> None:
