@@ -1,4 +1,4 @@
-"""Commands that say what to do about an unexpected argument, for both command lines."""
+"""Commands whose help has one style, and that say what to do about an unexpected argument."""
 
 from typing import Any
 
@@ -7,6 +7,12 @@ from typer.core import TyperCommand
 
 class ExplainingCommand(TyperCommand):
     """A command that explains how a project, or a question of several words, is given."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Write the usage as documents do: [NAME] may be left out, and NAME may not."""
+        return [
+            piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)
+        ]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, and end the program if there are too many."""

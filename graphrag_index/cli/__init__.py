@@ -26,7 +26,9 @@ Set = Annotated[
     typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-AsOf = Annotated[int | None, typer.Option("--as-of", help="Version of the index.")]
+AsOf = Annotated[
+    int | None, typer.Option("--as-of", metavar="VERSION", help="Version of the index.")
+]
 Against = Annotated[
     list[str] | None,
     typer.Option(

@@ -27,6 +27,7 @@ from graphrag_index.cli.judging import (
 )
 from graphrag_index.cli.question_commands import make
 from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, format_count
+from graphrag_index.unexpected_arguments import ExplainingCommand
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
@@ -59,7 +60,9 @@ class _DefaultRun(TyperGroup):
 
 
 def verdicts(
-    files: Annotated[list[Path], typer.Argument(help="Recorded verdicts on pairs: JSON Lines.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Recorded verdicts on pairs: JSON Lines.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Tell how much recorded verdicts on pairs of answers owe to the order of the answers."""
@@ -101,19 +104,34 @@ evaluate = typer.Typer(
 )
 
 
-evaluate.command("make", short_help="Make questions with known answers.")(make)
-evaluate.command("verdicts", short_help="Measure how much verdicts owe to the order.")(verdicts)
-evaluate.command("graph", short_help="Measure the graph and the reports of an index.")(graph)
+evaluate.command("make", cls=ExplainingCommand, short_help="Make questions with known answers.")(
+    make
+)
+evaluate.command(
+    "verdicts", cls=ExplainingCommand, short_help="Measure how much verdicts owe to the order."
+)(verdicts)
+evaluate.command(
+    "graph", cls=ExplainingCommand, short_help="Measure the graph and the reports of an index."
+)(graph)
 
 
-@evaluate.command("run", short_help="Measure searches on questions; a model may judge.")
+@evaluate.command(
+    "run", cls=ExplainingCommand, short_help="Measure searches on questions; a model may judge."
+)
 def run_evaluation(
     questions: Annotated[
-        Path, typer.Argument(help="Questions with their answers or gold documents: .json or .jsonl")
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS",
+            help="Questions with their answers or gold documents: .json or .jsonl",
+        ),
     ],
     root: Root = Path(),
     methods: Annotated[
-        str, typer.Option("--methods", help="Searches to compare, separated by commas.")
+        str,
+        typer.Option(
+            "--methods", metavar="SEARCHES", help="Searches to compare, separated by commas."
+        ),
     ] = "local,basic",
     set_: Annotated[
         list[str] | None,
@@ -126,15 +144,24 @@ def run_evaluation(
     as_of: AsOf = None,
     against: Against = None,
     budgets: Annotated[
-        str, typer.Option("--budgets", help="Tokens of context at which coverage is measured.")
+        str,
+        typer.Option(
+            "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
+        ),
     ] = "4000,12000",
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Number of processes; default: all cores."),
+        typer.Option(
+            "--workers", metavar="N", min=1, help="Number of processes; default: all cores."
+        ),
     ] = None,
     fail_below: Annotated[
         list[str] | None,
-        typer.Option("--fail-below", help="Exit with 1 if a mean is lower, as recall@10=0.9."),
+        typer.Option(
+            "--fail-below",
+            metavar="MEASURE=VALUE",
+            help="Exit with 1 if a mean is lower, as recall@10=0.9.",
+        ),
     ] = None,
     judge: JudgeModel = "",
     second_judge: SecondJudge = "",
@@ -142,7 +169,12 @@ def run_evaluation(
     budget: JudgeBudget = None,
     estimate: Estimate = False,
     name: Annotated[
-        str, typer.Option("--name", help="Name of the report; if not given, that of the questions.")
+        str,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="Name of the report; if not given, that of the questions.",
+        ),
     ] = "",
     to: Annotated[
         Path | None,

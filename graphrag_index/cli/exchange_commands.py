@@ -47,7 +47,7 @@ def export(
     ],
     root: Root = Path(),
     as_of: Annotated[
-        int | None, typer.Option("--as-of", help="Export this earlier version.", metavar="N")
+        int | None, typer.Option("--as-of", help="Export this earlier version.", metavar="VERSION")
     ] = None,
     level: Annotated[
         int | None,

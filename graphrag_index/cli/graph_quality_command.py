@@ -34,16 +34,29 @@ def graph(
         ),
     ] = None,
     resamples: Annotated[
-        int, typer.Option("--resamples", min=1, help="Samples of documents for the stability.")
+        int,
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Samples of documents for the stability."
+        ),
     ] = 20,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of all samples.")] = 17,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all samples.")
+    ] = 17,
     fail_below: Annotated[
         list[str] | None,
-        typer.Option("--fail-below", help="Exit with 1 if lower, as grounded_mentions=0.9."),
+        typer.Option(
+            "--fail-below",
+            metavar="MEASURE=VALUE",
+            help="Exit with 1 if lower, as grounded_mentions=0.9.",
+        ),
     ] = None,
     fail_above: Annotated[
         list[str] | None,
-        typer.Option("--fail-above", help="Exit with 1 if higher, as duplicate_names=0.02."),
+        typer.Option(
+            "--fail-above",
+            metavar="MEASURE=VALUE",
+            help="Exit with 1 if higher, as duplicate_names=0.02.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

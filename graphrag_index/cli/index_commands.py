@@ -42,7 +42,8 @@ def check(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="Folder of an index or of Microsoft GraphRAG; default: the index of the project."
+            metavar="DIR",
+            help="Folder of an index or of Microsoft GraphRAG; default: the index of the project.",
         ),
     ] = None,
     root: Root = Path(),

@@ -24,7 +24,10 @@ SecondJudge = Annotated[
     str, typer.Option("--second-judge", metavar="MODEL", help="Model whose agreement is measured.")
 ]
 JudgeWith = Annotated[
-    str, typer.Option("--judge-with", help="What the judge is asked, separated by commas.")
+    str,
+    typer.Option(
+        "--judge-with", metavar="CRITERIA", help="What the judge is asked, separated by commas."
+    ),
 ]
 JudgeBudget = Annotated[
     float | None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder of the new project.", metavar="DIR")],
     input_folder: Annotated[
-        Path | None, typer.Option("--input", help="Folder of the documents.", metavar="FOLDER")
+        Path | None, typer.Option("--input", help="Folder of the documents.", metavar="DIR")
     ] = None,
     source: Annotated[
         Path | None,

@@ -23,18 +23,27 @@ if TYPE_CHECKING:
 
 def make(
     root: Root = Path(),
-    n: Annotated[int, typer.Option("--n", min=1, help="Number of questions at most.")] = 300,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal questions.")] = 17,
+    n: Annotated[
+        int, typer.Option("--n", metavar="N", min=1, help="Number of questions at most.")
+    ] = 300,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Equal seeds give equal questions.")
+    ] = 17,
     kinds: Annotated[
-        str, typer.Option("--kinds", help="Kinds of questions, separated by commas.")
+        str,
+        typer.Option("--kinds", metavar="KINDS", help="Kinds of questions, separated by commas."),
     ] = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
     split: Annotated[
-        str, typer.Option("--split", help="Only questions to tune on, or to report on.")
+        str,
+        typer.Option(
+            "--split", metavar="SPLIT", help="Only questions to tune on, or to report on."
+        ),
     ] = "",
     layout: Annotated[
         str,
         typer.Option(
             "--layout",
+            metavar="LAYOUT",
             help="graphrag-index, benchmark-qed, ragas, hotpotqa, musique, graphrag-bench or "
             "wildgraphbench.",
         ),
@@ -43,7 +52,10 @@ def make(
         Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")
     ] = Path("questions.jsonl"),
     model: Annotated[
-        str, typer.Option("--model", help="Chat model that writes and checks the questions.")
+        str,
+        typer.Option(
+            "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
+        ),
     ] = "",
     budget: Budget = None,
     estimate: OnlyEstimate = False,

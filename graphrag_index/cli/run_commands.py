@@ -40,11 +40,17 @@ Wait = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option("--workers", min=1, help="Maximum number of processes; default: all cores."),
+    typer.Option(
+        "--workers", metavar="N", min=1, help="Maximum number of processes; default: all cores."
+    ),
 ]
 RunnerOption = Annotated[
     RunnerName,
-    typer.Option("--runner", help="Make shards by processes of this machine, or by a Ray cluster."),
+    typer.Option(
+        "--runner",
+        metavar="RUNNER",
+        help="Make shards by processes of this machine, or by a Ray cluster.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print details for debugging.")]
@@ -159,7 +165,12 @@ def estimate(
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Plan a run by this many processes of all machines."),
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=1,
+            help="Plan a run by this many processes of all machines.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
@@ -219,7 +230,12 @@ def worker(
     workers: Workers = None,
     lease_seconds: Annotated[
         float,
-        typer.Option("--lease-seconds", min=1, help="Wait so long for a worker that is silent."),
+        typer.Option(
+            "--lease-seconds",
+            metavar="SECONDS",
+            min=1,
+            help="Wait so long for a worker that is silent.",
+        ),
     ] = LEASE_SECONDS,
 ) -> None:
     """Bring an index in a bucket up to date, together with all workers that are started.

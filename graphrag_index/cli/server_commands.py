@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.errors import SettingsError, quote_argument
+from graphrag_index.unexpected_arguments import ExplainingCommand
 
 if TYPE_CHECKING:
     from graphrag_server.keys import Key, KeyFile
@@ -16,10 +17,15 @@ if TYPE_CHECKING:
 
 Roots = Annotated[
     list[Path] | None,
-    typer.Option("--root", help="Folder of settings.yaml; repeat it to serve several projects."),
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="Folder of settings.yaml; repeat it to serve several projects.",
+    ),
 ]
 Config = Annotated[
-    Path | None, typer.Option("--config", help="Settings of the server: a server.yaml.")
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings of the server: a server.yaml."),
 ]
 
 keys = typer.Typer(
@@ -33,12 +39,20 @@ keys = typer.Typer(
 def serve(
     root: Roots = None,
     config: Config = None,
-    host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")
+        int | None,
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65535, help="Port; 0 chooses a free one."
+        ),
     ] = None,
     root_path: Annotated[
-        str | None, typer.Option("--root-path", help="Path under which a proxy offers the server.")
+        str | None,
+        typer.Option(
+            "--root-path", metavar="PATH", help="Path under which a proxy offers the server."
+        ),
     ] = None,
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Let everybody who reaches the server do everything.")
@@ -92,30 +106,42 @@ def _claim_stdout() -> TextIOWrapper:
     return TextIOWrapper(stream, encoding="utf-8")
 
 
-@keys.command("add")
+@keys.command("add", cls=ExplainingCommand)
 def add_key(
-    name: Annotated[str, typer.Argument(help="Name of the key, such as that of its user.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the key, such as that of its user.")
+    ],
     root: Roots = None,
     config: Config = None,
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", help="Index that the key may use; repeat it. Default: all."),
+        typer.Option(
+            "--index", metavar="INDEX", help="Index that the key may use; repeat it. Default: all."
+        ),
     ] = None,
     scope: Annotated[
         list[str] | None,
         typer.Option(
             "--scope",
+            metavar="SCOPE",
             help="read (tables), ask (searches), index (documents and runs) or admin (metrics); "
             "repeat it. Default: read and ask.",
         ),
     ] = None,
     questions_per_minute: Annotated[
         int | None,
-        typer.Option("--questions-per-minute", min=1, help="Most questions in any minute."),
+        typer.Option(
+            "--questions-per-minute", metavar="N", min=1, help="Most questions in any minute."
+        ),
     ] = None,
     daily_cost: Annotated[
         float | None,
-        typer.Option("--daily-cost", min=0, help="Most dollars for models on a day of UTC."),
+        typer.Option(
+            "--daily-cost",
+            metavar="DOLLARS",
+            min=0,
+            help="Most dollars for models on a day of UTC.",
+        ),
     ] = None,
 ) -> None:
     """Create a key, and print it. It is shown only this once."""
@@ -134,7 +160,7 @@ def add_key(
     print(_key_file(settings).add(name, scopes, indexes, questions_per_minute, daily_cost))
 
 
-@keys.command("list")
+@keys.command("list", cls=ExplainingCommand)
 def list_keys(root: Roots = None, config: Config = None) -> None:
     """List the keys with their rights and limits, and what each has spent today."""
     from graphrag_index.cli.index_tables import align_columns
@@ -151,9 +177,9 @@ def list_keys(root: Roots = None, config: Config = None) -> None:
         print(line)
 
 
-@keys.command("revoke")
+@keys.command("revoke", cls=ExplainingCommand)
 def revoke_key(
-    name: Annotated[str, typer.Argument(help="Name or id of the key.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the key.")],
     root: Roots = None,
     config: Config = None,
 ) -> None:

@@ -24,18 +24,30 @@ def tune(
     root: Root = Path(),
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Chat model to ask; if not given, that of extract_graph."),
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Chat model to ask; if not given, that of extract_graph.",
+        ),
     ] = None,
     no_model: Annotated[
         bool, typer.Option("--no-model", help="Ask no model: propose from the index alone.")
     ] = False,
     types: Annotated[
-        str, typer.Option("--types", help="Types of entities to keep first, separated by commas.")
+        str,
+        typer.Option(
+            "--types", metavar="TYPES", help="Types of entities to keep first, separated by commas."
+        ),
     ] = "",
     passages: Annotated[
-        int, typer.Option("--passages", min=2, help="Passages of the sample; half are held out.")
+        int,
+        typer.Option(
+            "--passages", metavar="N", min=2, help="Passages of the sample; half are held out."
+        ),
     ] = 48,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 17,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")
+    ] = 17,
     reference: Annotated[
         Path | None,
         typer.Option(
@@ -44,7 +56,9 @@ def tune(
     ] = None,
     reference_model: Annotated[
         str | None,
-        typer.Option("--reference-model", help="A stronger model to compare replies with."),
+        typer.Option(
+            "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
+        ),
     ] = None,
     optimize: Annotated[
         bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")
@@ -52,12 +66,17 @@ def tune(
     max_replies: Annotated[
         int,
         typer.Option(
-            "--max-replies", min=1, help="With --optimize: begin no round after so many replies."
+            "--max-replies",
+            metavar="N",
+            min=1,
+            help="With --optimize: begin no round after so many replies.",
         ),
     ] = 200,
     budget: Budget = None,
     estimate: OnlyEstimate = False,
-    name: Annotated[str, typer.Option("--name", help="Name of the proposal.")] = "proposal",
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")
+    ] = "proposal",
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),

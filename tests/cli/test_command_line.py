@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+import graphrag_index.__main__
+import graphrag_query.__main__
 from graphrag_index.cli import run_commands
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.project_settings import Settings
@@ -44,6 +47,24 @@ class TestHelp:
                 "download-model": {"--from"},
             }[name]
         )
+
+    @pytest.mark.parametrize("app", [graphrag_index.__main__.app, graphrag_query.__main__.app])
+    def test_values_have_names_in_capitals_in_every_command(self, app: typer.Typer) -> None:
+        n_values = 0
+        contexts = [typer.Context(typer.main.get_command(app))]
+        for context in contexts:
+            command = context.command
+            contexts += [
+                typer.Context(one, parent=context, info_name=name)
+                for name, one in getattr(command, "commands", {}).items()
+            ]
+            usage = " ".join(command.collect_usage_pieces(context))
+            assert re.fullmatch(r"[][A-Z|. ]+", usage), usage
+            for parameter in command.params:
+                if not getattr(parameter, "is_flag", False):
+                    n_values += 1
+                    assert re.fullmatch(r"[A-Z=| ]+", parameter.metavar or ""), parameter
+        assert n_values > 80
 
     def test_help_is_clean_where_warnings_are_errors(self, tmp_path: Path) -> None:
         result = subprocess.run(
