@@ -5,6 +5,7 @@ import re
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
+from graphrag_index.nlp.keywords import find_keywords
 from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
     EVERYDAY_ACRONYMS,
@@ -56,6 +57,7 @@ class UsedNames:
 
     def __init__(self, usage: CorpusStatistics) -> None:
         self.usage = usage
+        self.keywords = find_keywords(usage)
         # `is_name(number)` returns whether the corpus uses the span with this number as a name.
         self.is_name = bytes(map(self._is_used_as_name, range(len(usage.total)))).__getitem__
 
@@ -229,6 +231,8 @@ class UsedNames:
         usage = self.usage
         lower = word.lower()
         if _ROMAN_NUMERAL.fullmatch(word) or lower.replace(".", "") in EVERYDAY_ACRONYMS:
+            return False
+        if word in self.keywords and language.code == "en":
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:

@@ -50,6 +50,22 @@ def test_frequent_words_in_title_case_at_the_start_of_a_line_are_no_name() -> No
     assert {"Quorix", "Supreme Court of Norway"} <= {*found.titles}
 
 
+def test_keywords_in_capitals_are_no_names_but_acronyms_are() -> None:
+    manual = (
+        "An UPDATE writes rows in Quorix, and an INSERT adds them. The UNION of two tables drops "
+        "what a SELECT returns twice. The UPDATE fails if NULL is in a key. An inner UNION and a "
+        "DELETE may be joined, and NULL is kept in HTTP. A SELECT may begin with NULL.\n\n"
+        "To update, insert, select or delete is to change; a union is a null change."
+    )
+    news = (
+        "The WHO said that AIDS kills. In 2019 the WHO met, and AIDS fell. Those who help are "
+        "many, and hearing aids are sold."
+    )
+    found = extract(manual, news)
+    assert not {"UPDATE", "INSERT", "UNION", "SELECT", "NULL", "DELETE"} & {*found.titles}
+    assert {"Quorix", "HTTP", "WHO", "AIDS"} <= {*found.titles}
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
