@@ -40,6 +40,9 @@ _BUTTON = re.compile(
     rf"\b(?:{read_lists('nlp/data/words')['button_words']})"
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
+_HEADLINE_VERB = re.compile(
+    rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())})(?= |\Z)"
+)
 _VERSION = re.compile(r"(?:\.\d+)+\b")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
@@ -77,7 +80,7 @@ def find_capitalized_spans(
     pattern, titles = name_words.name_pattern(language.code), _title_pattern(language.code)
     letters = _title_letters(language.code) if titles else frozenset()
     starts = [sentence.start for sentence in sentences]
-    reached, current = starts[0], 0
+    reached, current, headline_verb_end = starts[0], 0, -1
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
     nameless, has_menus = find_nameless_ranges(text), " > " in text
     for capital in name_words.capital_pattern().finditer(text):
@@ -139,9 +142,16 @@ def find_capitalized_spans(
             if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
                 version = _VERSION.match(text, reached)  # Apache-2.0
                 reached = version.end() if version else reached
+            initial = start - 1 == headline_verb_end
+            initial = initial or _may_begin_sentence(text, start, sentence.start, all_prose)
             if has_menus and _is_menu(text, start, reached):
                 continue
-            initial = _may_begin_sentence(text, start, sentence.start, all_prose)
+            is_english = language.code == "en"
+            if is_english and (verb := _find_headline_verb(text, start, reached, language)):
+                reached = headline_verb_end = verb.end()
+                if verb.start() > start:
+                    yield start, verb.start() - 1, initial, prose, titled is not None
+                continue
             yield start, reached, initial, prose, titled is not None
 
 
@@ -171,6 +181,20 @@ def _find_shouted_places(
             continue
         if name in large_place_names() and name not in name_words.common_words(language.code):
             yield word.start(), word.end(), False, False, False
+
+
+def _find_headline_verb(
+    text: str, start: int, end: int, language: Language
+) -> re.Match[str] | None:
+    """Return a verb behind a name in a line in title case: Ada Brown Joins Halden Optics."""
+    verb = _HEADLINE_VERB.search(text, start, end)
+    if not verb or text[start - 1 : start] in ("'", '"', "‘", "“"):
+        return None  # the title of a work
+    line_start = text.rfind("\n", 0, start) + 1
+    if not any(map(str.isalpha, text[line_start : verb.start()])):
+        return None
+    line = text[line_start : text.find("\n", end) % (len(text) + 1)].rstrip(" .…")
+    return verb if _is_headline(line, language) else None
 
 
 def _is_menu(text: str, start: int, end: int) -> bool:

@@ -66,6 +66,17 @@ def test_keywords_in_capitals_are_no_names_but_acronyms_are() -> None:
     assert {"Quorix", "HTTP", "WHO", "AIDS"} <= {*found.titles}
 
 
+def test_a_verb_in_a_headline_ends_the_name_before_it() -> None:
+    found = extract(
+        "- Kelly Malloy Joins Halden Optics in Bid for Growth\n"
+        "- David Letterman Responds to Death Threat Against Him …\n\n"
+        "The film Kelly Returns Home was sold to Halden Optics last year."
+    )
+    assert {"Kelly Malloy", "David Letterman", "Halden Optics", "Kelly Returns Home"} <= {
+        *found.titles
+    }
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
