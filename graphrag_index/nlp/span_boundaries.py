@@ -40,8 +40,10 @@ _BUTTON = re.compile(
     rf"\b(?:{read_lists('nlp/data/words')['button_words']})"
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
-_HEADLINE_VERB = re.compile(
-    rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())})(?= |\Z)"
+# Words between two names in a headline in title case.
+_HEADLINE_BREAK = re.compile(
+    rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
+    r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
 )
 _VERSION = re.compile(r"(?:\.\d+)+\b")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
@@ -50,6 +52,7 @@ _MENU = re.compile(r"[^\s>] > $")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
+_QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
 
 
@@ -80,7 +83,7 @@ def find_capitalized_spans(
     pattern, titles = name_words.name_pattern(language.code), _title_pattern(language.code)
     letters = _title_letters(language.code) if titles else frozenset()
     starts = [sentence.start for sentence in sentences]
-    reached, current, headline_verb_end = starts[0], 0, -1
+    reached, current, after_break = starts[0], 0, -1
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
     nameless, has_menus = find_nameless_ranges(text), " > " in text
     for capital in name_words.capital_pattern().finditer(text):
@@ -142,17 +145,21 @@ def find_capitalized_spans(
             if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
                 version = _VERSION.match(text, reached)  # Apache-2.0
                 reached = version.end() if version else reached
-            initial = start - 1 == headline_verb_end
-            initial = initial or _may_begin_sentence(text, start, sentence.start, all_prose)
+            initial = _may_begin_sentence(text, start, sentence.start, all_prose)
             if has_menus and _is_menu(text, start, reached):
                 continue
-            is_english = language.code == "en"
-            if is_english and (verb := _find_headline_verb(text, start, reached, language)):
-                reached = headline_verb_end = verb.end()
-                if verb.start() > start:
-                    yield start, verb.start() - 1, initial, prose, titled is not None
-                continue
-            yield start, reached, initial, prose, titled is not None
+            end = reached
+            may_be_titled = language.code == "en" and text[start - 1] not in _QUOTATION_MARKS
+            word = _HEADLINE_BREAK.search(text, start, reached) if may_be_titled else None
+            # In a headline, capitals before and behind such a word prove nothing.
+            in_headline = start == after_break
+            may_break = word is not None and (word.start() > start or not initial)
+            if word and may_break and _is_in_headline(text, start, word.start(), language):
+                # Ada Brown Joins Halden Optics
+                end, reached = word.start() - 1, word.end()
+                in_headline, after_break = True, reached + 1
+            if end > start:
+                yield start, end, initial, prose and not in_headline, titled is not None
 
 
 def _shouted_line(text: str, match: re.Match[str], language: Language) -> str:
@@ -183,18 +190,12 @@ def _find_shouted_places(
             yield word.start(), word.end(), False, False, False
 
 
-def _find_headline_verb(
-    text: str, start: int, end: int, language: Language
-) -> re.Match[str] | None:
-    """Return a verb behind a name in a line in title case: Ada Brown Joins Halden Optics."""
-    verb = _HEADLINE_VERB.search(text, start, end)
-    if not verb or text[start - 1 : start] in ("'", '"', "‘", "“"):
-        return None  # the title of a work
+def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
+    """Return whether the line of a span is in title case and has words before `at`."""
     line_start = text.rfind("\n", 0, start) + 1
-    if not any(map(str.isalpha, text[line_start : verb.start()])):
-        return None
-    line = text[line_start : text.find("\n", end) % (len(text) + 1)].rstrip(" .…")
-    return verb if _is_headline(line, language) else None
+    line_end = text.find("\n", at) % (len(text) + 1)
+    line = text[line_start:line_end].rstrip(" …").removesuffix("...")
+    return any(map(str.isalpha, text[line_start:at])) and _is_headline(line, language)
 
 
 def _is_menu(text: str, start: int, end: int) -> bool:

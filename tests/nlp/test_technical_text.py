@@ -77,6 +77,16 @@ def test_a_verb_in_a_headline_ends_the_name_before_it() -> None:
     }
 
 
+def test_a_preposition_with_a_capital_in_a_headline_ends_the_name_before_it() -> None:
+    found = extract(
+        "- Laura Linney On Gender Inequality In Film Business\n"
+        "- Advertise On Kandolo When You Like\n\n"
+        "The company Kandolo was founded in Sheffield, and many readers came to like it."
+    )
+    assert {"Laura Linney", "Kandolo"} <= {*found.titles}
+    assert not any(" On " in title or "Gender" in title for title in found.titles)
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
