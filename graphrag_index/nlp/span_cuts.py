@@ -48,9 +48,19 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
                 yield 0, span.usage.found.names[span.number], ""
         elif not part or (first and span.usage.is_demonym(words[first - 1]) and is_role_only(part)):
             continue  # (the Egyptian) Foreign Minister
+        elif not (first and words[first - 1].islower()) and _is_in_heading(span, part):
+            continue
         elif span.is_name(part) or _is_named(span, first, last):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
+
+
+def _is_in_heading(span: SpanWords, part: list[str]) -> bool:
+    """Return whether only capitals in headings show that words are a name: Used Facebook."""
+    if span.language.code != "en" or span.usage.in_prose[span.number] or len(part) == 1:
+        return False
+    is_shown = span.used.is_known(span.number, part) or span.is_full_name(part)
+    return not (is_shown or span.count_known_mentions(part))
 
 
 def _is_named(span: SpanWords, first: int, last: int) -> bool:

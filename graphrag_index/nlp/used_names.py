@@ -74,7 +74,7 @@ class UsedNames:
     def _is_used_as_name(self, number: int) -> bool:
         usage = self.usage
         span = usage.split_words(number)
-        if usage.in_prose[number] == 0 and not self._is_known(number, span):
+        if usage.in_prose[number] == 0 and not self.is_known(number, span):
             # Reject spans that occur only in headings and tables: their capitals prove nothing.
             return False
         if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
@@ -194,7 +194,7 @@ class UsedNames:
                 return False
         return not language.capitalizes_nouns or is_german_name(usage, number, word)
 
-    def _is_known(self, number: int, span: list[str]) -> bool:
+    def is_known(self, number: int, span: list[str]) -> bool:
         """Return whether a span is a known name, a full name of a person, or a company."""
         usage = self.usage
         name, language = " ".join(span), usage.found.languages[number]

@@ -87,6 +87,18 @@ def test_a_preposition_with_a_capital_in_a_headline_ends_the_name_before_it() ->
     assert not any(" On " in title or "Gender" in title for title in found.titles)
 
 
+def test_words_of_a_headline_are_no_name_without_a_sign_of_one() -> None:
+    found = extract(
+        "# Here's How Different Currencies Reacted To The Fed Announcement\n\n"
+        "The company Halden Optics was founded in Sheffield, and other people were different.\n\n"
+        "# People Used Kandolo Every Day\n\n"
+        "# Why Nobody Ever Told Paul Warrick About Halden Optics\n\n"
+        "It was a good year for the company, and for all who had put their money into it."
+    )
+    assert {"Halden Optics", "Paul Warrick"} <= {*found.titles}
+    assert not any("Currencies" in title or "Used" in title for title in found.titles)
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
