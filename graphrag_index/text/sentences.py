@@ -55,6 +55,8 @@ _ENCLOSED_SENTENCE_ENDS = {
 # A longer bracket or quotation is split at sentence ends: its closing mark may be missing.
 MAX_ENCLOSED_CHARACTERS = 200
 _LAYOUT_BREAK = re.compile(_PATTERNS["LAYOUT_BREAK"])
+# Minimum length of a text without a capital letter whose sentences begin in lower case.
+MIN_UNCASED_CHARACTERS = 200
 # Character at which a boundary can begin. Searching for it first is much faster.
 _BOUNDARY_START = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
 _LABEL_AT_END = re.compile(expand_pattern(_PATTERNS, "LABEL_AT_END"))
@@ -71,6 +73,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
     """
     sentences = []
     starts = find_segment_starts(text) if starts is None else starts
+    is_uncased = _is_uncased(text)
     for start, end in pairwise([*starts, len(text)]):
         segment = text[start:end].rstrip()
         if not segment:
@@ -86,7 +89,7 @@ def split_sentences(text: str, starts: Sequence[int] | None = None) -> list[Sent
                 sentences.append(Sentence(start, end, False))
                 continue
             segment = text[start:end]
-        sentences.append(Sentence(start, end, _is_prose(segment)))
+        sentences.append(Sentence(start, end, _is_prose(segment, is_uncased)))
     return sentences
 
 
@@ -97,6 +100,7 @@ def find_segment_starts(text: str) -> list[int]:
     the whole text: the first start is 0, and an empty text has no segments.
     """
     starts = [0] if text else []
+    is_uncased = _is_uncased(text)
     reached = 0
     for mark in _BOUNDARY_START.finditer(text):
         stop = mark.start()
@@ -109,7 +113,7 @@ def find_segment_starts(text: str) -> list[int]:
         if match is None:
             continue
         reached = match.end()
-        if match["stop"] is not None and not _ends_sentence(text, match):
+        if match["stop"] is not None and not _ends_sentence(text, match, is_uncased):
             continue
         if reached < len(text):
             starts.append(reached)
@@ -135,15 +139,20 @@ def _plainly_ends_sentence(text: str, stop: int) -> bool:
     return len(word) > 1 and word.isalpha() and word.lower() not in _ABBREVIATIONS
 
 
-def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+def _is_uncased(text: str) -> bool:
+    """Return whether a text is written in lower case, so that its sentences begin in it too."""
+    return len(text) >= MIN_UNCASED_CHARACTERS and text.islower()
+
+
+def _ends_sentence(text: str, match: re.Match[str], is_uncased: bool) -> bool:
     if "\n\n" in match["space"]:
         return True
     end = match.end()
     following = text[end : end + 1]
     if match["stop"] != ".":
         # Continue the sentence after "…" or "?!" if the next word begins in lower case.
-        return not following.islower()
-    if following.islower():
+        return is_uncased or not following.islower()
+    if following.islower() and not is_uncased:
         return False
     begin = match.start()
     word_match = _LAST_WORD.search(text, max(0, begin - 20), begin)
@@ -166,14 +175,14 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     return True
 
 
-def _is_prose(sentence: str) -> bool:
+def _is_prose(sentence: str, is_uncased: bool) -> bool:
     """Return whether a segment is a whole sentence, not a heading, fragment or table row."""
     length, last, first = len(sentence), sentence[-1], sentence[0]
     if length > 700 or (last not in ".!?" and not _SENTENCE_END_MARK.search(sentence[-6:])):
         return False
     if first in "\"'“„‘«([*_":
         first = next((c for c in sentence[:5] if c.isalnum()), first)
-    if first.islower() or not first.isalnum() or "|" in sentence:
+    if (first.islower() and not is_uncased) or not first.isalnum() or "|" in sentence:
         return False
     if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
         return False

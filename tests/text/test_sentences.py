@@ -53,6 +53,19 @@ def test_sentences_end_at_their_punctuation(text: str, expected: list[str]) -> N
     assert sentences(text) == expected
 
 
+def test_sentences_of_a_text_without_capitals_begin_in_lower_case() -> None:
+    said = [
+        "the player broke after two weeks, e.g. it read no disc at all.",
+        "who wants that?",
+        "the picture froze and i had to unplug the whole thing every single time.",
+        "i sent it back to the shop and bought another one of a better known brand.",
+    ]
+    assert sentences(" ".join(said)) == said
+    assert prose(" ".join(said)) == [said[0], *said[2:]]
+    # One capital shows that a lower-case letter after a full stop begins no sentence.
+    assert len(sentences("The" + " ".join(said)[3:])) == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [
