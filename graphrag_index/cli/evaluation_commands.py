@@ -45,6 +45,61 @@ _STOPPED = (
     "Stopped; no report was written. Replies that were paid for are kept: the same command goes on."
 )
 
+Questions = Annotated[
+    Path,
+    typer.Argument(
+        metavar="QUESTIONS",
+        help="Questions with their answers or gold documents: .json or .jsonl",
+    ),
+]
+Methods = Annotated[
+    str,
+    typer.Option("--methods", metavar="SEARCHES", help="Searches to compare, separated by commas."),
+]
+SetOrCompare = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a setting of a search; several values with commas are compared.",
+    ),
+]
+Budgets = Annotated[
+    str,
+    typer.Option(
+        "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", metavar="N", min=1, help="Number of processes; default: all cores."),
+]
+FailBelow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-below",
+        metavar="MEASURE=VALUE",
+        help="Exit with 1 if a mean is lower, as recall@10=0.9.",
+    ),
+]
+Name = Annotated[
+    str,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="Name of the report; if not given, that of the questions.",
+    ),
+]
+To = Annotated[
+    Path | None,
+    typer.Option(
+        "--to",
+        metavar="DIR",
+        help="Folder of the report; if not given, evaluations/NAME in the project.",
+    ),
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
+
 
 class _DefaultRun(TyperGroup):
     """A group whose command `run` is meant if no command is named."""
@@ -119,72 +174,23 @@ evaluate.command(
     "run", cls=ExplainingCommand, short_help="Measure searches on questions; a model may judge."
 )
 def run_evaluation(
-    questions: Annotated[
-        Path,
-        typer.Argument(
-            metavar="QUESTIONS",
-            help="Questions with their answers or gold documents: .json or .jsonl",
-        ),
-    ],
+    questions: Questions,
     root: Root = Path(),
-    methods: Annotated[
-        str,
-        typer.Option(
-            "--methods", metavar="SEARCHES", help="Searches to compare, separated by commas."
-        ),
-    ] = "local,basic",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override a setting of a search; several values with commas are compared.",
-        ),
-    ] = None,
+    methods: Methods = "local,basic",
+    set_: SetOrCompare = None,
     as_of: AsOf = None,
     against: Against = None,
-    budgets: Annotated[
-        str,
-        typer.Option(
-            "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
-        ),
-    ] = "4000,12000",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", metavar="N", min=1, help="Number of processes; default: all cores."
-        ),
-    ] = None,
-    fail_below: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-below",
-            metavar="MEASURE=VALUE",
-            help="Exit with 1 if a mean is lower, as recall@10=0.9.",
-        ),
-    ] = None,
+    budgets: Budgets = "4000,12000",
+    workers: Workers = None,
+    fail_below: FailBelow = None,
     judge: JudgeModel = "",
     second_judge: SecondJudge = "",
     judge_with: JudgeWith = ALL_CRITERIA,
     budget: JudgeBudget = None,
     estimate: Estimate = False,
-    name: Annotated[
-        str,
-        typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the report; if not given, that of the questions.",
-        ),
-    ] = "",
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to",
-            metavar="DIR",
-            help="Folder of the report; if not given, evaluations/NAME in the project.",
-        ),
-    ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    name: Name = "",
+    to: To = None,
+    no_report: NoReport = False,
     as_json: Json = False,
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
@@ -212,11 +218,8 @@ def run_evaluation(
         if folder is not None:
             stack.enter_context(reports.reserved_folder(folder))
         systems = open_systems(stack, plan_systems(places, searches, set_ or ()))
-        if estimate and any(system.index.has_llm for system in systems):
-            raise SettingsError(
-                "--estimate needs answers, which a model would be paid for: add "
-                "--set search.model=none to estimate with answers without a model."
-            )
+        if estimate:
+            _check_answers_cost_nothing(systems)
         _tell_missing(systems, asked)
         # The versions of one project have one ledger.
         projects = {place.folder.resolve() for place in places}
@@ -239,18 +242,32 @@ def run_evaluation(
         else:
             _print_tables(evaluation, len(asked))
             print_judged(judged)
-        if folder is not None:
-            print(f"Report: {reports.write_report(folder, record)}", file=sys.stderr)
-        elif not no_report:
-            print(
-                f"Not kept, since {root} is no project: name a folder with --to.", file=sys.stderr
-            )
+        if not no_report:
+            _keep_report(record, folder, root)
     n_failed = _tell_failed(results)
     if judged.stopped is not None:
         raise judged.stopped
     _check_limits(record)
     if n_failed:
         raise typer.Exit(ExitCode.QUARANTINED)
+
+
+def _check_answers_cost_nothing(systems: "Sequence[System]") -> None:
+    if any(system.index.has_llm for system in systems):
+        raise SettingsError(
+            "--estimate needs answers, which a model would be paid for: add "
+            "--set search.model=none to estimate with answers without a model."
+        )
+
+
+def _keep_report(record: "EvaluationRecord", folder: Path | None, root: Path) -> None:
+    """Write the report into its folder, if there is one, and say where it is."""
+    from graphrag_evaluation.report.report_folder import write_report
+
+    said = f"Not kept, since {root} is no project: name a folder with --to."
+    if folder is not None:
+        said = f"Report: {write_report(folder, record)}"
+    print(said, file=sys.stderr)
 
 
 def _tell_missing(systems: "Sequence[System]", questions: "Sequence[EvaluationQuestion]") -> None:

@@ -19,72 +19,80 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.retrieval.index_store import IndexStore
 
+TunedModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Chat model to ask; if not given, that of extract_graph.",
+    ),
+]
+NoModel = Annotated[
+    bool, typer.Option("--no-model", help="Ask no model: propose from the index alone.")
+]
+Types = Annotated[
+    str,
+    typer.Option(
+        "--types", metavar="TYPES", help="Types of entities to keep first, separated by commas."
+    ),
+]
+Passages = Annotated[
+    int,
+    typer.Option(
+        "--passages", metavar="N", min=2, help="Passages of the sample; half are held out."
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")]
+Reference = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference", metavar="FILE", help="Passages with their entities by hand: .jsonl"
+    ),
+]
+ReferenceModel = Annotated[
+    str | None,
+    typer.Option(
+        "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
+    ),
+]
+Optimize = Annotated[bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")]
+MaxReplies = Annotated[
+    int,
+    typer.Option(
+        "--max-replies",
+        metavar="N",
+        min=1,
+        help="With --optimize: begin no round after so many replies.",
+    ),
+]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")]
+To = Annotated[
+    Path | None,
+    typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),
+]
+Install = Annotated[
+    bool, typer.Option("--install", help="Put the proposal into force if it is better.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="With --install: do not ask.")]
+
 
 def tune(
     root: Root = Path(),
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Chat model to ask; if not given, that of extract_graph.",
-        ),
-    ] = None,
-    no_model: Annotated[
-        bool, typer.Option("--no-model", help="Ask no model: propose from the index alone.")
-    ] = False,
-    types: Annotated[
-        str,
-        typer.Option(
-            "--types", metavar="TYPES", help="Types of entities to keep first, separated by commas."
-        ),
-    ] = "",
-    passages: Annotated[
-        int,
-        typer.Option(
-            "--passages", metavar="N", min=2, help="Passages of the sample; half are held out."
-        ),
-    ] = 48,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")
-    ] = 17,
-    reference: Annotated[
-        Path | None,
-        typer.Option(
-            "--reference", metavar="FILE", help="Passages with their entities by hand: .jsonl"
-        ),
-    ] = None,
-    reference_model: Annotated[
-        str | None,
-        typer.Option(
-            "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
-        ),
-    ] = None,
-    optimize: Annotated[
-        bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")
-    ] = False,
-    max_replies: Annotated[
-        int,
-        typer.Option(
-            "--max-replies",
-            metavar="N",
-            min=1,
-            help="With --optimize: begin no round after so many replies.",
-        ),
-    ] = 200,
+    model: TunedModel = None,
+    no_model: NoModel = False,
+    types: Types = "",
+    passages: Passages = 48,
+    seed: Seed = 17,
+    reference: Reference = None,
+    reference_model: ReferenceModel = None,
+    optimize: Optimize = False,
+    max_replies: MaxReplies = 200,
     budget: Budget = None,
     estimate: OnlyEstimate = False,
-    name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")
-    ] = "proposal",
-    to: Annotated[
-        Path | None,
-        typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),
-    ] = None,
-    install: Annotated[
-        bool, typer.Option("--install", help="Put the proposal into force if it is better.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --install: do not ask.")] = False,
+    name: Name = "proposal",
+    to: To = None,
+    install: Install = False,
+    yes: Yes = False,
     set_: Set = None,
 ) -> None:
     """Propose prompts, types and examples for the documents, and measure them."""

@@ -1,7 +1,7 @@
 """Entity resolution: merging of entities that are one thing with several names."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.resolution.blocking import (
+    Candidates,
     find_candidate_pairs,
     find_similar_pairs,
     parse_names,
@@ -26,7 +27,11 @@ from graphrag_index.resolution.candidates import (
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
-from graphrag_index.resolution.name_similarity import can_be_one_person, mean_different_things
+from graphrag_index.resolution.name_similarity import (
+    Similarity,
+    can_be_one_person,
+    mean_different_things,
+)
 from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import (
     Pair,
@@ -44,6 +49,9 @@ from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
+
+# Similarities of names by the numbers of the left and the right one.
+_Similar = Mapping[tuple[int, int], Similarity]
 
 # Maximum number of unknown names in warnings. A decisions file may have many names of deleted
 # documents.
@@ -122,18 +130,9 @@ def resolve_entities(
     nodes = table.load_decided()
     scored: list[Pair] = []
     if settings.merge:
-        titles = table.rows["title"]
-        names = parse_names(titles, read_known_rows(previous, PARSED), shards)
-        for batch in names.select(*PARSED.columns).iter_slices(ROW_GROUP_SIZE):
-            yield {PARSED.name: batch}
-        candidates = find_candidate_pairs(names, shards)
-        del names
-        pairs = _add_similar_pairs(candidates.pairs, titles, embedding_model, settings.max_embedded)
-        compared = compare_pairs(pairs, table.rows, read_known_rows(previous, COMPARED), shards)
-        for batch in compared.select(*COMPARED.columns).iter_slices(ROW_GROUP_SIZE):
-            yield {COMPARED.name: batch}
-        similar = find_similar(compared)
-        del compared
+        candidates, pairs, similar = yield from _compare_names(
+            table.rows, settings.max_embedded, previous, embedding_model, shards
+        )
         nodes = table.load({*nodes, *chain.from_iterable(similar)})
         scored = [
             pair
@@ -143,7 +142,7 @@ def resolve_entities(
                 found.find_documents(nodes),
                 table.find_neighbours(nodes, extracted_relationships),
                 candidates.explained,
-                described(_find_acronyms(pairs, titles)),
+                described(_find_acronyms(pairs, table.rows["title"])),
             )
             if pair.score >= settings.doubt_above
             and frozenset((pair.left, pair.right)) not in never
@@ -162,6 +161,26 @@ def resolve_entities(
     yield resolution.make_resolution_tables()
     extracted = extracted_entities, extracted_relationships, extracted_mentions
     yield from _rewrite_tables(TableRewriter(resolution, base_text_units), *extracted, given_ids)
+
+
+def _compare_names(
+    rows: pl.DataFrame,
+    max_embedded: int,
+    previous: Previous,
+    model: EmbeddingModel | None,
+    shards: Shards,
+) -> Generator[Mapping[str, pl.DataFrame], None, tuple[Candidates, pl.DataFrame, _Similar]]:
+    """Yield the tables of names and pairs; return the candidates, their pairs, and the similar."""
+    names = parse_names(rows["title"], read_known_rows(previous, PARSED), shards)
+    for batch in names.select(*PARSED.columns).iter_slices(ROW_GROUP_SIZE):
+        yield {PARSED.name: batch}
+    candidates = find_candidate_pairs(names, shards)
+    del names
+    pairs = _add_similar_pairs(candidates.pairs, rows["title"], model, max_embedded)
+    compared = compare_pairs(pairs, rows, read_known_rows(previous, COMPARED), shards)
+    for batch in compared.select(*COMPARED.columns).iter_slices(ROW_GROUP_SIZE):
+        yield {COMPARED.name: batch}
+    return candidates, pairs, find_similar(compared)
 
 
 def _rewrite_tables(
