@@ -1,11 +1,13 @@
 """Answers without a model: the sentences of text units that answer a question best."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
@@ -134,17 +136,24 @@ def _say_names_only(question: Question, evidence: Sequence[RankedSentence]) -> b
     """Return whether the best sentences say nothing of a question beside its names.
 
     They do not answer "Why did Ann resign?" if none has a form of "resign" or a related word.
-    German nouns are written like names, and words in other languages are hardly known.
+    "How far is it?" needs no "far", no text says "the documents", and "Who is older, Ann or Bob?"
+    is answered by two dates. German nouns are written like names, and words in other languages are
+    hardly known.
     """
     asked, best = AskedWords(question), evidence[:N_SENTENCES_WITH_WORDS]
-    if not asked.beside_names or asked.beside_names == asked.stems:
+    needless = {stem_word(word) for word in re.findall(r"\bhow (\w+)", question.text.lower())}
+    beside_names = asked.beside_names - STEMS_ABOUT_CORPUS - needless
+    if not beside_names or asked.beside_names == asked.stems:
+        return False
+    names, joins = question.mentions.spans, ("and", "or")
+    if any(f" {join} {name.text}" in question.text for name in names[1:] for join in joins):
         return False
     if question.language.code != "en" or any(sentence.is_translated for sentence in evidence):
         return False
     texts = (f"{c.about} {c.text} {c.title}" for c in (sentence.candidate for sentence in best))
     words = WORD.findall(split_joined_words(" ".join(texts)).lower())
     said = {asked.find(word) for word in words} | asked.find_related(words)
-    return asked.beside_names.isdisjoint(said | asked.find_synonyms(words))
+    return beside_names.isdisjoint(said | asked.find_synonyms(words))
 
 
 def _find_list(

@@ -28,4 +28,7 @@ def test_sentences_that_only_share_a_name_with_the_question_are_no_evidence(
     with graphrag_query.open(tmp_path / "output") as index:
         known = index.search("local", "What did Ms Farrow say about the roof?")
         assert known.outcome is Outcome.ANSWERED
+        # Two names are compared by other words, and "how far" asks for a number.
+        for other in ("Who is older, Ms Farrow or Mr Lindqvist?", "How far did Ms Farrow come?"):
+            assert index.search("local", other).outcome is Outcome.ANSWERED
         assert index.search("local", "Why did Ms Farrow resign?").outcome is Outcome.NO_EVIDENCE
