@@ -6,7 +6,7 @@ Fences: https://spec.commonmark.org/0.31.2/#fenced-code-blocks
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from graphrag_index.text.ranges import Range, merge_ranges
 
@@ -36,10 +36,18 @@ def find_code(text: str) -> list[Range]:
     return merge_ranges([*fenced, *_find_comments(text)])
 
 
-def blank_code(text: str) -> str:
-    """Replace code by spaces, so that every other character keeps its offset."""
+def blank_code(text: str, *, is_part: bool = False) -> str:
+    """Replace code by spaces, so that every other character keeps its offset.
+
+    A part of a document may begin or end within a block.
+    """
+    text = _blank(text, _find_cut_blocks(text)) if is_part else text
+    return _blank(text, find_code(text))
+
+
+def _blank(text: str, ranges: Iterable[Range]) -> str:
     parts, reached = [], 0
-    for start, end in find_code(text):
+    for start, end in ranges:
         parts += [text[reached:start], _VISIBLE.sub(" ", text[start:end])]
         reached = end
     return "".join([*parts, text[reached:]]) if parts else text
@@ -54,6 +62,23 @@ def _find_fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
         elif fence["marks"].startswith(opening["marks"]) and not fence["info"].strip():
             yield opening, fence
             opening = None
+
+
+def _find_cut_blocks(text: str) -> Iterator[Range]:
+    """Yield the end of a block that begins before the text, and the start of one after it.
+
+    A fence without words behind it closes a block if the next fence opens one, or, without
+    another fence, if there is more code before it than after it.
+    """
+    fences = list(_FENCE.finditer(text)) if "```" in text or "~~~" in text else []
+    words = [fence["info"].strip() for fence in fences]
+    if fences and not words[0]:
+        before, after = text[: fences[0].start()], text[fences[0].end() :]
+        is_end = _is_code("", before) and _share_of_code(before) > _share_of_code(after)
+        if words[1] if len(words) > 1 else is_end:
+            yield 0, fences[0].end()
+    if fences and words[-1] and _may_open(text, fences[-1]) and _is_code(words[-1], ""):
+        yield fences[-1].start(), len(text)
 
 
 def _may_open(text: str, fence: re.Match[str]) -> bool:
@@ -75,5 +100,9 @@ def _is_code(info: str, body: str) -> bool:
     """Return whether a block names a programming language, or has the characters of code."""
     if info and info.split()[0].lower() not in _TEXT_FORMATS:
         return True
-    visible = _SPACES.sub("", body)
-    return len(_CODE_CHARACTER.findall(visible)) >= MIN_SHARE_OF_CODE * len(visible) > 0
+    return _share_of_code(body) >= MIN_SHARE_OF_CODE
+
+
+def _share_of_code(text: str) -> float:
+    visible = _SPACES.sub("", text)
+    return len(_CODE_CHARACTER.findall(visible)) / max(len(visible), 1)

@@ -19,7 +19,7 @@ from graphrag_query.answering.answer_spans import (
     find_name_words,
     find_new_spans,
 )
-from graphrag_query.answering.asked_words import AskedWords, find_numbers, find_respelt_words
+from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
 from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.gathered_lists import asks_for_several
@@ -113,7 +113,9 @@ class AnswerFeatures:
         is_manner = question.wanted.kind == "manner"
         self._wants_agent = is_manner and is_passive(question.text, question.language)
         self._wants_several = asks_for_several(question)
-        self._words = [*question.content_words, *find_numbers(question.text)]
+        self._split = self._asked_words.split
+        texts = (f"{c.about} {c.text}" for c in candidates)
+        self._words = self._asked_words.choose(question.content_words, texts)
         self._respelt = dict(question.stems_of_forms)
         self._initials = {word[0] for word in (*self._words, *self._respelt)}
         spans = question.mentions.spans
@@ -121,10 +123,7 @@ class AnswerFeatures:
         self._bits = {w: 1 << i for i, w in enumerate(dict.fromkeys([*self._words, *names]))}
         self._names, self._asked = self._join_bits(names), self._join_bits(self._words)
         self._shares: dict[int, float] = {}
-        self._tokens = [set(WORD.findall(c.text.lower())) for c in candidates]
-        if len(self._words) > len(question.content_words):
-            for tokens, candidate in zip(self._tokens, candidates, strict=True):
-                tokens.update(find_numbers(candidate.text))
+        self._tokens = [set(self._split(c.text)) for c in candidates]
         self._held = [self._find_words(tokens) for tokens in self._tokens]
         if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= find_respelt_words(question)
@@ -209,7 +208,7 @@ class AnswerFeatures:
         return reduce(or_, (self._bits[word] for word in words), 0)
 
     def _find_in_text(self, text: str) -> int:
-        return self._find_words(WORD.findall(text.lower()))
+        return self._find_words(self._split(text))
 
     def _share(self, found: int) -> float:
         """Return the share of the question's words, weighted by rarity, that are in a set."""

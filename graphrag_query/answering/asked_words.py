@@ -5,10 +5,17 @@ from collections.abc import Iterable, Mapping
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words
+from graphrag_query.question.question_words import WORD, content_words, split_joined_words
 from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
+# Options, names with inner capitals, and parts of at least two characters, joined by points or
+# underscores: --dry-run, ignoreInitial, max_retries, process.exit.
+_NAME_OF_CODE = re.compile(
+    r"(?<![\w-])--?[A-Za-z](?:[\w-]*\w)?"
+    r"|(?<!\w)[^\W\d_][^\W_]+(?:(?:_+|\.|::)[^\W_]{2,})+"
+    r"|\b[a-z]+[A-Z][^\W_]*"
+)
 
 
 class AskedWords:
@@ -20,6 +27,7 @@ class AskedWords:
     def __init__(self, question: Question) -> None:
         self.stems = frozenset(question.content_words)
         words = WORD.findall(question.text.lower())
+        self._exact = find_exact_words(question.text)
         self.places = {stem_word(word): place for place, word in enumerate(words)}
         names = (content_words(span.text) for span in question.mentions.spans)
         self.beside_names = self.stems.difference(*names)
@@ -30,6 +38,22 @@ class AskedWords:
             if stem_word(word) in self.beside_names
         }
         self._terms: Mapping[str, frozenset[int]] = {w: t for w, t in terms.items() if t}
+
+    def split(self, text: str) -> list[str]:
+        """Split a text into words in lower case; exact words follow if the question has some."""
+        words = WORD.findall(text.lower())
+        return [*words, *find_exact_words(text)] if self._exact else words
+
+    def choose(self, content_words: Iterable[str], texts: Iterable[str]) -> list[str]:
+        """Return the stems to look for: content words, and what matches as a whole only.
+
+        The words of a name of code are left out if some text has the whole name.
+        """
+        names = {name: words for name, words in self._exact.items() if words}
+        said = {word for text in texts for word in self.split(text)} if names else set()
+        parts = frozenset[str]().union(*(names[name] for name in names.keys() & said))
+        words = (word for word in content_words if word not in parts)
+        return [*words, *map(stem_word, self._exact)]
 
     def find(self, word: str) -> str:
         """Return the stem of the question's word that a word in lower case is a form of, or ""."""
@@ -70,6 +94,14 @@ def find_respelt_words(question: Question) -> dict[str, str]:
     }
 
 
-def find_numbers(text: str) -> list[str]:
-    """Return the numbers that are no words: single digits, and those with points, such as 2.0."""
-    return list(dict.fromkeys(_NUMBER.findall(text)))
+def find_exact_words(text: str) -> dict[str, frozenset[str]]:
+    """Map what matches as a whole only, in lower case, to the stems of its words.
+
+    Numbers that are no words, such as 2.0, and names of code: a sentence about ignored files does
+    not say `ignoreInitial`.
+    """
+    found = dict.fromkeys(_NUMBER.findall(text), frozenset[str]())
+    for name in _NAME_OF_CODE.findall(text):
+        words = WORD.findall(split_joined_words(name).lower())
+        found[name.lower()] = frozenset(map(stem_word, words))
+    return found

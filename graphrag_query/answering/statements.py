@@ -38,6 +38,8 @@ _CELL = re.compile(r"[^|\t\n]+")
 _LIST_ITEM = re.compile(
     r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
+# The heading of the description of an option or a function: maxRetries, retry(input, options?)
+_HEADING_OF_CODE = re.compile(r"`?(?P<name>(?:[.-]*[a-z_]|[A-Z]\w*_)[\w.-]*)(?:\([^()]*\))?`?")
 _LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
 _WORD = re.compile(r"\w+")
 # The end of a sentence, also before emojis.
@@ -84,7 +86,7 @@ class Statement(NamedTuple):
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
     """Split a text into statements, in the order of the text. Code and comments state nothing."""
-    text = blank_code(text)
+    text = blank_code(text, is_part=True)
     labelled = _find_labelled_lines(text)
     turns, _ = _find_turns(text, labelled, opening)
     if turns:
@@ -95,7 +97,8 @@ def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]
     for found in (_find_fields(text, labelled), _find_list_items(text), _find_web_rows(text)):
         lines += [line for line in found if not _overlaps(line, lines)]
     lines.sort()
-    return sorted([*lines, *_split_outside(text, lines)])
+    others = list(_split_outside(text, lines))
+    return sorted([*lines, *_add_names_above(text, others)])
 
 
 def find_openings(
@@ -146,6 +149,17 @@ def _split_outside(text: str, lines: Sequence[Statement]) -> Iterator[Statement]
         for sentence in split_sentences(text[rest:end]):
             if _WORD.search(text, rest + sentence.start, rest + sentence.end):
                 yield Statement(rest + sentence.start, rest + sentence.end, sentence.prose)
+
+
+def _add_names_above(text: str, statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Add the heading above to statements, if it is a single name of code: what they describe."""
+    headings = find_headings(text) if "#" in text else []
+    for statement in statements:
+        above = [heading for heading in headings if heading.start < statement.start]
+        name = _HEADING_OF_CODE.fullmatch(above[-1].words) if above else None
+        if name and statement.prose:
+            statement = statement._replace(label=name["name"], about=name["name"])
+        yield statement
 
 
 class _Turn(NamedTuple):
