@@ -339,7 +339,7 @@ def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: b
         or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
         or (text[start - 1] in _OPENING_MARKS and start > 1 and not _is_elision(text, start - 1))
         # After a colon, except acronyms: "Note: Keep it dry", but not "ICAO: KAEX".
-        or text[start - 2 : start] in ("– ", "— ")
+        or text[start - 2 : start] in ("– ", "— ", "→ ")
         or (text[start - 1] == " " and _follows_colon(text, start))
         or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
     )

@@ -172,6 +172,13 @@ class UsedNames:
                 return language.capitalizes_nouns and is_institution_word(word)
             is_frequent = word.lower() in common_words(language.code)
             return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
+        is_verb = word[1:].islower() and word.endswith(language.command_endings)
+        if is_verb and not self._is_known_word(word):
+            is_object = usage.determiner[number] or usage.preposition[number]
+            is_word = word.lower() in common_words(language.code)
+            is_word = is_word or usage.count_lower(word, language.code) > 0
+            if inside == 0 or (is_word and not is_object):
+                return False  # an entry of a menu: Deshacer
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language
@@ -193,6 +200,11 @@ class UsedNames:
             if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
                 return False
         return not language.capitalizes_nouns or is_german_name(usage, number, word)
+
+    def _is_known_word(self, word: str) -> bool:
+        """Return whether a word is a known name, or ends names more often than it begins them."""
+        known = word in more_given_names() or word in self.usage.known_places
+        return known or word.lower() in KNOWN_NAMES or self.usage.is_surname(word)
 
     def is_known(self, number: int, span: list[str]) -> bool:
         """Return whether a span is a known name, a full name of a person, or a company."""

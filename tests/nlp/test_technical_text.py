@@ -99,6 +99,19 @@ def test_words_of_a_headline_are_no_name_without_a_sign_of_one() -> None:
     assert not any("Currencies" in title or "Used" in title for title in found.titles)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Marcar el paquete de Quorix para su instalación.\n\nMarcar el paquete de Quorix.\n\n"
+        "El menú Acciones → Deshacer cambia los paquetes de Quorix, que se pueden marcar.",
+        "Préserver les fichiers de Quorix.\n\nPréserver les fichiers dans le système.\n\n"
+        "Répondez aux questions de Quorix. Répondez ensuite par oui ou par non.",
+    ],
+)
+def test_infinitives_and_imperatives_at_the_start_of_items_are_no_names(text: str) -> None:
+    assert extract(text).types.keys() - {"Acciones"} == {"Quorix"}
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
