@@ -112,6 +112,14 @@ def test_infinitives_and_imperatives_at_the_start_of_items_are_no_names(text: st
     assert extract(text).types.keys() - {"Acciones"} == {"Quorix"}
 
 
+def test_fingerprints_of_keys_are_no_names() -> None:
+    found = extract(
+        "Alice Moreno signed the key 4F5A 0CC7 8BD4 1B2E  F3D1 A1B2 C3D4 E5F6 in Oslo.\n"
+        "The key 6294BE9B is old, and Alice Moreno flew there."
+    )
+    assert found.mentioned == {"Alice Moreno": 2, "Oslo": 1}
+
+
 def test_systems_before_colons_are_no_persons() -> None:
     text = (
         "Win32: the window is closed by a click. We like Win32 more than ArrayBuffer.\n"
