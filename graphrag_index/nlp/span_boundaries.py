@@ -13,7 +13,7 @@ from graphrag_index.nlp.nameless import find_nameless_ranges
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
 from graphrag_index.text.ranges import is_inside
-from graphrag_index.text.sentences import Sentence
+from graphrag_index.text.sentences import LINE_END_HYPHEN, Sentence
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
 _SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
@@ -51,6 +51,8 @@ _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
+# A soft hyphen inside a line also divides a word.
+_HYPHENS = frozenset("-\u00ad\u2010")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
@@ -149,8 +151,10 @@ def find_capitalized_spans(
             if has_menus and _is_menu(text, start, reached):
                 continue
             end = reached
+            if text[end : end + 1] in _HYPHENS:
+                end = _find_unbroken_end(text, start, end)
             may_be_titled = language.code == "en" and text[start - 1] not in _QUOTATION_MARKS
-            word = _HEADLINE_BREAK.search(text, start, reached) if may_be_titled else None
+            word = _HEADLINE_BREAK.search(text, start, end) if may_be_titled else None
             # In a headline, capitals before and behind such a word prove nothing.
             in_headline = start == after_break
             may_break = word is not None and (word.start() > start or not initial)
@@ -160,6 +164,15 @@ def find_capitalized_spans(
                 in_headline, after_break = True, reached + 1
             if end > start:
                 yield start, end, initial, prose and not in_headline, titled is not None
+
+
+def _find_unbroken_end(text: str, start: int, end: int) -> int:
+    """Return the end of a span without its last word if a hyphen divides it at a line end."""
+    last = text[start:end].split()[-1]
+    hyphen = LINE_END_HYPHEN.match(text, end)
+    following = hyphen[2] if hyphen else text[end + 1 : end + 2] if text[end] == "\u00ad" else ""
+    is_broken = following.islower() and last.rpartition("-")[2][1:].islower()
+    return start + len(text[start : end - len(last)].rstrip()) if is_broken else end
 
 
 def _shouted_line(text: str, match: re.Match[str], language: Language) -> str:

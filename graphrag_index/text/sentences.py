@@ -259,7 +259,7 @@ MIN_LINE_REPEATS = 3
 MIN_REPEATED_LINE_SHARE = 0.8
 # E-mail quotation marks (">") at the start of a line, but not "> 5 mm".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
-_LINE_END_HYPHEN = re.compile(expand_pattern(_PATTERNS, "LINE_END_HYPHEN"))
+LINE_END_HYPHEN = re.compile(expand_pattern(_PATTERNS, "LINE_END_HYPHEN"))
 _SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
@@ -306,7 +306,7 @@ def join_lines(text: str) -> str:
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     if "\n" in text:
-        text = _LINE_END_HYPHEN.sub(join_word_parts, _EMAIL_QUOTE_MARKS.sub("", text))
+        text = LINE_END_HYPHEN.sub(join_word_parts, _EMAIL_QUOTE_MARKS.sub("", text))
     return " ".join(text.split())
 
 

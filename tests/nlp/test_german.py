@@ -136,3 +136,11 @@ def test_options_do_not_make_a_german_paragraph_polish() -> None:
     options = " ".join(f"[-{letter} Anbindeadresse]" for letter in "iozwaiozwaio")
     text = f"Das Programm nennt die Adresse und den Port.\n\nssh {options}\n\nDie Adresse ist neu."
     assert {code for *_, code in find_language_ranges(text, "de")} == {"de"}
+
+
+def test_a_word_that_a_line_end_divides_is_no_name() -> None:
+    found = extract(
+        "Die Firma Quorix fährt nach Anwen\u2010\n    dung zu uns, und Mozilla fährt nach Konfi-\n"
+        "guration. Das freie Mo\u00adzilla von Mozilla fährt nach Rech\u00adnung."
+    )
+    assert set(found.titles) == {"Quorix", "Mozilla"}
