@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from graphrag_index.nlp.compounds import is_german_noun, is_loan_word
+from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -194,6 +194,12 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
+        if (
+            word == "zur"
+            and is_certain_noun(words[at + 1])
+            and not _may_have_purpose(words[at - 1])
+        ):
+            return at, at + 1  # X2Go zur Verbindung
         if is_romance and at == 1 and words[0][0].isupper():
             # "Recetas de Karlos Arteaga", "AC3321 de Tenerife"
             is_word = words[0].lower() in common_words(span.language.code) or initial
@@ -250,6 +256,11 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
         ):
             return at, start
     return None
+
+
+def _may_have_purpose(word: str) -> bool:
+    """Return whether a name may go on with a purpose: Verein zur Förderung."""
+    return is_german_noun(word) or is_organization_word(word) or is_head_word(word)
 
 
 def _are_person_and_body(span: SpanWords, left: list[str], right: list[str]) -> bool:

@@ -144,3 +144,10 @@ def test_a_word_that_a_line_end_divides_is_no_name() -> None:
         "guration. Das freie Mo\u00adzilla von Mozilla fährt nach Rech\u00adnung."
     )
     assert set(found.titles) == {"Quorix", "Mozilla"}
+
+
+def test_a_purpose_behind_a_name_is_no_part_of_it() -> None:
+    found = extract(
+        "Wir nehmen X2Go zur Verbindung mit Quorix. Er fragt den Verein zur Förderung von Quorix."
+    )
+    assert set(found.titles) == {"X2Go", "Quorix", "Verein zur Förderung von Quorix"}
