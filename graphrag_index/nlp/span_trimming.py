@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.law_names import count_reference_words
-from graphrag_index.nlp.name_words import GIVEN_NAMES
-from graphrag_index.text.languages import Language, is_title, read_lists, word_set
+from graphrag_index.nlp.name_words import GIVEN_NAMES, common_words
+from graphrag_index.text.languages import PARTICLES, Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
 MAX_SPAN_WORDS = 8  # without words in lower case
@@ -27,6 +27,7 @@ _NAME_END_WORDS = word_set(_WORDS["name_closings"])
 _OPENERS = word_set(_WORDS["openers"])
 _ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
 _CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
+_ENUMERATION = re.compile(r"[A-Z]\.")
 # The party before a state: "(R-Maine)".
 _PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
@@ -57,6 +58,8 @@ def trim_span(
     the word before the span shows that a month at the start of the span is a date.
     """
     first, last = count_reference_words(words), len(words)
+    if initial and _is_enumerated(words, language):
+        first = 1
     number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
     # A number of four digits is the year of a law.
     is_year = len(number_at_end) == 4
@@ -106,6 +109,16 @@ def trim_span(
     elif 0 <= opening == first - 1:
         longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
     return TrimmedSpan(offset, surface, last < len(words), longer, ahead)
+
+
+def _is_enumerated(words: list[str], language: Language) -> bool:
+    """Return whether a letter numbers the heading after it: A. Das Debian-Manifest."""
+    if len(words) < 3 or not _ENUMERATION.fullmatch(words[0]):
+        return False
+    article, noun = words[1].lower(), words[2].lower()
+    is_article = article in (language.articles or language.determiners)
+    # "A. Le Goff" is a person.
+    return is_article and (article not in PARTICLES or noun in common_words(language.code))
 
 
 def _is_function_word_or_date(word: str, language: Language) -> bool:

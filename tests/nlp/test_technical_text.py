@@ -112,6 +112,19 @@ def test_infinitives_and_imperatives_at_the_start_of_items_are_no_names(text: st
     assert extract(text).types.keys() - {"Acciones"} == {"Quorix"}
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("A. Das Debian ist ein System.", {"Debian"}),
+        ("A. El Manifiesto de Quorix es largo.", {"Manifiesto de Quorix"}),
+        ("A. Le Manifeste de Quorix est dans le système.", {"Manifeste de Quorix"}),
+        ("A. Le Goff est mort dans la ville, et nous lisons Quorix.", {"A. Le Goff", "Quorix"}),
+    ],
+)
+def test_letters_that_number_headings_are_no_part_of_names(text: str, names: set[str]) -> None:
+    assert set(extract(text).titles) == names
+
+
 def test_fingerprints_of_keys_are_no_names() -> None:
     found = extract(
         "Alice Moreno signed the key 4F5A 0CC7 8BD4 1B2E  F3D1 A1B2 C3D4 E5F6 in Oslo.\n"
