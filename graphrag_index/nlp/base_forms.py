@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from graphrag_index.nlp.name_words import GIVEN_NAMES, KNOWN_PLACES, common_words
+from graphrag_index.nlp.name_words import GIVEN_NAMES, KNOWN_NAMES, KNOWN_PLACES, common_words
 from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems
 from graphrag_index.text.normalize import fold
@@ -37,7 +37,12 @@ def find_base_forms(
             # Map German genitives: Goethes to Goethe, Berlins to Berlin.
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
-            is_known = owner in counts or (word not in surnames and _is_owning_place(owner, word))
+            # "Windows" is known, or far more frequent than "Window": it is no genitive of it.
+            is_rare = "-" not in word and counts[word] > 2 * counts.get(owner, 0)
+            is_rare = (is_rare or word.lower() in KNOWN_NAMES) and owner not in GIVEN_NAMES
+            is_known = (owner in counts and not is_rare) or (
+                word not in surnames and _is_owning_place(owner, word)
+            )
             if is_known and word not in GIVEN_NAMES and not is_surname:
                 bases[word] = owner
         return bases

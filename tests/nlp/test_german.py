@@ -151,3 +151,12 @@ def test_a_purpose_behind_a_name_is_no_part_of_it() -> None:
         "Wir nehmen X2Go zur Verbindung mit Quorix. Er fragt den Verein zur Förderung von Quorix."
     )
     assert set(found.titles) == {"X2Go", "Quorix", "Verein zur Förderung von Quorix"}
+
+
+def test_a_name_with_s_is_no_genitive_of_a_rarer_word() -> None:
+    found = extract(
+        "Wir nutzen Zorbas seit Jahren, denn Zorbas läuft auf Quorix. Der Zorba Manager läuft auf "
+        "Zorbas. In Goethes Haus in Weimar lebte Goethe. Mit Windows läuft das X Window System."
+    )
+    assert {"Zorbas", "Windows", "Goethe"} <= set(found.titles)
+    assert not {"Zorba", "Window", "Goethes"} & set(found.titles)
