@@ -29,6 +29,8 @@ SUBJECT_SHARE, COGNATE_SHARE = 0.8, 0.6
 WEIGHT_WITHOUT_SUBJECT = 0.5
 # Number of equal characters at the start of words in two languages that have the same origin.
 COGNATE_CHARS = 6
+# Minimum number of characters of a word that is the same in two languages, such as "Admin".
+MIN_BORROWED_CHARS = 4
 # Minimum number of characters of a German stem that may be the end of a compound.
 MIN_COMPOUND_CHARS = 6
 # Maximum number of words whose numbers are kept in memory.
@@ -97,9 +99,10 @@ class RelatedWords:
         matches = np.zeros((len(texts), len(self.words)))
         lower = texts.str.to_lowercase()
         for column, (word, pattern) in enumerate(zip(self.words, self.patterns, strict=True)):
-            if len(word) > COGNATE_CHARS:
+            if len(word) >= MIN_BORROWED_CHARS:
                 start = re.escape(fold(word)[:COGNATE_CHARS])
-                matches[lower.str.contains(rf"\b{start}").to_numpy(), column] = COGNATE_SHARE
+                end = "" if len(word) > COGNATE_CHARS else r"\b"
+                matches[lower.str.contains(rf"\b{start}{end}").to_numpy(), column] = COGNATE_SHARE
             if pattern:
                 matches[lower.str.contains(pattern).to_numpy(), column] = SUBJECT_SHARE
         return matches

@@ -114,6 +114,13 @@ def test_words_of_the_same_origin_are_found_in_other_languages() -> None:
     assert found.match_other_languages(pl.Series(["Das Archipel", "El archipiélago"])).any()
 
 
+def test_a_short_word_that_two_languages_share_counts_only_as_a_whole() -> None:
+    texts = pl.Series(["Crash in the admin.", "An administrator left."])
+    matches = related("admin", "de", "en").match_other_languages(texts)[:, 0]
+    assert (matches > 0).tolist() == [True, False]
+    assert not related("rat", "de", "en").match_other_languages(pl.Series(["A rat ran."])).any()
+
+
 def test_the_end_of_a_german_compound_counts_and_other_words_that_contain_it_do_not() -> None:
     matches = related("sport").match_other_languages(
         pl.Series(["Der Sportverein", "Der Transport", "Der Transporter"])
