@@ -61,6 +61,45 @@ def remove_change(question: str) -> str:
     return remove_cues(" ".join(words), "trend")
 
 
+def remove_telling(question: str) -> str:
+    """Return a question for things without the words on who says them, and on saying.
+
+    "What problems do customers report?" asks for problems, and "Which organizations are
+    criticised?" for organizations. "Which customers are named?" asks for customers.
+    """
+    patterns, plain = compile_cues("telling"), fold_question(question)
+    asking = patterns["asking_for_things"].match(plain)
+    if asking is None:
+        return question
+    said = [
+        match
+        for match in patterns["telling"].finditer(plain, asking.end() + 1)
+        if not patterns["origin_of_name"].match(plain, match.end() + 1)
+    ]
+    wrong = patterns["problems"].finditer(plain)
+    beside = [match.span() for match in (*said, *wrong)]
+    tellers = [
+        match
+        for match in patterns["tellers"].finditer(plain, asking.end())
+        # Directly after "which" stands what is asked for.
+        if match.start() > asking.end() + 1
+        if any(_are_near(plain, match.span(), span) for span in beside)
+    ]
+    verbs = [
+        match for match in said if tellers or patterns["passive"].search(plain, 0, match.start())
+    ]
+    dropped = {match.group() for match in (*tellers, *verbs)}
+    if not dropped:
+        return question
+    return " ".join(word for word in WORD.findall(question) if fold(word) not in dropped)
+
+
+def _are_near(plain: str, first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Return whether at most one word stands between two spans of a folded question."""
+    first, second = sorted((first, second))
+    return len(plain[first[1] : second[0]].split()) <= 1
+
+
 def remove_cues(question: str, *kinds: str) -> str:
     """Return a question without the words that ask for these kinds of answers.
 
@@ -113,9 +152,9 @@ def _fold_words(text: str) -> str:
 
 
 @cache
-def compile_cues() -> dict[str, re.Pattern[str]]:
+def compile_cues(name: str = "cues") -> dict[str, re.Pattern[str]]:
     """Compile the typical words of questions into patterns, one per kind of answer."""
-    cues = read_lists("cues", Path(__file__).parent)
+    cues = read_lists(name, Path(__file__).parent)
     return {kind: compile_phrases(phrases) for kind, phrases in cues.items()}
 
 

@@ -21,11 +21,13 @@ from graphrag_query.question.cues import (
     remove_change,
     remove_corpus_references,
     remove_cues,
+    remove_telling,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     SAYING,
     STEMS_ABOUT_CORPUS,
+    STEMS_OF_ABSTRACT_NOUNS,
     TALKING,
     TYPE_OF_WORD,
     WORD,
@@ -86,6 +88,10 @@ def subject_words(question: Question) -> list[str]:
     text = remove_corpus_references(question.text)
     cues = find_cues(question.text)
     is_whole = bool(cues.keys() & {"whole", "summary"}) or text != question.text
+    told = remove_telling(text)
+    # "What problems do users report?" keeps the users: problems alone would be any problems.
+    if not STEMS_OF_ABSTRACT_NOUNS.issuperset(content_words(told, question.language)):
+        text = told
     if "whole" in cues:
         text = remove_cues(text, "whole", "summary", "listing")
     if asks_for_change(question.text):

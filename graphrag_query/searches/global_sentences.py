@@ -20,7 +20,7 @@ from graphrag_query.answering.written_answer import (
     source_rows,
 )
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import asks_for_change
+from graphrag_query.question.cues import asks_for_change, remove_telling
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -253,8 +253,10 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     best_first = {number: units[number] for number in sorted(units, key=lambda n: -scores[n])}
     pack = partial(_read_rows, question, settings, fitting, best_first)
     context = DeferredContext(pack, settings.max_context_tokens)
-    if not subject.is_answered_by(ranked, question):
-        if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(question)):
+    # Who said it, and that it was said, need not be in the documents.
+    untold = replace(question, text=remove_telling(question.text))
+    if not any(subject.is_answered_by(ranked, asked) for asked in (question, untold)):
+        if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(untold)):
             return _answer_about_corpus(question, settings, f"{NO_FITTING_PASSAGE} ")
         return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}

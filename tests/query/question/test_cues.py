@@ -1,6 +1,11 @@
 import pytest
 
-from graphrag_query.question.cues import asks_for_change, remove_change, remove_corpus_references
+from graphrag_query.question.cues import (
+    asks_for_change,
+    remove_change,
+    remove_corpus_references,
+    remove_telling,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,30 @@ def test_kinds_of_documents_mean_the_corpus_after_words_such_as_these(
     question: str, rest: str
 ) -> None:
     assert remove_corpus_references(question) == rest
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("What problems do customers report?", "What problems do"),
+        ("Which organizations are criticised?", "Which organizations are"),
+        ("Which tools are mentioned for moving music?", "Which tools are for moving music"),
+        ("Which accessories do the reviewers mention?", "Which accessories do the"),
+        ("What are the patients' complaints about pain?", "What are the complaints about pain"),
+        ("Welche Probleme melden die Kunden?", "Welche Probleme die"),
+        ("Welche Firmen werden kritisiert?", "Welche Firmen werden"),
+        ("Quelles marques sont mentionnées ?", "Quelles marques sont"),
+        ("¿Qué problemas mencionan los usuarios?", "Qué problemas los"),
+        # Asked for, or doing something else.
+        ("Which customers are named?", "Which customers are"),
+        ("What do customers buy?", "What do customers buy?"),
+        ("Which firms criticised the law?", "Which firms criticised the law?"),
+        ("Which towns were named after people?", "Which towns were named after people?"),
+        ("Who criticised the authors?", "Who criticised the authors?"),
+        ("How did patients report pain?", "How did patients report pain?"),
+    ],
+)
+def test_who_says_something_is_no_subject_of_a_question_for_things(
+    question: str, rest: str
+) -> None:
+    assert remove_telling(question) == rest

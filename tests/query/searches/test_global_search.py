@@ -300,6 +300,28 @@ def test_a_question_that_only_asks_about_the_whole_is_answered_by_themes(
     assert answer.text.startswith("The largest themes of the documents")
 
 
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Which organizations are criticised?", ["organiz"]),
+        ("Which diseases do readers complain about?", ["diseas"]),
+        # Problems alone would be those of anybody.
+        ("What problems do patients report?", ["problem", "patient"]),
+    ],
+)
+def test_who_speaks_is_left_out_of_the_subject(
+    index: IndexStore, question: str, subject: list[str]
+) -> None:
+    assert subject_words(question_to(index, question)) == subject
+
+
+def test_what_somebody_reports_is_answered_without_the_words_for_it(index: Index) -> None:
+    answer = index.global_("Which diseases are criticised?")
+    assert answer.outcome is Outcome.ANSWERED
+    answer = index.global_("Which chromodynamics are criticised?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+
+
 def test_what_no_report_speaks_of_is_no_evidence(index: Index) -> None:
     answer = index.global_("What is quantum chromodynamics?")
     assert answer.outcome is Outcome.NO_EVIDENCE
