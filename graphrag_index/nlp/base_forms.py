@@ -37,10 +37,9 @@ def find_base_forms(
             # Map German genitives: Goethes to Goethe, Berlins to Berlin.
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
-            # "Windows" is known, or far more frequent than "Window": it is no genitive of it.
-            is_rare = "-" not in word and counts[word] > 2 * counts.get(owner, 0)
-            is_rare = (is_rare or word.lower() in KNOWN_NAMES) and owner not in GIVEN_NAMES
-            is_known = (owner in counts and not is_rare) or (
+            # "Windows" is a known name: it is no genitive of "Window".
+            is_own = word.lower() in KNOWN_NAMES and owner not in GIVEN_NAMES
+            is_known = (owner in counts and not is_own) or (
                 word not in surnames and _is_owning_place(owner, word)
             )
             if is_known and word not in GIVEN_NAMES and not is_surname:

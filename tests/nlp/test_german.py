@@ -153,10 +153,17 @@ def test_a_purpose_behind_a_name_is_no_part_of_it() -> None:
     assert set(found.titles) == {"X2Go", "Quorix", "Verein zur Förderung von Quorix"}
 
 
-def test_a_name_with_s_is_no_genitive_of_a_rarer_word() -> None:
+def test_a_known_name_with_s_is_no_genitive() -> None:
     found = extract(
-        "Wir nutzen Zorbas seit Jahren, denn Zorbas läuft auf Quorix. Der Zorba Manager läuft auf "
-        "Zorbas. In Goethes Haus in Weimar lebte Goethe. Mit Windows läuft das X Window System."
+        "In Goethes Haus in Weimar lebte Goethe. Mit Windows läuft das X Window System."
     )
-    assert {"Zorbas", "Windows", "Goethe"} <= set(found.titles)
-    assert not {"Zorba", "Window", "Goethes"} & set(found.titles)
+    assert {"Windows", "Goethe"} <= set(found.titles)
+    assert not {"Window", "Goethes"} & set(found.titles)
+
+
+def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
+    found = extract(
+        "Merkels Rede war lang, und Merkels Besuch war kurz. Auch Merkels Reise endete. "
+        "In Paris traf Merkel den Minister."
+    )
+    assert found.mentioned["Merkel"] == 4
