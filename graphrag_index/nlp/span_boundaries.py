@@ -45,6 +45,8 @@ _HEADLINE_BREAK = re.compile(
     rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
     r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
 )
+# A longer line is no headline.
+_MAX_HEADLINE_CHARACTERS = 300
 _VERSION = re.compile(r"(?:\.\d+)+\b")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
@@ -207,6 +209,8 @@ def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
     """Return whether the line of a span is in title case and has words before `at`."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", at) % (len(text) + 1)
+    if line_end - line_start > _MAX_HEADLINE_CHARACTERS:
+        return False
     line = text[line_start:line_end].rstrip(" …").removesuffix("...")
     return any(map(str.isalpha, text[line_start:at])) and _is_headline(line, language)
 
