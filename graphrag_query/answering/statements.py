@@ -5,6 +5,7 @@ of a turn, the row and the column of a cell, the heading of a list. Patterns fin
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -154,9 +155,10 @@ def _split_outside(text: str, lines: Sequence[Statement]) -> Iterator[Statement]
 def _add_names_above(text: str, statements: Sequence[Statement]) -> Iterator[Statement]:
     """Add the heading above to statements, if it is a single name of code: what they describe."""
     headings = find_headings(text) if "#" in text else []
+    starts = [heading.start for heading in headings]
     for statement in statements:
-        above = [heading for heading in headings if heading.start < statement.start]
-        name = _HEADING_OF_CODE.fullmatch(above[-1].words) if above else None
+        n_above = bisect_left(starts, statement.start)
+        name = _HEADING_OF_CODE.fullmatch(headings[n_above - 1].words) if n_above else None
         if name and statement.prose:
             statement = statement._replace(label=name["name"], about=name["name"])
         yield statement
