@@ -74,8 +74,8 @@ def _find_cut_blocks(text: str) -> Iterator[Range]:
     words = [fence["info"].strip() for fence in fences]
     if fences and not words[0]:
         before, after = text[: fences[0].start()], text[fences[0].end() :]
-        is_end = _is_code("", before) and _share_of_code(before) > _share_of_code(after)
-        if words[1] if len(words) > 1 else is_end:
+        opens_next = len(words) > 1 and words[1]
+        if _is_code("", before) and (opens_next or _share_of_code(before) > _share_of_code(after)):
             yield 0, fences[0].end()
     if fences and words[-1] and _may_open(text, fences[-1]) and _is_code(words[-1], ""):
         yield fences[-1].start(), len(text)

@@ -40,3 +40,8 @@ def test_blanking_moves_and_adds_nothing(text: str) -> None:
     inside = {at for start, end in find_code(text) for at in range(start, end)}
     for at, (before, after) in enumerate(zip(text, blanked, strict=True)):
         assert after == (" " if at in inside and before != "\n" else before)
+
+
+def test_prose_before_a_block_of_another_fence_is_kept() -> None:
+    text = "Anna wrote the guide in Oslo.\n\n````\n```js\nf(a);\n```\n````\n\nBob lives in Kiel."
+    assert blank_code(text, is_part=True).startswith("Anna wrote the guide in Oslo.")
