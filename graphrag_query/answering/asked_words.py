@@ -47,13 +47,13 @@ class AskedWords:
     def choose(self, content_words: Iterable[str], texts: Iterable[str]) -> list[str]:
         """Return the stems to look for: content words, and what matches as a whole only.
 
-        The words of a name of code are left out if some text has the whole name.
+        If a text has a name of code, the words of the name are left out, else the name.
         """
         names = {name: words for name, words in self._exact.items() if words}
         said = {word for text in texts for word in self.split(text)} if names else set()
         parts = frozenset[str]().union(*(names[name] for name in names.keys() & said))
-        words = (word for word in content_words if word not in parts)
-        return [*words, *map(stem_word, self._exact)]
+        exact = (name for name, words in self._exact.items() if name in said or not words)
+        return [*(word for word in content_words if word not in parts), *map(stem_word, exact)]
 
     def find(self, word: str) -> str:
         """Return the stem of the question's word that a word in lower case is a form of, or ""."""
