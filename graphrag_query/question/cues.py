@@ -67,7 +67,8 @@ def remove_telling(question: str) -> str:
     "What problems do customers report?" asks for problems, and "Which organizations are
     criticised?" for organizations. "Which customers are named?" asks for customers.
     """
-    patterns, plain = compile_cues("telling"), fold_question(question)
+    patterns, words = compile_cues("telling"), WORD.findall(question)
+    plain = " ".join(map(fold, words))
     asking = patterns["asking_for_things"].match(plain)
     if asking is None:
         return question
@@ -76,28 +77,28 @@ def remove_telling(question: str) -> str:
         for match in patterns["telling"].finditer(plain, asking.end() + 1)
         if not patterns["origin_of_name"].match(plain, match.end() + 1)
     ]
-    wrong = patterns["problems"].finditer(plain)
-    beside = [match.span() for match in (*said, *wrong)]
     tellers = [
         match
         for match in patterns["tellers"].finditer(plain, asking.end())
         # Directly after "which" stands what is asked for.
-        if match.start() > asking.end() + 1
-        if any(_are_near(plain, match.span(), span) for span in beside)
+        if match.start() > asking.end() + 1 and any(_are_near(plain, match, verb) for verb in said)
     ]
+    passives = {match.end() + 1 for match in patterns["passive"].finditer(plain)}
     verbs = [
-        match for match in said if tellers or patterns["passive"].search(plain, 0, match.start())
+        verb
+        for verb in said
+        if verb.start() in passives or any(_are_near(plain, verb, teller) for teller in tellers)
     ]
-    dropped = {match.group() for match in (*tellers, *verbs)}
+    dropped = {plain.count(" ", 0, match.start()) for match in (*tellers, *verbs)}
     if not dropped:
         return question
-    return " ".join(word for word in WORD.findall(question) if fold(word) not in dropped)
+    return " ".join(word for number, word in enumerate(words) if number not in dropped)
 
 
-def _are_near(plain: str, first: tuple[int, int], second: tuple[int, int]) -> bool:
-    """Return whether at most one word stands between two spans of a folded question."""
-    first, second = sorted((first, second))
-    return len(plain[first[1] : second[0]].split()) <= 1
+def _are_near(plain: str, first: re.Match[str], second: re.Match[str]) -> bool:
+    """Return whether at most one word stands between two matches in a folded question."""
+    end, start = min(first.end(), second.end()), max(first.start(), second.start())
+    return len(plain[end:start].split()) <= 1
 
 
 def remove_cues(question: str, *kinds: str) -> str:

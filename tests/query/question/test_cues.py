@@ -68,7 +68,10 @@ def test_kinds_of_documents_mean_the_corpus_after_words_such_as_these(
         ("Which organizations are criticised?", "Which organizations are"),
         ("Which tools are mentioned for moving music?", "Which tools are for moving music"),
         ("Which accessories do the reviewers mention?", "Which accessories do the"),
-        ("What are the patients' complaints about pain?", "What are the complaints about pain"),
+        (
+            "What problems do customers report in the annual report?",
+            "What problems do in the annual report",
+        ),
         ("Welche Probleme melden die Kunden?", "Welche Probleme die"),
         ("Welche Firmen werden kritisiert?", "Welche Firmen werden"),
         ("Quelles marques sont mentionnées ?", "Quelles marques sont"),
@@ -80,6 +83,10 @@ def test_kinds_of_documents_mean_the_corpus_after_words_such_as_these(
         ("Which towns were named after people?", "Which towns were named after people?"),
         ("Who criticised the authors?", "Who criticised the authors?"),
         ("How did patients report pain?", "How did patients report pain?"),
+        ("What are the main problems of patients?", "What are the main problems of patients?"),
+        ("What is the name of the issue?", "What is the name of the issue?"),
+        ("What is the problem with user names?", "What is the problem with user names?"),
+        ("Which problems are cited in note 5?", "Which problems are in note 5"),
     ],
 )
 def test_who_says_something_is_no_subject_of_a_question_for_things(
