@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.communities.layout import layout_graph, pull_together, spread_over_disc
+from graphrag_index.communities.layout import (
+    layout_graph,
+    pack_discs,
+    pack_drawings,
+    pull_together,
+    spread_over_disc,
+)
 from graphrag_index.communities.leiden import (
     ENGINES,
     LEIDEN_ENGINES,
@@ -16,6 +22,7 @@ from graphrag_index.communities.leiden import (
     partition_graph,
 )
 from graphrag_index.communities.simple_graph import (
+    Graph,
     build_graph,
     build_sparse_rows,
     compute_modularity,
@@ -239,3 +246,11 @@ def test_isolated_nodes_lie_outside_of_the_linked_ones_and_apart():
     distance = np.linalg.norm(positions, axis=1)
     assert distance[5:].min() > distance[:5].max()
     assert len({tuple(point) for point in positions[5:].round(3)}) == 5
+
+
+def test_drawings_that_are_packed_together_do_not_influence_each_other() -> None:
+    chain, radii = np.arange(4, dtype=np.int32), np.random.default_rng(1).uniform(0.5, 2, (3, 5))
+    drawings = [Graph(5, chain, chain + 1, np.full(4, weight)) for weight in (1.0, 2.0, 7.0)]
+    together = pack_drawings(drawings, radii, seed=1, iterations=20)
+    for graph, own, centres in zip(drawings, radii, together, strict=True):
+        np.testing.assert_array_equal(centres, pack_discs(graph, own, seed=1, iterations=20))
