@@ -1,13 +1,11 @@
 """Answers without a model: the sentences of text units that answer a question best."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
-from graphrag_index.text.normalize import stem_word
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
@@ -36,7 +34,6 @@ from graphrag_query.answering.subjects import refers_back
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
-    WORD,
     TextWords,
     content_words,
     is_unreadable,
@@ -61,8 +58,6 @@ MAX_WORDS_OF_LINE = 40
 MAX_SUPPORT = 2
 # Kinds of answers of which there may be several.
 KINDS_OF_LISTS = frozenset(("other", "person", "place", "organization", "title"))
-# Number of the best sentences of which one must say something beside the names of a question.
-N_SENTENCES_WITH_WORDS = 5
 # Maximum difference between the scores of the best sentence and another one in the answer.
 MAX_SCORE_GAP = 3.5
 
@@ -100,8 +95,6 @@ def answer_from_sentences(
     if answer := answer_with_list(question, said, text_units, context):
         return answer
     direct = find_direct_answer(question, evidence, candidates, types)
-    if not direct and _say_names_only(question, evidence):
-        return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
     items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
     chosen = list(dict.fromkeys(direct.evidence)) if direct else items
@@ -130,30 +123,6 @@ def answer_from_sentences(
         listed = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
         text = "\n".join([f"{chosen[0].label}:", *listed])
     return question.answer(text, citations=citations, context=context)
-
-
-def _say_names_only(question: Question, evidence: Sequence[RankedSentence]) -> bool:
-    """Return whether the best sentences say nothing of a question beside its names.
-
-    They do not answer "Why did Ann resign?" if none has a form of "resign" or a related word.
-    "How far is it?" needs no "far", no text says "the documents", and "Who is older, Ann or Bob?"
-    is answered by two dates. German nouns are written like names, and words in other languages are
-    hardly known.
-    """
-    asked, best = AskedWords(question), evidence[:N_SENTENCES_WITH_WORDS]
-    needless = {stem_word(word) for word in re.findall(r"\bhow (\w+)", question.text.lower())}
-    beside_names = asked.beside_names - STEMS_ABOUT_CORPUS - needless
-    if not beside_names or asked.beside_names == asked.stems:
-        return False
-    names, joins = question.mentions.spans, ("and", "or")
-    if any(f" {join} {name.text}" in question.text for name in names[1:] for join in joins):
-        return False
-    if question.language.code != "en" or any(sentence.is_translated for sentence in evidence):
-        return False
-    texts = (f"{c.about} {c.text} {c.title}" for c in (sentence.candidate for sentence in best))
-    words = WORD.findall(split_joined_words(" ".join(texts)).lower())
-    said = {asked.find(word) for word in words} | asked.find_related(words)
-    return beside_names.isdisjoint(said | asked.find_synonyms(words))
 
 
 def _find_list(
