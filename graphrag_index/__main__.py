@@ -13,8 +13,8 @@ from graphrag_index.cli.run_commands import estimate, retry, run, status, worker
 from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.cli.tune_command import tune
 from graphrag_index.errors import run_program
+from graphrag_index.explaining_command import ExplainingCommand
 from graphrag_index.storage.lancedb_stubs import stub_unused_imports
-from graphrag_index.unexpected_arguments import ExplainingCommand
 
 app = typer.Typer(
     help="Turn a folder of documents into an index that answers questions about all of it.",

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphrag_index.errors import SettingsError, run_program
+from graphrag_index.explaining_command import ExplainingCommand
 from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_index.storage.working_copy import locate_output
-from graphrag_index.unexpected_arguments import ExplainingCommand
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Answer

@@ -26,8 +26,9 @@ from graphrag_index.cli.judging import (
     print_judged,
 )
 from graphrag_index.cli.question_commands import make
+from graphrag_index.cli.run_commands import Workers
 from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, format_count
-from graphrag_index.unexpected_arguments import ExplainingCommand
+from graphrag_index.explaining_command import ExplainingCommand
 
 if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
@@ -69,10 +70,6 @@ Budgets = Annotated[
     typer.Option(
         "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
     ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option("--workers", metavar="N", min=1, help="Number of processes; default: all cores."),
 ]
 FailBelow = Annotated[
     list[str] | None,

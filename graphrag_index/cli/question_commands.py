@@ -21,45 +21,48 @@ if TYPE_CHECKING:
     from graphrag_query.index import Index
 
 
+NumberOfQuestions = Annotated[
+    int, typer.Option("--n", metavar="N", min=1, help="Number of questions at most.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Equal seeds give equal questions.")]
+Kinds = Annotated[
+    str, typer.Option("--kinds", metavar="KINDS", help="Kinds of questions, separated by commas.")
+]
+Split = Annotated[
+    str,
+    typer.Option("--split", metavar="SPLIT", help="Only questions to tune on, or to report on."),
+]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        metavar="LAYOUT",
+        help="graphrag-index, benchmark-qed, ragas, hotpotqa, musique, graphrag-bench or "
+        "wildgraphbench.",
+    ),
+]
+To = Annotated[Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
+
+
 def make(
     root: Root = Path(),
-    n: Annotated[
-        int, typer.Option("--n", metavar="N", min=1, help="Number of questions at most.")
-    ] = 300,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Equal seeds give equal questions.")
-    ] = 17,
-    kinds: Annotated[
-        str,
-        typer.Option("--kinds", metavar="KINDS", help="Kinds of questions, separated by commas."),
-    ] = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
-    split: Annotated[
-        str,
-        typer.Option(
-            "--split", metavar="SPLIT", help="Only questions to tune on, or to report on."
-        ),
-    ] = "",
-    layout: Annotated[
-        str,
-        typer.Option(
-            "--layout",
-            metavar="LAYOUT",
-            help="graphrag-index, benchmark-qed, ragas, hotpotqa, musique, graphrag-bench or "
-            "wildgraphbench.",
-        ),
-    ] = "graphrag-index",
-    to: Annotated[
-        Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")
-    ] = Path("questions.jsonl"),
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
-        ),
-    ] = "",
+    n: NumberOfQuestions = 300,
+    seed: Seed = 17,
+    kinds: Kinds = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
+    split: Split = "",
+    layout: Layout = "graphrag-index",
+    to: To = Path("questions.jsonl"),
+    model: Model = "",
     budget: Budget = None,
     estimate: OnlyEstimate = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    force: Force = False,
     set_: Set = None,
 ) -> None:
     """Make questions with known answers from an index, without a model or in natural words."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from graphrag_index.errors import SettingsError, quote_argument
-from graphrag_index.unexpected_arguments import ExplainingCommand
+from graphrag_index.explaining_command import ExplainingCommand
 
 if TYPE_CHECKING:
     from graphrag_server.keys import Key, KeyFile
