@@ -155,13 +155,9 @@ def find_capitalized_spans(
             end = reached
             if text[end : end + 1] in _HYPHENS:
                 end = _find_unbroken_end(text, start, end)
-            may_be_titled = language.code == "en" and text[start - 1] not in _QUOTATION_MARKS
-            word = _HEADLINE_BREAK.search(text, start, end) if may_be_titled else None
             # In a headline, capitals before and behind such a word prove nothing.
             in_headline = start == after_break
-            may_break = word is not None and (word.start() > start or not initial)
-            if word and may_break and _is_in_headline(text, start, word.start(), language):
-                # Ada Brown Joins Halden Optics
+            if word := _find_headline_break(text, start, end, initial, language):
                 end, reached = word.start() - 1, word.end()
                 in_headline, after_break = True, reached + 1
             if end > start:
@@ -203,6 +199,18 @@ def _find_shouted_places(
             continue
         if name in large_place_names() and name not in name_words.common_words(language.code):
             yield word.start(), word.end(), False, False, False
+
+
+def _find_headline_break(
+    text: str, start: int, end: int, initial: bool, language: Language
+) -> re.Match[str] | None:
+    """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
+    if language.code != "en" or text[start - 1 : start] in _QUOTATION_MARKS:
+        return None
+    word = _HEADLINE_BREAK.search(text, start, end)
+    may_break = word is not None and (word.start() > start or not initial)
+    is_break = word and may_break and _is_in_headline(text, start, word.start(), language)
+    return word if is_break else None
 
 
 def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
