@@ -68,10 +68,10 @@ _DEMONYMS = word_set(_WORDS["demonyms"])
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 
 
-def find_end_after_possessive(
+def find_joined_end(
     text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
 ) -> int:
-    """Return the end of a name that may continue after a possessive or after "for".
+    """Return the end of a name that may continue after a joint; `pattern` finds its next part.
 
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
@@ -79,83 +79,87 @@ def find_end_after_possessive(
     if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
         return longer
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
-    joint = _NAME_JOINT.match(text, end) if may_join else None
-    match = joint and pattern.match(text, joint.end())
-    if not match and language.code != "fr":
-        return end
+    found = _NAME_JOINT.match(text, end) if may_join else None
+    part = found and pattern.match(text, found.end())
+    joint = found.group() if found and part else ""
     words = text[start:end].split()
-    is_owner = text[end : end + 1] != " "
-    if joint and match and joint.group().startswith(" on "):
-        if match.group().split()[0].lower() in _CALENDAR_WORDS:
+    if part and joint.startswith(" on "):
+        if part.group().split()[0].lower() in _CALENDAR_WORDS:
             return end  # the Committee on Tuesday
-        is_word = match.group().lower() in common_words(language.code)
-        if is_word and (topics := _TOPICS.match(text, match.end())):
+        is_word = part.group().lower() in common_words(language.code)
+        if is_word and (topics := _TOPICS.match(text, part.end())):
             return topics.end()
-        return find_end_after_possessive(text, start, match.end(), language, pattern)
-    if joint and match and joint.group().endswith(_FIRM_JOINTS):
-        first, *rest = match.group().split()
+        return find_joined_end(text, start, part.end(), language, pattern)
+    if part and joint.endswith(_FIRM_JOINTS):
+        first, *rest = part.group().split()
         # "Barney & Betty Rubble" are two persons.
-        are_persons = joint.group() == " & " and bool(rest) and first in GIVEN_NAMES
-        return end if are_persons else match.end()
+        are_persons = joint == " & " and bool(rest) and first in GIVEN_NAMES
+        return end if are_persons else part.end()
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
         return adjective.end() if adjective and words[0][0].isupper() else end
-    if joint and match and not is_owner and _CONJUNCTION.fullmatch(joint.group()):
-        # The words of an office before "of" or "for" show that "and" is inside its name.
-        head = _INNER_JOINT.split(text[start:end])[0].split()
-        # Romance languages begin with the office, and repeat the article.
-        last = head[0] if joint.group().count(" ") > 2 else head[-1]
-        is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
-        is_office = is_office and len(head) < len(words)
-        # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
-        other = _INNER_JOINT.split(match.group())
-        is_other = joint.group().count(" ") > 2 and is_organization_word(other[0].split()[-1])
-        is_office = is_office and not (is_other and len(other) > 1)
-        # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
-        has_article = words[0] == "The" and len(words) > 1
-        words = words[has_article:]
-        last = match.group().rsplit(None, 1)[-1]
-        opens = words[0].lower()
-        is_plain = opens in common_words(language.code) and opens not in HEAD_WORDS
-        is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
-        is_law = last in _LAWS and not (is_organization_word(words[-1]) or words[-1] in _LAWS)
-        is_whole = is_law or (is_body and not is_role(words[0]))
-        # "the Australian Competition and Consumer Commission"
-        is_national = _is_demonym(words[0]) and not is_organization_word(words[-1])
-        is_national = is_national and joint.group().count(" ") == 2
-        is_national = len(words) == 2 and (words[0] in _AGENCY_OPENINGS or is_national)
-        if (
-            is_whole
-            and (len(words) == 1 or is_national or is_law)
-            and len(match.group().split()) > 1
-        ):
-            has_article = has_article or word_before(text, start) == "the"
-            return match.end() if has_article else end
-        return match.end() if is_office and not is_given_name(match.group(), language) else end
-    if not match:
+    if not part:
         return end
+    if _CONJUNCTION.fullmatch(joint):
+        is_joined = _is_joined_by_and(text, start, words, joint, part.group(), language)
+        return part.end() if is_joined else end
+    if not joint.startswith(" "):
+        is_owned = _is_owned(text, start, words, part.group(), language)
+        return part.end() if is_owned else end
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
-    if not (is_owner or is_organization_word(last) or last in _OFFICE_HEADS):
+    if not (is_organization_word(last) or last in _OFFICE_HEADS):
         return end
-    if not is_owner:
-        # "Centers for Disease Control and Prevention"
-        longer = find_end_after_possessive(text, start, match.end(), language, pattern)
-        return max(longer, match.end())
-    if is_owner:
-        article = word_before(text, start) in language.determiners
-        if len(words) == 2 and words[0].lower() in language.determiners:
-            article, words = True, words[1:]
-        saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
-        owned = match.group().split()[0].lower()
-        next_words = match.group().split()
-        is_person = len(next_words) > 1 and next_words[0] in more_given_names()
-        common = article or words[0].lower() in _POSSESSORS or owned in _POSSESSED
-        ends_with_owner = words[-1].lower() in _POSSESSORS and owned in _POSSESSED
-        single = len(words) == 1 and common and not is_person
-        if not (saint or single or ends_with_owner):
-            return end
-    return match.end()
+    # "Centers for Disease Control and Prevention"
+    return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _is_joined_by_and(
+    text: str, start: int, words: list[str], joint: str, part: str, language: Language
+) -> bool:
+    """Return whether "and" is inside the name of an agency, a law or an office."""
+    # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+    has_article = words[0] == "The" and len(words) > 1
+    own = words[has_article:]
+    next_words = part.split()
+    last, first = next_words[-1], own[0].lower()
+    is_plain = first in common_words(language.code) and first not in HEAD_WORDS
+    is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
+    is_law = last in _LAWS and not (is_organization_word(own[-1]) or own[-1] in _LAWS)
+    # "the Australian Competition and Consumer Commission"
+    is_national = _is_demonym(own[0]) and not is_organization_word(own[-1])
+    is_national = is_national and joint.count(" ") == 2
+    is_national = len(own) == 2 and (own[0] in _AGENCY_OPENINGS or is_national)
+    is_agency = is_body and not is_role(own[0]) and (len(own) == 1 or is_national)
+    if len(next_words) > 1 and (is_law or is_agency):
+        return has_article or word_before(text, start) == "the"
+    return _is_office(words, joint, part) and not is_given_name(part, language)
+
+
+def _is_office(words: list[str], joint: str, part: str) -> bool:
+    """Return whether a name before "and" is an office with "of" or "for", which goes on."""
+    head = _INNER_JOINT.split(" ".join(words))[0].split()
+    # Romance languages begin with the office, and repeat the article.
+    last = head[0] if joint.count(" ") > 2 else head[-1]
+    is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
+    # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
+    other = _INNER_JOINT.split(part)
+    is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])
+    return is_office and len(head) < len(words) and not (is_other and len(other) > 1)
+
+
+def _is_owned(text: str, start: int, words: list[str], part: str, language: Language) -> bool:
+    """Return whether an owner and what it owns form one name: King's College."""
+    has_article = word_before(text, start) in language.determiners
+    if len(words) == 2 and words[0].lower() in language.determiners:
+        has_article, words = True, words[1:]
+    is_saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+    next_words = part.split()
+    is_possessed = next_words[0].lower() in _POSSESSED
+    is_person = len(next_words) > 1 and next_words[0] in more_given_names()
+    is_common = has_article or words[0].lower() in _POSSESSORS or is_possessed
+    ends_with_owner = words[-1].lower() in _POSSESSORS and is_possessed
+    return is_saint or (len(words) == 1 and is_common and not is_person) or ends_with_owner
 
 
 def _is_demonym(word: str) -> bool:

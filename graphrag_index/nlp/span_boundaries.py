@@ -281,7 +281,7 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
         end = start + len(text[start:sentence_end].rstrip("."))
     elif text[start - 1 : start] == "(" and (species := _SPECIES.match(text, end)):
         return species.end()
-    longer = name_joints.find_end_after_possessive(text, start, end, language, match.re)
+    longer = name_joints.find_joined_end(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end
     # Cut the span at the end of a heading, but not where a wrapped line ends.
     if "\n" in text[start:end]:
