@@ -5,11 +5,11 @@ is sure, a learned classifier decides.
 """
 
 import re
-from collections.abc import Sequence
 from operator import itemgetter
 
 import numpy as np
 
+from graphrag_index.nlp import name_shapes
 from graphrag_index.nlp.head_types import (
     COMPANY_FORMS,
     HEAD_LAST,
@@ -18,7 +18,6 @@ from graphrag_index.nlp.head_types import (
     find_shortened_companies,
 )
 from graphrag_index.nlp.name_forms import ClassifiedNames
-from graphrag_index.nlp.name_shapes import PERSON_WORD, is_coded, is_double_name
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     KNOWN_NAMES,
@@ -31,7 +30,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.place_ratings import COUNTRY, TOWN, rate_known_places
-from graphrag_index.nlp.type_classifier import TYPES, classify_types, rate_words
+from graphrag_index.nlp.type_classifier import TYPES, classify_types, count_listed, rate_words
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
 from graphrag_index.text.languages import (
@@ -48,9 +47,6 @@ _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
-_WORDS = read_lists("nlp/data/words")
-_DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
-_DEMONYMS = word_set(_WORDS["demonyms"])
 _SURNAME_END = re.compile(_LISTS["surname_endings"])
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
@@ -136,7 +132,8 @@ class _TypeFinder:
             for number, entity in enumerate(self.entity_of.tolist())
         ]
         names = [self.names[number] for number in self.unsure]
-        self.listed = self._count_listed(types)
+        sure = ["" if number in self.unsure else kind for number, kind in enumerate(types)]
+        self.listed = count_listed(sure, self.lists)
         usages = [self.describe_usage(number) for number in self.unsure]
         found = classify_types(names, usages, list(self.unsure.values()))
         for number, kind in zip(self.unsure, found, strict=True):
@@ -146,15 +143,19 @@ class _TypeFinder:
         companies, firms = find_shortened_companies(self.names, types)
         for number, name in enumerate(self.names):
             is_given = name.partition(" ")[0] in more_given_names()
-            is_open = types[number] == "name" or (types[number] == "person" and not is_given)
+            share, hint = self.hints[number]
+            is_shown = types[number] == hint == "person" and share >= MIN_CUE_SHARE
+            is_person = types[number] == "person" and (is_given or is_shown)
+            is_open = types[number] in ("name", "person") and not is_person
             is_company = is_open and name in companies and not self.known_places[number]
             is_company = is_company and name.lower() not in KNOWN_OTHERS
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
-            is_firm = is_firm and is_open_firm and types[number] in ("name", "person", "geo")
+            is_firm = is_firm and is_open_firm and not is_shown
+            is_firm = is_firm and types[number] in ("name", "person", "geo")
             if is_company or is_firm:
-                is_group = _DEMONYM_END.search(name) or name.lower() in _GROUPS
+                is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
             if self._is_other_word(number, types[number]):
                 types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
@@ -182,12 +183,19 @@ class _TypeFinder:
     def _is_other_word(self, number: int, kind: str) -> bool:
         """Return whether the writing of a name rules out the type: Win32 is no person."""
         name, (share, cue) = self.names[number], self.cues[number]
-        if cue == kind and share >= MIN_NICKNAME_SHARE:
+        is_unsure, spoken = number in self.unsure, self.person_verb[number]
+        is_doctrine = name.endswith(name_shapes.DOCTRINE_ENDS) and (kind == "person" or is_unsure)
+        if is_doctrine or name_shapes.is_plural_acronym(name):
+            return kind in TYPES
+        if kind == "organization":  # without a sign of one: MaxSpareThreads
+            is_shown = kind in (cue if share else "", self._find_hint(number))
+            return is_unsure and not is_shown and name_shapes.is_written_together(name)
+        if (cue == kind and share >= MIN_NICKNAME_SHARE) or kind not in TYPES:
             return False
-        is_word = " " not in name
-        if kind != "person" or self.person_verb[number] >= MIN_VERB_SHARE:
-            return kind == "geo" and is_word and is_coded(name)
-        return is_coded(name) or (is_word and (name.isupper() or name.lower() in _DEMONYMS))
+        if kind == "geo":
+            return name_shapes.is_no_place(name) and not (self.known_places[number] and "-" in name)
+        is_noun = self.codes[number] == "en" and spoken == 0 and name_shapes.ends_in_noun(name)
+        return spoken < MIN_VERB_SHARE and (is_noun or name_shapes.is_no_person(name))
 
     def _is_rare_word(self, number: int) -> bool:
         """Return whether a name is a rare word, without an article, that is in lower case too."""
@@ -204,6 +212,8 @@ class _TypeFinder:
             words.pop()  # World War II, West Virginia Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
+        if lower[0] in ("st", "saint") and self.place[number] >= MIN_KNOWN_PLACE_SHARE:
+            is_person = is_person and self.person_verb[number] > 0  # in St. Moritz
         is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE
         if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
             return "name"
@@ -221,6 +231,8 @@ class _TypeFinder:
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
         # Verbs of persons count more: the 1982 film Gandhi.
         opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
+        if cue == "person" and self.codes[number] == "en":
+            opposed = max(opposed, self.article[number])  # the Earthrise
         is_other = head or is_group or (is_country and cue == "organization")
         if cue_share > max(needed, opposed) and not is_other:
             return cue
@@ -237,25 +249,12 @@ class _TypeFinder:
         if name in known_firms():
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
-        is_word = len(words) == 1 and (any(map(str.isdigit, name)) or lower[0] in _DEMONYMS)
+        is_word = len(words) == 1 and (
+            any(map(str.isdigit, name)) or lower[0] in name_shapes.DEMONYMS
+        )
         if kind not in ("acronym", "organization") and not is_word:
             self.unsure[number] = kind
         return kind
-
-    def _count_listed(self, types: Sequence[str]) -> np.ndarray:
-        """Count the other entities in the enumerations of each entity, by type if it is sure."""
-        kinds = [
-            -1 if number in self.unsure or kind not in TYPES else TYPES.index(kind)
-            for number, kind in enumerate(types)
-        ]
-        numbers, entity = self.lists.T
-        _, numbers = np.unique(numbers, return_inverse=True)
-        kind = np.array(kinds, np.int64)[entity]
-        of_lists = np.zeros((len(numbers), len(TYPES)))
-        np.add.at(of_lists, (numbers[kind >= 0], kind[kind >= 0]), 1)
-        counts = np.zeros((len(types), len(TYPES)))
-        np.add.at(counts, entity, of_lists[numbers])
-        return counts
 
     def describe_usage(self, number: int) -> dict[str, float]:
         """Return the features of the usage of a name for the classifier."""
@@ -281,7 +280,7 @@ class _TypeFinder:
             "common": name in self.common,
             "written_lower": sum(word in self.written_lower for word in words) / len(words),
             "frequent": sum(word.lower() in common for word in words) / len(words),
-            "demonym": _DEMONYM_END.search(words[-1]) is not None,
+            "demonym": name_shapes.DEMONYM_END.search(words[-1]) is not None,
             "may_be_person": number in self.persons,
             "known_place": self.known_places[number] > 0,
             "rule_person": rule == "person",
@@ -340,7 +339,7 @@ class _TypeFinder:
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
-            if not is_thing and (name.lower() in KNOWN_PERSONS or is_double_name(name)):
+            if not is_thing and (name.lower() in KNOWN_PERSONS or name_shapes.is_double_name(name)):
                 return "person"
             # The article is that of the noun behind the name: the Exco spokesman.
             if hint and name not in self.common and (hint != "person" or not is_thing):
@@ -382,7 +381,7 @@ class _TypeFinder:
         words = [first, *(word for word in others if word.lower() not in PARTICLES)]
         if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
             return False
-        if not 1 < len(words) <= 3 or not all(map(PERSON_WORD.fullmatch, words)):
+        if not 1 < len(words) <= 3 or not all(map(name_shapes.PERSON_WORD.fullmatch, words)):
             return False
         common = common_words(self.codes[number])
         # The corpus may write a surname in lower case too: Brooke Shields.
@@ -391,7 +390,7 @@ class _TypeFinder:
             (word in self.written_lower and not named) or word.lower() in common for word in words
         ):
             return False
-        if _DEMONYM_END.search(words[0]):
+        if name_shapes.DEMONYM_END.search(words[0]):
             return False
         # Few places and things begin with a given name.
         given = words[0] in GIVEN_NAMES

@@ -164,6 +164,24 @@ def rate_names(names: Sequence[str]) -> np.ndarray:
     return rows
 
 
+def count_listed(kinds: Sequence[str], lists: np.ndarray) -> np.ndarray:
+    """Count the other entities in the enumerations of each entity, by type.
+
+    `kinds` are the types of the entities that are sure. `lists` has the numbers of enumerations,
+    and the entities in them.
+    """
+    numbers, entity = lists.T
+    _, numbers = np.unique(numbers, return_inverse=True)
+    kind = np.array([TYPES.index(kind) if kind in TYPES else -1 for kind in kinds], np.int64)[
+        entity
+    ]
+    of_lists = np.zeros((len(numbers), len(TYPES)))
+    np.add.at(of_lists, (numbers[kind >= 0], kind[kind >= 0]), 1)
+    counts = np.zeros((len(kinds), len(TYPES)))
+    np.add.at(counts, entity, of_lists[numbers])
+    return counts
+
+
 def is_latin(name: str) -> bool:
     """Return whether a name has only letters of languages that the classifier has learned."""
     return name.isascii() or max(name) <= _LAST_LATIN or name.replace("’", "'").isascii()

@@ -15,6 +15,7 @@ import numpy as np
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
 from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_WORDS, more_given_names
+from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
 from graphrag_index.text.languages import PARTICLES, n_titles
 
 # A short form is merged with a name in all documents if it means this name in at least this
@@ -180,6 +181,15 @@ class _ShortForms:
         alone = single & (surnames.keys() | given.keys())
         short = {number: word for number, word in short.items() if word in alone}
         weak = self._find_weak_forms(by_document, short)
+        # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
+        placed = [number for number in short if self.names.may_be_place[number]]
+        ratings = rate_known_places([self.names.names[number] for number in placed])
+        places = {
+            short[number]
+            for number, rating in zip(placed, ratings, strict=True)
+            if rating == COUNTRY or (rating and not self.names.has_person_verb[number])
+        }
+        short = {number: word for number, word in short.items() if word not in places}
         for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
             if number not in self.names.persons:
                 del self.full_names[number]

@@ -114,3 +114,37 @@ def test_words_behind_a_name_suggest_its_type(text: str, title: str, kind: str) 
 )
 def test_a_surname_is_known_by_its_end(text: str, title: str, kind: str) -> None:
     assert extract(text).types[title] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        # The last word is a frequent noun, and no surname.
+        ("He drew for Marvel Comics. Later Marvel Comics paid him.", "Marvel Comics", "name"),
+        ("They met Roger Rogers. Later Roger Rogers paid them.", "Roger Rogers", "person"),
+        ("The farm is in Austin Township. Later Austin Township grew.", "Austin Township", "geo"),
+        # Doctrines, and adjectives with a hyphen.
+        ("They taught Roman Catholicism. Few left Roman Catholicism.", "Roman Catholicism", "name"),
+        (
+            "Some hold that Balto-Slavic split early. Then Balto-Slavic spread.",
+            "Balto-Slavic",
+            "name",
+        ),
+        ("They went to Nagorno-Karabakh. It rained.", "Nagorno-Karabakh", "geo"),
+        # A place named after a saint.
+        ("They met in St. Moritz. He worked in St. Moritz for years.", "St. Moritz", "geo"),
+    ],
+)
+def test_a_name_of_a_thing_or_a_place_is_no_person(text: str, title: str, kind: str) -> None:
+    found = extract(text)
+    assert found.types[title] == kind
+
+
+def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
+    found = extract(
+        "Ayn Rand said no. Then Ayn Rand sighed, and Ayn Rand's husband smiled. He runs the Ayn "
+        "Rand Institute, not the Ayn Rand Society or the Ayn Rand Foundation."
+    )
+    types = found.types
+    assert types["Ayn Rand"] == "person"
+    assert types["Ayn Rand Institute"] == "organization"

@@ -1,8 +1,17 @@
 """Names in manuals, changelogs and code."""
 
+from collections.abc import Callable
+
 import pytest
 
-from graphrag_index.nlp.name_shapes import is_coded
+from graphrag_index.nlp.name_shapes import (
+    ends_in_noun,
+    is_coded,
+    is_joined_adjective,
+    is_joined_word,
+    is_plural_acronym,
+    is_written_together,
+)
 from graphrag_index.steps.create_text_units import find_cut_offsets, make_sentence_rows
 from tests.fixtures.extraction import extract
 
@@ -156,3 +165,20 @@ def test_a_nickname_in_a_chat_is_a_person() -> None:
 )
 def test_writing_of_software(name: str, expected: bool) -> None:
     assert is_coded(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("test", "names", "others"),
+    [
+        (is_plural_acronym, ["SDKs", "IBM PCs"], ["Ross", "AS", "DoS"]),
+        (is_written_together, ["MaxSpareThreads", "FreeTDS"], ["RheinEnergie", "BB&T", "Oracle"]),
+        (is_joined_word, ["How-To", "HTTP-aware"], ["Ha-young", "Smith-Jones", "Oracle"]),
+        (is_joined_adjective, ["Balto-Slavic", "Non-native"], ["Ann-Margret", "Saudi", "Non"]),
+        (ends_in_noun, ["Marvel Comics"], ["Charles II", "Roger Rabbit", "Comics", "Al Gore"]),
+    ],
+)
+def test_shapes_of_names_of_software(
+    test: Callable[[str], bool], names: list[str], others: list[str]
+) -> None:
+    assert all(map(test, names))
+    assert not any(map(test, others))

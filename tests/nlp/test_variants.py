@@ -209,3 +209,20 @@ def test_without_merging_every_form_is_an_entity() -> None:
     found = extract(text, settings=ExtractGraphNlp(merge_variants=False))
     assert {"Agent Alex Mercer", "Alex Mercer", "Mercer"} <= {*found.titles}
     assert all(aliases == set() for aliases in found.aliases.values())
+
+
+def test_a_country_is_no_short_form_of_a_person() -> None:
+    found = extract(
+        "Stephen L. Angola wrote it. He lived in Angola for years. Angola has a coast. Ships of "
+        "Angola sail, and trade with Angola grows. They like Angola. Many sing of Angola."
+    )
+    assert {"Stephen L. Angola", "Angola"} <= {*found.titles}
+
+
+def test_a_city_may_be_short_for_a_person_who_speaks() -> None:
+    found = extract(
+        "George Washington wrote it. Then Washington said no, and Washington left. He sat in "
+        "Washington. In the end Washington nodded."
+    )
+    assert "Washington" not in found.titles
+    assert found.aliases["George Washington"] == {"Washington"}
