@@ -144,7 +144,7 @@ class _TypeFinder:
         for number, name in enumerate(self.names):
             is_given = name.partition(" ")[0] in more_given_names()
             share, hint = self.hints[number]
-            is_shown = types[number] == hint == "person" and share >= MIN_CUE_SHARE
+            is_shown = number in self.persons and hint == "person" and share >= MIN_CUE_SHARE
             is_person = types[number] == "person" and (is_given or is_shown)
             is_open = types[number] in ("name", "person") and not is_person
             is_company = is_open and name in companies and not self.known_places[number]

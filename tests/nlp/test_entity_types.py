@@ -120,7 +120,7 @@ def test_a_surname_is_known_by_its_end(text: str, title: str, kind: str) -> None
     ("text", "title", "kind"),
     [
         # The last word is a frequent noun, and no surname.
-        ("He drew for Marvel Comics. Later Marvel Comics paid him.", "Marvel Comics", "name"),
+        ("They played Savannah Spirits. Then Savannah Spirits lost.", "Savannah Spirits", "name"),
         ("They met Roger Rogers. Later Roger Rogers paid them.", "Roger Rogers", "person"),
         ("The farm is in Austin Township. Later Austin Township grew.", "Austin Township", "geo"),
         # Doctrines, and adjectives with a hyphen.
@@ -131,6 +131,12 @@ def test_a_surname_is_known_by_its_end(text: str, title: str, kind: str) -> None
             "name",
         ),
         ("They went to Nagorno-Karabakh. It rained.", "Nagorno-Karabakh", "geo"),
+        # Known works, software and organizations, and places by their head.
+        ("He wrote for SQL Server. Later SQL Server was slow.", "SQL Server", "name"),
+        ("He wrote for Windows Mobile. Windows Mobile was slow.", "Windows Mobile", "name"),
+        ("He loves Atlas Shrugged. They hate Atlas Shrugged.", "Atlas Shrugged", "name"),
+        ("He borrows from Freddie Mac. Freddie Mac lends.", "Freddie Mac", "organization"),
+        ("They played the Aragon Ballroom. The Aragon Ballroom shut.", "Aragon Ballroom", "geo"),
         # A place named after a saint.
         ("They met in St. Moritz. He worked in St. Moritz for years.", "St. Moritz", "geo"),
     ],
