@@ -58,7 +58,7 @@ def is_plural_acronym(word: str) -> bool:
 def is_written_together(word: str) -> bool:
     """Return whether a word is several words: MaxSpareThreads, or English ones: FreeTDS."""
     common, parts = common_words("en"), _PART.findall(word) if word.isalnum() else ()
-    is_plain = all(part.isupper() or part.lower() in common for part in parts)
+    is_plain = all(len(part) > 1 and (part.isupper() or part.lower() in common) for part in parts)
     return len(parts) > 2 or (len(parts) == 2 and is_plain)
 
 

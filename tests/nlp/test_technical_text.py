@@ -171,7 +171,7 @@ def test_writing_of_software(name: str, expected: bool) -> None:
     ("test", "names", "others"),
     [
         (is_plural_acronym, ["SDKs", "IBM PCs"], ["Ross", "AS", "DoS"]),
-        (is_written_together, ["MaxSpareThreads", "FreeTDS"], ["RheinEnergie", "BB&T", "Oracle"]),
+        (is_written_together, ["MaxSpareThreads", "FreeTDS"], ["RheinEnergie", "BB&T", "DoD"]),
         (is_joined_word, ["How-To", "HTTP-aware"], ["Ha-young", "Smith-Jones", "Oracle"]),
         (is_joined_adjective, ["Balto-Slavic", "Non-native"], ["Ann-Margret", "Saudi", "Non"]),
         (ends_in_noun, ["Marvel Comics"], ["Charles II", "Roger Rabbit", "Comics", "Al Gore"]),
