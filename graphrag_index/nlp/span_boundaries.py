@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
@@ -207,10 +207,18 @@ def _find_headline_break(
     """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
     if language.code != "en" or text[start - 1 : start] in _QUOTATION_MARKS:
         return None
+    # Most names occur again, and have no such word.
+    if not _may_break(text[start:end]):
+        return None
     word = _HEADLINE_BREAK.search(text, start, end)
     may_break = word is not None and (word.start() > start or not initial)
     is_break = word and may_break and _is_in_headline(text, start, word.start(), language)
     return word if is_break else None
+
+
+@lru_cache(1 << 16)
+def _may_break(span: str) -> bool:
+    return _HEADLINE_BREAK.search(span) is not None
 
 
 def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
