@@ -31,6 +31,7 @@ from graphrag_query.answering.list_answer import answer_with_list, find_types_of
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import refers_back
+from graphrag_query.answering.unsaid_words import state_what_is_unsaid
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -56,6 +57,8 @@ MAX_WORDS = 60
 MAX_WORDS_OF_LINE = 40
 # Maximum number of sentences after an answer in a few words.
 MAX_SUPPORT = 2
+# Maximum number of sentences after a statement on what none of them says.
+MAX_NEAREST = 2
 # Kinds of answers of which there may be several.
 KINDS_OF_LISTS = frozenset(("other", "person", "place", "organization", "title"))
 # Maximum difference between the scores of the best sentence and another one in the answer.
@@ -105,6 +108,9 @@ def answer_from_sentences(
     if read:
         direct = read
         chosen = _put_first(read.evidence[0], chosen, text_units)[: settings.max_sentences]
+    unsaid = "" if takes_several or read else state_what_is_unsaid(question, evidence, types)
+    if unsaid:
+        direct, chosen = None, chosen[:MAX_NEAREST]
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
@@ -122,6 +128,8 @@ def answer_from_sentences(
     elif items:
         listed = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
         text = "\n".join([f"{chosen[0].label}:", *listed])
+    elif unsaid:
+        text = f"{unsaid} {text}"
     return question.answer(text, citations=citations, context=context)
 
 

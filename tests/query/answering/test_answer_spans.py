@@ -29,6 +29,7 @@ def spans_of(kind: str, sentence: str) -> list[str]:
         ("duration", "It took twelve years and 3 weeks.", "twelve years|3 weeks"),
         ("date", "On Saturday at 7 PM, not on 1 August 1973.", "Saturday at 7 PM|1 August 1973"),
         ("date", "Er kam am 3. Mai 1980 oder im Jahr 1990.", "3. Mai 1980|1990"),
+        ("date", "Er kam am 3.Mai 1980.", "3.Mai 1980"),
         ("time", "We meet at 19:30 or 8 pm.", "19:30|8 pm"),
         ("duration", "It takes 25 min, or 1.5 h.", "25 min|1.5 h"),
         ("person", "Thanks, I’ll ask Olga Nowak.", "Olga Nowak"),

@@ -256,3 +256,43 @@ def test_a_purpose_is_a_reason(index: Index, *, reverse: bool) -> None:
     question = "Why did Olga Nowak go to Altdorf?"
     answer = ask(index, question, texts[::-1] if reverse else texts)
     assert answer.citations[0].quote == texts[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (
+            "When did Olga Nowak marry?",
+            "Olga Nowak was born in 1950 in Altdorf. She sold the mill in 1990.",
+            'No sentence that was read on this says "marry". ',
+        ),
+        (
+            "When was the mill of Altdorf sold?",
+            "The mill of Altdorf was sold to Olga Nowak. She lives in Altdorf.",
+            "No sentence that was read on this says when. ",
+        ),
+        (
+            "How old is Olga Nowak?",
+            "Olga Nowak was praised by 312 visitors of the mill.",
+            'No sentence that was read on this says "old". ',
+        ),
+    ],
+)
+def test_an_answer_begins_with_what_no_sentence_says(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    assert ask(index, question, [text]).text.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("When did Olga Nowak relocate to Bern?", "Olga Nowak moved to Bern in 1985."),
+        ("How far is Altdorf from Bern?", "Altdorf lies 90 km from Bern."),
+        ("When did Olga Nowak leave Bern?", "Olga Nowak left Bern three years after the war."),
+    ],
+)
+def test_what_is_said_in_other_words_is_not_called_unsaid(
+    index: Index, question: str, text: str
+) -> None:
+    assert "No sentence that was read" not in ask(index, question, [text]).text

@@ -1,0 +1,90 @@
+"""Say first what a question asks for and no sentence says: a word of it, or a date or number.
+
+"When did Ann marry?" is not answered by the dates of other things that Ann did. The sentences that
+are nearest still follow, since they may say it in words that are not known to mean the same.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.answer_spans import find_new_spans
+from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.direct_answer_words import word_lists
+from graphrag_query.answering.extractive import Candidate, RankedSentence
+from graphrag_query.question.answer_kind import WantedAnswer
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
+    WORD,
+    content_words,
+    split_joined_words,
+)
+from graphrag_query.retrieval.related_words import RelatedWords
+
+# Number of the best sentences that must say none of the words, also if they are about other things.
+N_BEST = 3
+# Minimum match of similar words (0 to 1, see `RelatedWords`): "relocate" is said by "moved".
+MIN_MATCH = 0.2
+# Kinds of answers whose parts are found wherever a sentence has them, and further kinds that
+# answer, such as "ten years after the war".
+KINDS = {"number": (), "duration": (), "time": (), "date": ("duration", "time")}
+# A word of a question for a measure, which no answer needs: "how far", "wie hoch".
+_MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
+
+
+def state_what_is_unsaid(
+    question: Question, evidence: Sequence[RankedSentence], types: Mapping[str, str]
+) -> str:
+    """Return a sentence on what no evidence says, in the question's language, or "".
+
+    `evidence` has the sentences by how likely they answer. Something is unsaid if no sentence
+    about the names of the question has another word of it, one that means the same or a similar
+    one; or if no sentence at all has a part of the wanted kind.
+    """
+    language, wanted = question.language, question.wanted
+    lists: Mapping[str, Mapping[str, str]] = word_lists()["unsaid"]
+    texts = lists.get(language.code)
+    if texts is None or wanted.kind == "yes_no" or any(s.is_translated for s in evidence):
+        return ""
+    asked = AskedWords(question)
+    beside = _find_words_beside_names(question, asked)
+    best = [_join(s.candidate) for s in evidence[:N_BEST]]
+    about = [_join(s.candidate) for s in evidence if s.is_about_name]
+    if beside and beside.isdisjoint(_find_said(asked, [*best, *about])):
+        words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in beside]
+        similar = RelatedWords.find([word.lower() for word in words], language).match(best)
+        if words and similar.max(initial=0.0) < MIN_MATCH:
+            quoted = ", ".join(f'"{word}"' for word in dict.fromkeys(words))
+            return texts["words"].format(words=quoted)
+    if wanted.kind not in KINDS:
+        return ""
+    kinds = (wanted, *map(WantedAnswer, KINDS[wanted.kind]))
+    has_kind = any(
+        c.time
+        or any(find_new_spans(c.text, question.text, kind, language, types) for kind in kinds)
+        for c in (sentence.candidate for sentence in evidence)
+    )
+    return "" if has_kind else texts[wanted.kind]
+
+
+def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
+    """Return the stems of the content words that an answer says, without those of names."""
+    beside = asked.beside_names
+    if question.language.capitalizes_nouns:
+        # Nouns are written like names: leave out those that are names of entities.
+        names = (content_words(m.name) for m in question.mentions.likeliest_mentions)
+        beside = asked.stems.difference(*names)
+    measures = {stem_word(word) for word in _MEASURE.findall(question.text.lower())}
+    return frozenset(beside - STEMS_ABOUT_CORPUS - measures)
+
+
+def _join(candidate: Candidate) -> str:
+    return f"{candidate.about} {candidate.text} {candidate.title}"
+
+
+def _find_said(asked: AskedWords, texts: Sequence[str]) -> frozenset[str]:
+    """Return the stems of the question's words that texts say, or that they mean as well."""
+    words = set(WORD.findall(split_joined_words(" ".join(texts)).lower()))
+    found = frozenset(map(asked.find, words))
+    return found | asked.find_related(words) | asked.find_synonyms(words)
