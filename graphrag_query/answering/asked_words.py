@@ -10,11 +10,13 @@ from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
 # Options, names with inner capitals, and parts of at least two characters, joined by points or
-# underscores: --dry-run, ignoreInitial, max_retries, process.exit.
+# underscores: --dry-run, ignoreInitial, ThreadPoolExecutor, max_retries, process.exit. Two parts
+# with capitals may be the name of a person: WolfgangSchulz.
 _NAME_OF_CODE = re.compile(
     r"(?<![\w-])--?[A-Za-z](?:[\w-]*\w)?"
     r"|(?<!\w)[^\W\d_][^\W_]+(?:(?:_+|\.|::)[^\W_]{2,})+"
     r"|\b[a-z]+[A-Z][^\W_]*"
+    r"|\b(?:[A-Z]+[a-z][a-z0-9]*){3,}\b"
 )
 
 

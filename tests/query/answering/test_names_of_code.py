@@ -26,6 +26,7 @@ def best_sentence(index: Index, question: str, text: str) -> str:
         ("What does max_retries default to?", ["max_retries"]),
         ("What does ignoreInitial do in version 2.0?", ["2.0", "ignoreinitial"]),
         ("Does std::sort call it?", ["std::sort"]),
+        ("What does ThreadPoolExecutor do?", ["threadpoolexecutor"]),
         ("Who is WolfgangSchulz, born in the U.S. at 8 a.m. - or Mr. McDonald?", ["8"]),
     ],
 )
@@ -47,6 +48,12 @@ def test_names_of_code_are_wholes(text: str, found: list[str]) -> None:
             "The max number of retries has no limit by default. It was ten once. "
             "By default, max_retries has the value 3.",
             "By default, max_retries has the value 3.",
+        ),
+        (
+            "What does ThreadPoolExecutor do?",
+            "A thread of the pool is what the executor does hand out. "
+            "With ThreadPoolExecutor, calls run at the same time.",
+            "With ThreadPoolExecutor, calls run at the same time.",
         ),
         (
             "What is --dry-run for?",
