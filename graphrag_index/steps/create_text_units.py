@@ -78,7 +78,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=6)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=7)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     *,

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 TABLE = TABLES["text_unit_claims"]
 
 
-@step(writes=["text_unit_claims", "covariates"], code_version=3)
+@step(writes=["text_unit_claims", "covariates"], code_version=4)
 def extract_covariates(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,

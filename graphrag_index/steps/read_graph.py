@@ -36,7 +36,7 @@ def check_graph_files(settings: ReadGraph, project: Project) -> None:
         *("documents", "base_text_units", "sentences", "extracted_entities"),
         *("extracted_relationships", "extracted_mentions", "given_ids"),
     ],
-    code_version=4,
+    code_version=5,
     fingerprint=fingerprint_files,
     check=check_graph_files,
 )

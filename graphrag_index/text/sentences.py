@@ -40,6 +40,8 @@ _PATTERNS = {
 _ABBREVIATIONS = word_set(_WORD_LISTS["abbreviations"])
 _FINAL_ABBREVIATIONS = word_set(_WORD_LISTS["final_abbreviations"])
 _SENTENCE_OPENERS = word_set(_WORD_LISTS["sentence_openers"])
+_UNCASED_ABBREVIATIONS = word_set(_WORD_LISTS["uncased_abbreviations"])
+_UNCASED_OPENERS = word_set(_WORD_LISTS["uncased_openers"])
 _WORDS_AFTER_ORDINALS = word_set(_WORD_LISTS["after_ordinals"])
 # Abbreviations with full stops between letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED_ABBREVIATION = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
@@ -164,11 +166,15 @@ def _ends_sentence(text: str, match: re.Match[str], is_uncased: bool) -> bool:
         is_initial = not before.endswith(" I") and _LABEL_AT_END.search(before) is None
         return text[begin - 1].isupper() and not is_initial
     dotted = _DOTTED_ABBREVIATION.fullmatch(surface) if "." in surface else None
-    if dotted or word in _ABBREVIATIONS:
-        if not (word in _FINAL_ABBREVIATIONS or (dotted and dotted[1].isupper())):
+    is_measure = is_uncased and word in _UNCASED_ABBREVIATIONS
+    if dotted or is_measure or word in _ABBREVIATIONS:
+        is_final = is_measure or word in _FINAL_ABBREVIATIONS
+        if not (is_final or (dotted and dotted[1].isupper())):
             return False
+        # "The firm is Acme Inc. In May it" has a capital, "acme inc. in may" goes on.
+        openers = _UNCASED_OPENERS if is_uncased else _SENTENCE_OPENERS
         next_word = _NEXT_WORD.match(text, end)
-        return next_word is not None and next_word[1].lower() in _SENTENCE_OPENERS
+        return next_word is not None and next_word[1].lower() in openers
     if word.isdigit() and len(word) <= 2:
         next_word = _NEXT_WORD.match(text, end)
         return not (next_word and next_word[1].lower() in _WORDS_AFTER_ORDINALS)

@@ -66,6 +66,15 @@ def test_sentences_of_a_text_without_capitals_begin_in_lower_case() -> None:
     assert len(sentences("The" + " ".join(said)[3:])) == 1
 
 
+def test_abbreviations_end_no_sentence_of_a_text_without_capitals() -> None:
+    said = [
+        "the charger of acme inc. and the cable by bolt ltd. in a box cost 20 usd.",
+        "it takes 5 min. to load and 3 hrs. with the old cable, as i saw at acme inc.",
+        "the shop on main st. took it back after i had called them on three days in a row.",
+    ]
+    assert sentences(" ".join(said)) == said
+
+
 @pytest.mark.parametrize(
     "text",
     [
