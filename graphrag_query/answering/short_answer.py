@@ -12,6 +12,7 @@ from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
 from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.bridges import put_answer_before_bridge
 from graphrag_query.answering.direct_answer import find_direct_answer
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
@@ -111,6 +112,8 @@ def answer_from_sentences(
     unsaid = "" if takes_several or read else state_what_is_unsaid(question, evidence, types)
     if unsaid:
         direct, chosen = None, chosen[:MAX_NEAREST]
+    elif direct is None and not items:
+        chosen = put_answer_before_bridge(question, chosen, types)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.
