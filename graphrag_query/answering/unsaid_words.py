@@ -26,9 +26,8 @@ from graphrag_query.retrieval.related_words import RelatedWords
 N_BEST = 3
 # Minimum match of similar words (0 to 1, see `RelatedWords`): "relocate" is said by "moved".
 MIN_MATCH = 0.2
-# Kinds of answers whose parts are found wherever a sentence has them, and further kinds that
-# answer, such as "ten years after the war".
-KINDS = {"number": (), "duration": (), "time": (), "date": ("duration", "time")}
+# Kinds of answers whose parts are found wherever a sentence has them.
+KINDS = frozenset(("number", "duration", "time", "date"))
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
 _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 
@@ -59,13 +58,19 @@ def state_what_is_unsaid(
             return texts["words"].format(words=quoted)
     if wanted.kind not in KINDS:
         return ""
-    kinds = (wanted, *map(WantedAnswer, KINDS[wanted.kind]))
-    has_kind = any(
-        c.time
-        or any(find_new_spans(c.text, question.text, kind, language, types) for kind in kinds)
-        for c in (sentence.candidate for sentence in evidence)
-    )
-    return "" if has_kind else texts[wanted.kind]
+
+    def has_part(candidate: Candidate) -> bool:
+        kinds = [wanted]
+        if wanted.kind == "date":
+            # "at 7 pm", and in a sentence on what is asked: "ten years after the war".
+            is_told = beside <= _find_said(asked, [_join(candidate)])
+            kinds += [WantedAnswer(kind) for kind in ("time", "duration")[: 1 + is_told]]
+        text = candidate.text
+        return any(find_new_spans(text, question.text, kind, language, types) for kind in kinds)
+
+    candidates = [sentence.candidate for sentence in evidence]
+    is_given = any(candidate.time or has_part(candidate) for candidate in candidates)
+    return "" if is_given else texts[wanted.kind]
 
 
 def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
