@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
-from graphrag_query.answering.direct_answer_words import word_lists
+from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
 from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.question.answer_kind import WantedAnswer
+from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -26,8 +27,11 @@ from graphrag_query.retrieval.related_words import RelatedWords
 N_BEST = 3
 # Minimum match of similar words (0 to 1, see `RelatedWords`): "relocate" is said by "moved".
 MIN_MATCH = 0.2
-# Kinds of answers whose parts are found wherever a sentence has them.
-KINDS = frozenset(("number", "duration", "time", "date"))
+# Kinds of answers whose parts are found wherever a sentence has them, and the lists of the words
+# that stand for such a part: "no children", "on weekends".
+KINDS = {"number": "unsaid_number", "date": "unsaid_date"}
+# Minimum share (0 to 1) of the words beside the names that a sentence on what is asked says.
+MIN_TOLD_SHARE = 0.5
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
 _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 
@@ -58,19 +62,19 @@ def state_what_is_unsaid(
             return texts["words"].format(words=quoted)
     if wanted.kind not in KINDS:
         return ""
-
-    def has_part(candidate: Candidate) -> bool:
-        kinds = [wanted]
-        if wanted.kind == "date":
-            # "at 7 pm", and in a sentence on what is asked: "ten years after the war".
-            is_told = beside <= _find_said(asked, [_join(candidate)])
-            kinds += [WantedAnswer(kind) for kind in ("time", "duration")[: 1 + is_told]]
+    vague = find_phrases(KINDS[wanted.kind], language.code)
+    kinds = [wanted, WantedAnswer("time")] if wanted.kind == "date" else [wanted]
+    for candidate in (sentence.candidate for sentence in evidence):
         text = candidate.text
-        return any(find_new_spans(text, question.text, kind, language, types) for kind in kinds)
-
-    candidates = [sentence.candidate for sentence in evidence]
-    is_given = any(candidate.time or has_part(candidate) for candidate in candidates)
-    return "" if is_given else texts[wanted.kind]
+        said = _find_said(asked, [_join(candidate)]) & beside
+        is_told = len(said) >= MIN_TOLD_SHARE * len(beside)
+        if (
+            candidate.time
+            or (is_told and vague.search(fold_question(text)))
+            or any(find_new_spans(text, question.text, kind, language, types) for kind in kinds)
+        ):
+            return ""
+    return texts[wanted.kind]
 
 
 def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:

@@ -290,6 +290,9 @@ def test_an_answer_begins_with_what_no_sentence_says(
         ("When did Olga Nowak relocate to Bern?", "Olga Nowak moved to Bern in 1985."),
         ("How far is Altdorf from Bern?", "Altdorf lies 90 km from Bern."),
         ("When did Olga Nowak leave Bern?", "Olga Nowak left Bern three years after the war."),
+        ("When is the mill of Altdorf open?", "The mill of Altdorf is open on weekends."),
+        ("How many boats does Jan Kerner own?", "Jan Kerner owns several boats."),
+        ("How many children does Olga Nowak have?", "Olga Nowak has no children."),
     ],
 )
 def test_what_is_said_in_other_words_is_not_called_unsaid(
