@@ -109,7 +109,8 @@ def answer_from_sentences(
     if read:
         direct = read
         chosen = _put_first(read.evidence[0], chosen, text_units)[: settings.max_sentences]
-    unsaid = "" if takes_several or read else state_what_is_unsaid(question, evidence, types)
+    is_decided = takes_several or read is not None
+    unsaid = "" if is_decided else state_what_is_unsaid(question, evidence, candidates, types)
     if unsaid:
         direct, chosen = None, chosen[:MAX_NEAREST]
     elif direct is None and not items:

@@ -1,7 +1,8 @@
 """Say first what a question asks for and no sentence says: a word of it, or a date or number.
 
 "When did Ann marry?" is not answered by the dates of other things that Ann did. The sentences that
-are nearest still follow, since they may say it in words that are not known to mean the same.
+are nearest still follow, since they may say it in words that are not known to mean the same. A word
+that no document has proves nothing: the documents may say all such things in another word.
 """
 
 import re
@@ -37,13 +38,17 @@ _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 
 
 def state_what_is_unsaid(
-    question: Question, evidence: Sequence[RankedSentence], types: Mapping[str, str]
+    question: Question,
+    evidence: Sequence[RankedSentence],
+    candidates: Sequence[Candidate],
+    types: Mapping[str, str],
 ) -> str:
     """Return a sentence on what no evidence says, in the question's language, or "".
 
-    `evidence` has the sentences by how likely they answer. Something is unsaid if no sentence
-    about the names of the question has another word of it, one that means the same or a similar
-    one; or if no sentence at all has a part of the wanted kind.
+    `evidence` has the sentences by how likely they answer, and `candidates` all that were read.
+    Something is unsaid if no sentence about the names of the question has another word of it, one
+    that means the same or a similar one, although the documents have these words; or if no
+    sentence at all has a part of the wanted kind.
     """
     language, wanted = question.language, question.wanted
     lists: Mapping[str, Mapping[str, str]] = word_lists()["unsaid"]
@@ -57,7 +62,8 @@ def state_what_is_unsaid(
     if beside and beside.isdisjoint(_find_said(asked, [*best, *about])):
         words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in beside]
         similar = RelatedWords.find([word.lower() for word in words], language).match(best)
-        if words and similar.max(initial=0.0) < MIN_MATCH:
+        is_similar = similar.max(initial=0.0) >= MIN_MATCH
+        if words and not is_similar and _are_in_documents(words, question, candidates):
             quoted = ", ".join(f'"{word}"' for word in dict.fromkeys(words))
             return texts["words"].format(words=quoted)
     if wanted.kind not in KINDS:
@@ -86,6 +92,19 @@ def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset
         beside = asked.stems.difference(*names)
     measures = {stem_word(word) for word in _MEASURE.findall(question.text.lower())}
     return frozenset(beside - STEMS_ABOUT_CORPUS - measures)
+
+
+def _are_in_documents(
+    words: Sequence[str], question: Question, candidates: Sequence[Candidate]
+) -> bool:
+    """Return whether the documents have all words; in other languages than English, what was read.
+
+    The full-text index has the stems of English words only.
+    """
+    if question.language.code == "en":
+        return not {word.lower() for word in words}.intersection(question.unseen_words)
+    read = {word for c in candidates for word in WORD.findall(c.text.lower())}
+    return {stem_word(word.lower()) for word in words} <= set(map(stem_word, read))
 
 
 def _join(candidate: Candidate) -> str:

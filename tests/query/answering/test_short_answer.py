@@ -289,6 +289,8 @@ def test_an_answer_begins_with_what_no_sentence_says(
     [
         ("When did Olga Nowak relocate to Bern?", "Olga Nowak moved to Bern in 1985."),
         ("How far is Altdorf from Bern?", "Altdorf lies 90 km from Bern."),
+        # No document has the word, so that they may say it in another one.
+        ("When did Olga Nowak matriculate?", "Olga Nowak entered the school in 1968."),
         ("When did Olga Nowak leave Bern?", "Olga Nowak left Bern three years after the war."),
         ("When is the mill of Altdorf open?", "The mill of Altdorf is open on weekends."),
         ("How many boats does Jan Kerner own?", "Jan Kerner owns several boats."),
