@@ -58,8 +58,9 @@ def state_what_is_unsaid(
     asked = AskedWords(question)
     beside = _find_words_beside_names(question, asked)
     best = [_join(s.candidate) for s in evidence[:N_BEST]]
-    about = [_join(s.candidate) for s in evidence if s.is_about_name]
-    if beside and beside.isdisjoint(_find_said(asked, [*best, *about])):
+    about = [_join(s.candidate) for s in evidence[N_BEST:] if s.is_about_name]
+    # The best sentences mostly say a word, so that the others need not be read.
+    if beside and all(beside.isdisjoint(_find_said(asked, group)) for group in (best, about)):
         words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in beside]
         similar = RelatedWords.find([word.lower() for word in words], language).match(best)
         is_similar = similar.max(initial=0.0) >= MIN_MATCH
@@ -72,14 +73,14 @@ def state_what_is_unsaid(
     kinds = [wanted, WantedAnswer("time")] if wanted.kind == "date" else [wanted]
     for candidate in (sentence.candidate for sentence in evidence):
         text = candidate.text
-        said = _find_said(asked, [_join(candidate)]) & beside
-        is_told = len(said) >= MIN_TOLD_SHARE * len(beside)
-        if (
-            candidate.time
-            or (is_told and vague.search(fold_question(text)))
-            or any(find_new_spans(text, question.text, kind, language, types) for kind in kinds)
+        if candidate.time or any(
+            find_new_spans(text, question.text, kind, language, types) for kind in kinds
         ):
             return ""
+        if vague.search(fold_question(text)):
+            said = _find_said(asked, [_join(candidate)]) & beside
+            if len(said) >= MIN_TOLD_SHARE * len(beside):
+                return ""
     return texts[wanted.kind]
 
 
