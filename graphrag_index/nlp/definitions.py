@@ -33,6 +33,16 @@ _TITLES = "|".join(title.title() for title in sorted(ABBREVIATED_TITLES))
 _WORD = rf"(?:(?:{_TITLES})\.|[^\W\d_]\.(?: ?[^\W\d_]\.)*|\w(?:[\w'’&/+.-]*[\w+])?)"
 _BRACKETS = r"(?: ?\((?:[^()]|\([^()]*\)){0,200}\))"
 _COMMAS = r"(?:, [^.;:\n]{1,100}?,)"
+# Words that show a headline: "Voters Reject Plan".
+_HEADLINE_VERBS = frozenset(_WORDS["headline_verbs"].split())
+# An English title of two to seven words in title case, in quotation marks. It is no title of a
+# section: Section 6.6, “Adding Users”.
+_TITLE_WORD = r"(?:[A-Z][\w’'-]*|\d+)"
+_QUOTED_TITLE = re.compile(
+    r"[\"“](?<![\w,][\"“])(?<!\.\d, [\"“])(?<!\.\d\d, [\"“])"
+    rf"([A-Z][\w’'-]*(?: (?:{_TITLE_WORD}|(?:{_WORDS['title_words']})\b)){{0,5}} {_TITLE_WORD})"
+    r"[,.]?[\"”](?!\w)"
+)
 
 
 @cache
@@ -61,6 +71,21 @@ def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int
         found = pattern.match(text, start, start + MAX_DEFINITION_CHARS)
         if found and (length := _find_name_length(found, language)):
             yield found.end("name") - length, found.end("name")
+
+
+def find_quoted_titles(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of titles of works in quotation marks: "Return of the Obra Dinn".
+
+    Any word may be in a title, so that other rules would cut "Sweet" from "Sweet Home Alabama".
+    Articles before the titles are left out, as before defined names.
+    """
+    if language.code != "en" or not ('"' in text or "“" in text):
+        return
+    for found in _QUOTED_TITLE.finditer(text):
+        words = found[1].split(" ")
+        has_article = words[0].lower() in language.determiners
+        if len(words) > 1 + has_article and _HEADLINE_VERBS.isdisjoint(words[1:]):
+            yield found.start(1) + has_article * (len(words[0]) + 1), found.end(1)
 
 
 def _find_name_length(found: re.Match[str], language: Language) -> int:

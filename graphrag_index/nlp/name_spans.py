@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.compounds import is_model
-from graphrag_index.nlp.definitions import find_defined_names
+from graphrag_index.nlp.definitions import find_defined_names, find_quoted_titles
 from graphrag_index.nlp.law_names import find_law_names
 from graphrag_index.nlp.name_words import word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
@@ -191,9 +191,8 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
-        defined = _merge_ranges(find_defined_names(text, language), find_law_names(text, language))[
-            ::-1
-        ]
+        finders = (find_defined_names, find_law_names, find_quoted_titles)
+        defined = _merge_ranges(*(find(text, language) for find in finders))[::-1]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             while defined and defined[-1][1] <= start:
                 ended = defined[-1][1]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_index.nlp.definitions import find_defined_names
+from graphrag_index.nlp.definitions import find_defined_names, find_quoted_titles
 from graphrag_index.text.languages import language_of
 from tests.fixtures.extraction import extract
 
@@ -79,3 +79,44 @@ def test_a_defined_name_is_the_first_entity_of_its_document() -> None:
     assert [found.titles[number] for number in first][:2] == ["Life of Crime", "Hill"]
     assert found.mentioned["Life of Crime"] == 2
     assert found.mentioned["Hill"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('We play "Sweet Home Alabama" on Sunday.', "Sweet Home Alabama"),
+        ("In “Return of the Obra Dinn,” a ship comes home.", "Return of the Obra Dinn"),
+        ('It is in "The Daily Telegraph" again.', "Daily Telegraph"),
+        ('"Demon\'s Souls" is hard.', "Demon's Souls"),
+        ("They saw (“Rush 2”).", "Rush 2"),
+    ],
+)
+def test_the_title_of_a_work_in_quotation_marks_is_a_name(text: str, title: str) -> None:
+    found = [text[start:end] for start, end in find_quoted_titles(text, language_of("en"))]
+    assert found == [title]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'He said "Come home, Anna" to us.',
+        'The headline "Mayor Rejects Plan" was wrong.',
+        'We saw "The Dancer" there.',
+        'He cried "Fire" and ran.',
+        'She left "in The Hague" a note.',
+        'The "A" and the "B Side" of it, 5"Long Play".',
+    ],
+)
+def test_other_words_in_quotation_marks_are_no_titles(text: str) -> None:
+    found = [text[start:end] for start, end in find_quoted_titles(text, language_of("en"))]
+    assert found in ([], ["B Side"])
+    assert not [*find_quoted_titles(text, language_of("de"))]
+
+
+def test_words_of_a_quoted_title_are_no_names_of_their_own() -> None:
+    found = extract(
+        'We play "Sweet Home Alabama" and “Hymn for the Weekend” at eight.',
+        "Sweet Home Alabama is a good song, and the people like it.",
+    )
+    assert {"Sweet Home Alabama", "Hymn for the Weekend"} == {*found.types}
+    assert found.mentioned["Sweet Home Alabama"] == 2
