@@ -58,6 +58,8 @@ _HYPHENS = frozenset("-\u00ad\u2010")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
+# The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
+_SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
 
 
 # Start and end of a span, and whether it begins a sentence, is in prose, and has a title before it.
@@ -122,6 +124,9 @@ def find_capitalized_spans(
             is_title = words[-1] not in _SENTENCE_ENDS or match.group().count(" ") > 1
             is_title = is_title and not all_prose and _is_headline(words, language)
             prose = prose and not is_title
+            # English headings have capitals in lists and tables of contents, too.
+            is_english = language.code == "en" and not sentence.prose
+            is_heading = is_english and all_prose and _is_heading(text, sentence.start)
         if shouted:
             reached = min(reached, sentence.end)
             continue
@@ -156,12 +161,17 @@ def find_capitalized_spans(
             if text[end : end + 1] in _HYPHENS:
                 end = _find_unbroken_end(text, start, end)
             # In a headline, capitals before and behind such a word prove nothing.
-            in_headline = start == after_break
+            in_headline = start == after_break or (is_heading and not second.isupper())
             if word := _find_headline_break(text, start, end, initial, language):
                 end, reached = word.start() - 1, word.end()
                 in_headline, after_break = True, reached + 1
             if end > start:
                 yield start, end, initial, prose and not in_headline, titled is not None
+
+
+def _is_heading(text: str, start: int) -> bool:
+    """Return whether a sentence is a heading with a mark or the number of a section: 2.1 Tests."""
+    return text[start] == "#" or _SECTION.match(text, text.rfind("\n", 0, start) + 1) is not None
 
 
 def _find_unbroken_end(text: str, start: int, end: int) -> int:

@@ -134,6 +134,29 @@ def test_letters_that_number_headings_are_no_part_of_names(text: str, names: set
     assert set(extract(text).titles) == names
 
 
+def test_numbered_headings_of_a_table_of_contents_show_no_names() -> None:
+    contents = "1.1. The Legal Framework\n\n1.2 New Mirrors\n\nA.3. Quorix\n\nA.4. DKIM\n\n"
+    found = extract(
+        contents, f"# Home\n\n- {contents}", "We all know Quorix, which is in the list."
+    )
+    assert set(found.types) == {"Quorix", "DKIM"}
+
+
+@pytest.mark.parametrize(("opening", "closing"), ["“”", '""', "„“", "«»"])
+def test_titles_of_referenced_sections_are_no_names(opening: str, closing: str) -> None:
+    found = extract(
+        f"Quorix is told in Section 6.16, {opening}Checking Package Health{closing} of this.",
+        f"Read Section 1.2, {opening}Inspecting the Packages{closing} before you use Quorix.",
+    )
+    assert set(found.types) == {"Quorix"}
+
+
+def test_adverbs_at_the_start_of_sentences_are_no_names() -> None:
+    text = "Secondly, the boat sank. Secondly, it rained. The word Secondly is odd, Emil Rau said."
+    assert set(extract(text).types) == {"Emil Rau"}
+    assert "Quilly" in extract("The boat Quilly sank. Later we all saw Quilly again.").types
+
+
 def test_fingerprints_of_keys_are_no_names() -> None:
     found = extract(
         "Alice Moreno signed the key 4F5A 0CC7 8BD4 1B2E  F3D1 A1B2 C3D4 E5F6 in Oslo.\n"
