@@ -179,6 +179,9 @@ class UsedNames:
             is_word = is_word or usage.count_lower(word, language.code) > 0
             if inside == 0 or (is_word and not is_object):
                 return False  # an entry of a menu: Deshacer
+        is_adverb = language.code == "en" and word.endswith("ly") and not self._is_known_word(word)
+        if is_adverb and usage.at_start[number] * 2 >= total:
+            return False  # Secondly
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language
