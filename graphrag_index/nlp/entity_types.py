@@ -75,8 +75,7 @@ def find_entity_types(
     Names of other entities are none, nor are bodies by one common word (the Council) that no longer
     name explains.
 
-    `counts` are the numbers of mentions of the classified names. `lists` has the numbers of
-    enumerations, and the entities in them.
+    `counts` has the mentions of each classified name, `lists` enumerations (number, entity).
     """
     return _TypeFinder(variants, classified, counts, lists).find_types()
 
@@ -120,8 +119,8 @@ class _TypeFinder:
         self.common, self.written_lower = classified.common, classified.written_lower
         self.known_places = rate_known_places(self.names)
         words = sorted({word for name in self.names if " " in name for word in name.split(" ")})
-        ratings = zip(words, rate_known_places(words), strict=True)
-        self.place_words = {word for word, rating in ratings if rating}
+        rated = zip(words, rate_known_places(words), strict=True)
+        self.place_words = {word for word, rating in rated if rating}
         # Numbers of the entities of which no rule is sure, and the types that the rules give.
         self.unsure: dict[int, str] = {}
 
@@ -229,11 +228,12 @@ class _TypeFinder:
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
-        # Verbs of persons count more: the 1982 film Gandhi.
+        # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
         opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
         if cue == "person" and self.codes[number] == "en":
             opposed = max(opposed, self.article[number])  # the Earthrise
-        is_other = head or is_group or (is_country and cue == "organization")
+        is_work = cue == "name" and cue_share > 0.5 and head != "organization"
+        is_other = (head and not is_work) or is_group or (is_country and cue == "organization")
         if cue_share > max(needed, opposed) and not is_other:
             return cue
         if self._is_place(number, words):

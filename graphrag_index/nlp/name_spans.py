@@ -32,6 +32,7 @@ from graphrag_index.nlp.span_usage import (
     PLACE,
     POSSESSIVE,
     PROSE,
+    QUOTED,
     SPEAKER,
     WORD_AFTER,
     WORD_BEFORE,
@@ -51,6 +52,7 @@ _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
 # Behind the author of a paper: Okonkwo et al., Thissen (2020).
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
+_CLOSING_QUOTES = ("”", '"')
 # Text between two names of an enumeration.
 _CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
 _LIST_JOINTS = frozenset(
@@ -238,7 +240,8 @@ class NameCandidates:
     ) -> tuple[int, int, int, int]:
         """Return the row of a name that a text defines."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
-        return start, end, number, INITIAL | PROSE | WORD_AFTER
+        is_quoted = text[end : end + 2].lstrip(".,")[:1] in _CLOSING_QUOTES
+        return start, end, number, INITIAL | PROSE | WORD_AFTER | QUOTED * is_quoted
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool

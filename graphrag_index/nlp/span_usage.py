@@ -15,9 +15,10 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # Temporary flags for `find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
 # SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
-# between the span before it and this one. CONJOINED: that is a conjunction.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED = (
-    1 << n for n in range(8, 15)
+# between the span before it and this one. CONJOINED: that is a conjunction. QUOTED: the span is a
+# whole title in quotation marks.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, QUOTED = (
+    1 << n for n in range(8, 16)
 )
 _PREPOSITIONS = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
@@ -99,6 +100,7 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
     for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
         cues[found & bit > 0] = number
     cues[marks & SPEAKER > 0] = 1
+    cues[marks & QUOTED > 0] = 1 + word_table.CUE_TYPES.index("name")
     hints = _find_hints(kinds, following, marks, before)
     return np.where(cues == 0, hints, cues)
 

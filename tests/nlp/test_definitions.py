@@ -120,3 +120,12 @@ def test_words_of_a_quoted_title_are_no_names_of_their_own() -> None:
     )
     assert {"Sweet Home Alabama", "Hymn for the Weekend"} == {*found.types}
     assert found.mentioned["Sweet Home Alabama"] == 2
+
+
+def test_a_quoted_title_is_a_work_whatever_its_words_name() -> None:
+    found = extract(
+        'They sang "House of Fire" and "The Road Back" in Oslo.',
+        'We met at "Ayacucho Library" and then in the House of Lords.',
+    )
+    kinds = {title: found.types[title] for title in ("House of Fire", "Road Back")}
+    assert kinds == {"House of Fire": "name", "Road Back": "name"}
