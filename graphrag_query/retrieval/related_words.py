@@ -91,7 +91,9 @@ class RelatedWords:
             best = np.maximum.reduceat(cosines[places[held]], starts)
             matches[counts > 0] = np.clip((best - MIN_COSINE) / (1 - MIN_COSINE), 0, 1)
         if self.has_others:
-            matches = np.maximum(matches, self.match_other_languages(pl.Series(texts)))
+            matches = np.maximum(
+                matches, self.match_other_languages(pl.Series(texts, dtype=pl.String))
+            )
         return matches
 
     def match_other_languages(self, texts: pl.Series) -> Floats:

@@ -88,6 +88,10 @@ def test_a_word_counts_most_and_a_similar_word_more_than_others() -> None:
     assert other == none == 0
 
 
+def test_no_texts_have_no_matches() -> None:
+    assert related("doctor").match([]).shape == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("language", "word", "text"),
     [
