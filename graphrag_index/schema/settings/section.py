@@ -2,12 +2,14 @@
 
 import difflib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Self, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from yaml.constructor import SafeConstructor
 
 from graphrag_index.errors import SettingsError
 
@@ -80,8 +82,8 @@ _MAX_DEPTH = 50
 _MAX_VALUES = 100_000
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML loader that rejects duplicate keys; the base class would silently use the last."""
+class _UniqueKeys(SafeConstructor):
+    """Constructor that rejects duplicate keys; the base class would silently use the last."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -94,6 +96,20 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _StrictLoader(_UniqueKeys, yaml.CSafeLoader):
+    """YAML loader in C, ten times as fast as the one in Python."""
+
+
+class _ExplainingLoader(_UniqueKeys, yaml.SafeLoader):
+    """YAML loader whose errors show the line in which something is wrong."""
+
+
+def _load_yaml(text: str) -> Any:
+    with suppress(yaml.YAMLError):
+        return yaml.load(text, _StrictLoader)
+    return yaml.load(text, _ExplainingLoader)
+
+
 def read_yaml(text: str) -> Any:
     """Parse YAML that consists of plain values, lists and mappings.
 
@@ -102,7 +118,7 @@ def read_yaml(text: str) -> Any:
     beginning of the sentence to the message.
     """
     try:
-        value = yaml.load(text, _StrictLoader)
+        value = _load_yaml(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     # The YAML library raises ValueError for an impossible date.
