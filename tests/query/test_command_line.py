@@ -94,15 +94,9 @@ def test_names_can_be_asked_about_as_a_stream(sample_project: Path) -> None:
 
 def test_a_conversation_can_be_held_to_some_documents(sample_project: Path) -> None:
     filters = ["--where", "path=people/tom-crean.txt", "--method", "local"]
-    command = [sys.executable, "-m", "graphrag_query", "chat", "--root", str(sample_project)]
-    result = subprocess.run(
-        [*command, *filters],
-        input="Who crossed South Georgia?\n",
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
+    root = ["--root", str(sample_project)]
+    result = ask("chat", *root, *filters, stdin="Who crossed South Georgia?\n")
+    assert result.returncode == 0
     cited = [line for line in result.stdout.splitlines() if ", characters " in line]
     assert cited
     assert all("(people/tom-crean.txt, " in line for line in cited)
@@ -110,14 +104,8 @@ def test_a_conversation_can_be_held_to_some_documents(sample_project: Path) -> N
 
 def test_a_conversation_prints_the_suggested_command(sample_project: Path) -> None:
     root = ["--root", str(sample_project)]
-    result = subprocess.run(
-        [sys.executable, "-m", "graphrag_query", "chat", "--method", "local", *root],
-        input=f"{THEMES}\n",
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=True,
-    )
+    result = ask("chat", "--method", "local", *root, stdin=f"{THEMES}\n")
+    assert result.returncode == 0
     [command] = re.findall(r" Try: (.*)", result.stdout)
     assert shlex.split(command) == ["graphrag-query", "global", *root, THEMES]
 

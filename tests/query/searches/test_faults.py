@@ -1,7 +1,5 @@
 """What searches say when a model does not answer, or not to the end, over HTTP."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.answering.written_answer import OUTPUT_LIMIT_NOTE, describe_citation_errors
 from graphrag_query.index import Index
 from graphrag_query.terminal import summarize_answer
+from tests.fixtures.commands import ask
 from tests.model_server import Faults, Server
 
 SEARCHES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -157,11 +156,7 @@ def test_an_answer_that_was_cut_off_says_so(
 def test_the_exit_code_of_an_outage_is_1(sample_project: Path, model_server: Server) -> None:
     model_server.faults = Faults(rate=1.0, kinds=["500"])
     more = [text for option in options(model_server) for text in ("--set", option)]
-    command = [sys.executable, "-m", "graphrag_query", "local", "Who was Tom Crean?"]
-    result = subprocess.run(
-        [*command, "--root", str(sample_project), *more],
-        capture_output=True, text=True, encoding="utf-8", check=False,
-    )  # fmt: skip
+    result = ask("local", "Who was Tom Crean?", "--root", str(sample_project), *more)
     assert result.returncode == 1
     assert "provider_error: looked at 10 entities" in result.stdout
     assert "ask again when it does." in result.stdout
@@ -179,10 +174,7 @@ def test_the_exit_code_of_an_outage_is_1(sample_project: Path, model_server: Ser
 def test_what_cannot_be_meant_is_refused_at_once(
     sample_project: Path, arguments: list[str], said: str
 ) -> None:
-    command = [sys.executable, "-m", "graphrag_query", *arguments, "--root", str(sample_project)]
-    result = subprocess.run(
-        command, input="", capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    result = ask(*arguments, "--root", str(sample_project))
     assert result.returncode == 2
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
