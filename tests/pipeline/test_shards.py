@@ -1,12 +1,10 @@
 """Shards of a step: the same result for any number of workers, and nothing lost by a failure."""
 
-import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -32,34 +30,14 @@ from graphrag_index.step import ShardFrames
 from tests.conftest import copy_project
 from tests.fixtures.commands import MAX_SECONDS, wait_for
 from tests.fixtures.in_process import call_here
+from tests.fixtures.sharded_squares import (
+    square,
+    square_on_full_disk,
+    square_or_die,
+)
 
 # Larger than the size from which workers are started.
 N_ROWS = 200_000
-
-
-def square(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
-    """Square the numbers of a shard, and note in a file that it was called."""
-    numbers = shard["numbers"]
-    (log / f"{numbers['n'][0]}-{time.monotonic_ns()}").write_text(str(os.getpid()))
-    return {"squares": numbers.select(square=pl.col("n") ** 2 * factor)}
-
-
-def square_or_die(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
-    if shard["numbers"]["n"][0] == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return square(shard, factor, log)
-
-
-def square_on_full_disk(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
-    if shard["numbers"]["n"][0] == 3:
-        raise OSError(errno.ENOSPC, "No space left on device", str(log / "part"))
-    return square(shard, factor, log)
-
-
-def square_slowly(shard: ShardFrames, factor: int, log: Path) -> ShardFrames:
-    found = square(shard, factor, log)
-    time.sleep(60)
-    return found
 
 
 def number_shards(n: int) -> Iterator[tuple[int, ShardFrames]]:
@@ -216,10 +194,12 @@ def test_workers_end_with_a_run_that_is_stopped(tmp_path: Path, stop: signal.Sig
     # The script has no main guard: a worker must not run it again.
     script = tmp_path / "script.py"
     script.write_text(
-        "from pathlib import Path; from tests.pipeline import test_shards as t\n"
+        "from pathlib import Path\n"
+        "from tests.fixtures.sharded_squares import square_slowly\n"
+        "from tests.pipeline.test_shards import squares\n"
         "from graphrag_index.errors import let_ctrl_c_end_waits; let_ctrl_c_end_waits()\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "t.squares(folder / 'parts', folder / 'log', t.square_slowly, n_workers=2)\n"
+        "squares(folder / 'parts', folder / 'log', square_slowly, n_workers=2)\n"
     )
     run = subprocess.Popen(
         [sys.executable, str(script)],
