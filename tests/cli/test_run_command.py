@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,6 @@ from tests.fixtures.commands import (
     REPOSITORY,
     Call,
     call,
-    call_process,
     small_project,
     write_project,
 )
@@ -137,16 +137,20 @@ class TestRun:
     def test_a_step_of_ones_own_changes_what_those_after_it_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # This process imports the step once; processes of their own import what it is then.
-        monkeypatch.delitem(sys.modules, "my_steps", raising=False)
         monkeypatch.setattr(sys, "path", sys.path.copy())
+
+        def run(*options: str) -> "subprocess.CompletedProcess[str]":
+            """Run with the step as it is now, as another process would import it."""
+            sys.modules.pop("my_steps", None)
+            return call(root, "run", *options)
+
         steps = ["load_documents", "my_steps:redact", *SHIPPED[1:3]]
         settings = "steps: {redact: {words: [Amundsen]}}\n"
         root = write_project(tmp_path, steps, settings, TEXTS)
         (root / "my_steps.py").write_text(REDACT, encoding="utf-8")
 
-        assert "run: load_documents, redact, " in call(root, "run", "--dry-run").stdout
-        result = call_process(root, "run")
+        assert "run: load_documents, redact, " in run("--dry-run").stdout
+        result = run()
         assert (result.returncode, result.stderr) == (0, "")
         number, name, _, *wrote = result.stdout.splitlines()[1].split()
         assert (number, name, wrote) == ("2", "redact", ["s", "2", "documents"])
@@ -154,16 +158,16 @@ class TestRun:
             "Roald ___ reached the South Pole. ___ sailed on the Fram.",
             "Robert Scott reached the South Pole after Roald ___.",
         ]
-        unchanged = call(root, "run").stdout
+        unchanged = run().stdout
         assert unchanged.count("unchanged") == len(steps)
 
         # A change in a function that the step calls is a change of the step.
         (root / "my_steps.py").write_text(REDACT.replace("___", "XX"), encoding="utf-8")
-        changed = call_process(root, "run").stdout.splitlines()
+        changed = run().stdout.splitlines()
         assert [("unchanged" in line) for line in changed[:4]] == [True, False, False, False]
         assert table(root, "documents")["text"][1].endswith("after Roald XX.")
 
-        wrong = call(root, "run", "--set", "steps.redact.word=[Scott]")
+        wrong = run("--set", "steps.redact.word=[Scott]")
         assert wrong.returncode == 2
         assert wrong.stderr == ("Error: steps.redact: unknown key 'word'; did you mean 'words'?\n")
 
