@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, join_lines
 from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
     NO_OPENING,
@@ -256,8 +256,8 @@ def add_citation(
 
 
 def as_one_line(sentence: str) -> str:
-    """Return a sentence on one line, with single spaces."""
-    return " ".join(sentence.split())
+    """Return a sentence on one line, without the marks of quoted letters."""
+    return join_lines(sentence)
 
 
 def is_doubtful(

@@ -53,6 +53,10 @@ MIN_WORDS_SAID = 6
 MAX_WORDS_OF_VALUE = 15
 # Minimum number of characters of a line whose sentence may go on in the next line.
 MIN_CHARS_OF_FULL_LINE = 40
+# A line with the lines that go on with its sentence, as in letters.
+_WRAPPED_LINES = re.compile(
+    rf"(?:[^\n]{{{MIN_CHARS_OF_FULL_LINE},}}(?<=[\w,])[^\S\n]*\n(?=[\s>]*[^\W\d_]))*[^\n]+"
+)
 # Maximum number of characters at the start of a line up to the mark after its label.
 MAX_LABEL_CHARS = 100
 
@@ -274,11 +278,11 @@ def _is_like_name(label: str) -> bool:
 
 
 def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
-    """Split the words of a speaker into sentences; a line end also ends a sentence."""
+    """Split the words of a speaker into sentences; the end of a short line also ends a sentence."""
     about = split_joined_words(f"{turn.speaker} {turn.time} {turn.subject}".rstrip())
     addressee = split_joined_words(turn.addressee)
-    for line in re.finditer(r"[^\n]+", text[turn.start : turn.end]):
-        offset = turn.start + line.start()
+    for line in _WRAPPED_LINES.finditer(text, turn.start, turn.end):
+        offset = line.start()
         for start, end, _ in split_sentences(line[0]):
             signs = _SIGNS.match(line[0], start)
             start = signs.end() if signs else start

@@ -1,5 +1,6 @@
 import pytest
 
+from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.answering.statements import (
     NO_OPENING,
     Opening,
@@ -65,6 +66,19 @@ def test_speakers_are_found_in_many_layouts(line: str, label: str, text: str) ->
 def test_a_letter_is_what_its_sender_says() -> None:
     head = "From: Ann Lee <a@x.org>\nTo: Bob\nDate: 3 May 2024\nSubject: Budget\n\n"
     assert quotations(head + "It is 5 euros.") == [("Ann Lee (3 May 2024)", "It is 5 euros.")]
+
+
+def test_sentences_of_a_letter_go_on_in_the_next_line_and_end_with_a_short_one() -> None:
+    head = "From: Ann\nDate: 3 May\n\n"
+    body = "I still think that the oldest solution is to\nrestrict posts.\n"
+    quoted = "> We have had so much of it that nobody can\n> read it.\n"
+    found = quotations(head + body + quoted + "Ann\nBern")
+    assert [as_one_line(text) for _, text in found] == [
+        "I still think that the oldest solution is to restrict posts.",
+        "We have had so much of it that nobody can read it.",
+        "Ann",
+        "Bern",
+    ]
 
 
 def test_a_cell_has_its_row_and_its_column() -> None:
