@@ -1,6 +1,7 @@
 """Typical words of questions, which show the kind of answer that a question asks for."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
 from graphrag_query.question.question_words import WORD
 
+# Maximum number of words before the only verb of a question: "How did the climate change?"
+MAX_WORDS_BEFORE_VERB = 4
 _GAP = r"\s((?:\w+\s){0,6}?)"
 
 
@@ -31,21 +34,36 @@ def asks_for_everything(question: str) -> bool:
 def asks_for_change(question: str) -> bool:
     """Return whether a question asks how something changed over time.
 
-    "How did the attack change the law?" and "What is climate change?" do not.
+    "How did the attack change the law?" and "How do people see climate change?" do not.
     """
     plain = fold_question(question)
     return bool(compile_cues()["trend"].search(plain) or _find_changes(plain))
 
 
 def _find_changes(plain: str) -> list[re.Match[str]]:
-    """Find the verbs of a folded question that ask how something changed."""
+    """Find the words of a folded question that ask how something, or what, changed."""
     patterns = compile_cues()
-    ends = {len(plain), *(match.start() - 1 for match in patterns["trend"].finditer(plain))}
+    trends = {match.start() - 1 for match in patterns["trend"].finditer(plain)}
+    ends = {len(plain), *trends}
+    if what := patterns["asks_what_changed"].match(plain):
+        is_whole = what.end() in ends or patterns["before_place"].match(plain, what.end() + 1)
+        return [what] if is_whole else []
     return [
         match
         for match in patterns["change"].finditer(plain)
-        if match.end() in ends and patterns["before_change"].search(plain, 0, match.start())
+        if match.end() in ends
+        and patterns["before_change"].search(plain, 0, match.start())
+        and not _is_noun(plain[: match.start()].split())
     ]
+
+
+def _is_noun(before: Sequence[str]) -> bool:
+    """Return whether "change" is a noun after words, as in "How did Ann react to climate change?".
+
+    In "How did the climate change?", there is no other verb.
+    """
+    pattern = compile_cues()["before_noun"]
+    return len(before) > MAX_WORDS_BEFORE_VERB and pattern.fullmatch(before[-1]) is not None
 
 
 def remove_change(question: str) -> str:
@@ -65,13 +83,17 @@ def remove_telling(question: str) -> str:
     """Return a question for things without the words on who says them, and on saying.
 
     "What problems do customers report?" asks for problems, and "Which organizations are
-    criticised?" for organizations. "Which customers are named?" asks for customers.
+    criticised?" for organizations. "Which customers are named?" asks for customers, and "How did
+    people react to the storm?" for the storm.
     """
     patterns, words = compile_cues("telling"), WORD.findall(question)
     plain = " ".join(map(fold, words))
     asking = patterns["asking_for_things"].match(plain)
+    reactions = list(patterns["reacting"].finditer(plain))
+    for reaction in reactions[:1]:
+        reactions += patterns["tellers"].finditer(plain, 0, reaction.start())
     if asking is None:
-        return question
+        return _drop_words(words, plain, reactions) if reactions else question
     said = [
         match
         for match in patterns["telling"].finditer(plain, asking.end() + 1)
@@ -89,9 +111,16 @@ def remove_telling(question: str) -> str:
         for verb in said
         if verb.start() in passives or any(_are_near(plain, verb, teller) for teller in tellers)
     ]
-    dropped = {plain.count(" ", 0, match.start()) for match in (*tellers, *verbs)}
-    if not dropped:
-        return question
+    dropped = [*tellers, *verbs, *reactions]
+    return _drop_words(words, plain, dropped) if dropped else question
+
+
+def _drop_words(words: Sequence[str], plain: str, matches: Iterable[re.Match[str]]) -> str:
+    """Return words without those in matches in the folded text of all words."""
+    dropped: set[int] = set()
+    for match in matches:
+        first = plain.count(" ", 0, match.start())
+        dropped.update(range(first, first + len(match.group().split())))
     return " ".join(word for number, word in enumerate(words) if number not in dropped)
 
 

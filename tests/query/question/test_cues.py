@@ -24,6 +24,14 @@ from graphrag_query.question.cues import (
         ("Who made the rules change?", False),
         ("Quel est le change ?", False),
         ("How did the attack change the law?", False),
+        ("How did people react to climate change?", False),
+        ("How did the climate change?", True),
+        ("How did the climate of Bern change?", True),
+        ("What changed?", True),
+        ("What has changed since 1990?", True),
+        ("Was hat sich in Bern verändert?", True),
+        ("Qu'est-ce qui a changé ?", True),
+        ("What changed the law?", False),
     ],
 )
 def test_a_verb_at_the_end_asks_for_change_after_how_or_an_auxiliary(
@@ -40,6 +48,8 @@ def test_a_verb_at_the_end_asks_for_change_after_how_or_an_auxiliary(
         ("How did attitudes evolve over time in Bern?", "How did attitudes in Bern"),
         ("How has the development of Bern changed?", "How has the development of Bern"),
         ("What is climate change?", "What is climate change"),
+        ("What changed?", ""),
+        ("What changed in Bern?", "in Bern"),
     ],
 )
 def test_only_the_words_that_ask_for_change_are_removed(question: str, rest: str) -> None:
@@ -76,6 +86,11 @@ def test_kinds_of_documents_mean_the_corpus_after_words_such_as_these(
         ("Welche Firmen werden kritisiert?", "Welche Firmen werden"),
         ("Quelles marques sont mentionnées ?", "Quelles marques sont"),
         ("¿Qué problemas mencionan los usuarios?", "Qué problemas los"),
+        ("How did people react to the storm?", "How did the storm"),
+        ("How did the readers feel about Bern?", "How did the Bern"),
+        ("How did the senate respond to the storm?", "How did the senate the storm"),
+        ("What opinions about Java are expressed?", "What Java are"),
+        ("Wie reagierten die Kunden auf Preise?", "Wie reagierten die Kunden auf Preise?"),
         # Asked for, or doing something else.
         ("Which customers are named?", "Which customers are"),
         ("What do customers buy?", "What do customers buy?"),
