@@ -68,8 +68,18 @@ class Theme:
         """The text in a list of themes without sentences: the first names and a share."""
         if "%" not in self.extent:
             return self.name
-        names = self.name.partition(": ")[0].split(", ")[:MAX_NAMES_IN_LIST]
+        names = shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST]
         return f"{', '.join(names)} ({self.extent})"
+
+
+def shorten_title(title: str) -> str:
+    """Return the theme in the title of a report without a model, which names may follow.
+
+    A report on different subjects has the form "Different subjects: fires (Rome); race (Ann)".
+    """
+    theme, _, rest = title.partition(": ")
+    subjects = rest.split("; ")
+    return ", ".join(subjects[:MAX_NAMES_IN_LIST]) if len(subjects) > 1 else theme
 
 
 def write_themes(

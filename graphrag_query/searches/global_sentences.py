@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import sqrt
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.extractive import TextUnit, as_one_line
-from graphrag_query.answering.theme_answer import Point, Theme, write_themes
+from graphrag_query.answering.theme_answer import Point, Theme, shorten_title, write_themes
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -53,7 +54,7 @@ from graphrag_query.searches.main_entities import (
     list_main_entities,
     name_themes,
 )
-from graphrag_query.searches.periods import group_by_period
+from graphrag_query.searches.periods import Period, divide_corpus, group_by_period
 from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
     are_poor,
@@ -63,6 +64,8 @@ from graphrag_query.searches.subject_sentences import (
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 12
+# Maximum number of reports whose sentences are sorted by time.
+MAX_REPORTS_BY_TIME = 200
 # The other sentences are compared with the n-th best one.
 NTH_BEST = 3
 # Minimum relevance of a sentence in the answer, as a share (0 to 1) of the n-th best relevance.
@@ -151,6 +154,8 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str
     The answer begins with `before`.
     """
     index = question.index
+    if asks_for_change(question.text) and (periods := divide_corpus(index)):
+        return _answer_by_periods(question, settings, periods)
     reports, level = reports_of_level(question, settings, about_all=True)
     shares = _estimate_shares(index, level)
     share = pl.Series("share", [shares.get(n, 0.0) for n in reports["community"]], pl.Float64)
@@ -176,6 +181,36 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str
     pack = partial(_read_rows, question, settings, best, {})
     context = DeferredContext(pack, settings.max_context_tokens)
     return replace(answer, parameters={"level": level}, context=context)
+
+
+def _answer_by_periods(
+    question: Question, settings: GlobalSearch, periods: Sequence[Period]
+) -> Answer:
+    """Answer with the words that set the periods of a corpus apart, and sentences with them."""
+    index = question.index
+    reports = index.report_list.sort("rank", "size", "community", descending=[True, True, False])
+    reports = reports.head(MAX_REPORTS_BY_TIME)
+    found = [
+        point
+        for _, sentences in _read_report_sentences(index, reports)
+        for point in _points_of_report(index, sentences)
+    ]
+    units = index.text_units(point.source for point in found)
+    themes = []
+    for period in periods:
+        said = [re.compile(rf"(?i)\b{re.escape(word)}") for word in period.words]
+        points = [
+            # A long sentence has more of the words than a short one that is about them.
+            replace(point, score=point.score + n / sqrt(len(point.text.split())))
+            for point in found
+            if units[point.source]["document"] in period.documents
+            and (n := sum(bool(word.search(point.text)) for word in said))
+        ]
+        name = f"{period.name}: {', '.join(period.words)}"
+        extent = format_count("documents", len(period.documents))
+        themes.append(Theme(name, extent, "", points))
+    opening = "Words that the documents of each period say more often than others, and sentences:"
+    return write_themes(question, opening, themes, settings.max_words)
 
 
 def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -> list[Point]:
@@ -317,7 +352,7 @@ def _list_themes(
     themes = []
     for group, name in zip(groups, names, strict=True):
         # The title of a report without a model goes on with names that may not be in the sentences.
-        name = name or titles.get(group.community, "Other passages").partition(": ")[0]
+        name = name or shorten_title(titles.get(group.community, "Other passages"))
         cited_as = f"[Data: Reports ({group.community})]" if group.community is not None else ""
         of_theme = [point for number in group.text_units for point in points[number]]
         themes.append(

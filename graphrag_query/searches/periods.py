@@ -1,7 +1,8 @@
 """The sentences of an answer by time, for questions on how something changed over time."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 import polars as pl
 
@@ -9,9 +10,19 @@ from graphrag_query.answering.count_table import choose_period, find_dates
 from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.theme_answer import Point, Theme
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.theme_passages import sample_text_units
+from graphrag_query.retrieval.typical_words import (
+    MIN_PLACES,
+    choose_words,
+    speakers_of,
+    split_words,
+    stems_of_entities,
+)
 
-# Minimum number of periods of an answer by time.
-MIN_PERIODS = 3
+# Minimum number of periods of an answer by time, and maximum number of those of a whole corpus.
+MIN_PERIODS, MAX_PERIODS = 3, 6
+# Maximum number of words that set a period apart.
+MAX_WORDS_OF_PERIOD = 6
 _YEAR = re.compile(r"(?<![\w.,$€£-])(?:1[5-9]|20)\d\d(?![\w+%€]|[.,]\d)")
 
 
@@ -55,11 +66,69 @@ def _find_document_dates(
 ) -> dict[int, str]:
     """Map text units to the year, month or day of their documents; without dates, empty."""
     document_of = {number: units[number]["document"] for number in points}
-    numbers = sorted(set(document_of.values()))
+    dates = _find_dates(index, document_of.values())
+    return {n: dates[document] for n, document in document_of.items() if document in dates}
+
+
+def _find_dates(index: IndexStore, documents: Iterable[int]) -> dict[int, str]:
+    """Map documents with a date to their year, month or day."""
+    numbers = sorted(set(documents))
     rows = index.open_mapped("document_rows").rows(numbers, "title", "creation_date")
     dated = find_dates(rows.with_columns(document=pl.Series(numbers, dtype=pl.Int64)))
     if not dated.height:
         return {}
     length = choose_period(dated["date"])
-    dates = {document: date[:length] for document, date in dated.iter_rows()}
-    return {n: dates[document] for n, document in document_of.items() if document in dates}
+    return {document: date[:length] for document, date in dated.iter_rows()}
+
+
+class Period(NamedTuple):
+    """A part of the time of a corpus, with the words that set its text units apart."""
+
+    name: str
+    documents: Set[int]
+    words: Sequence[str]
+
+
+def divide_corpus(index: IndexStore) -> list[Period]:
+    """Divide the dated documents of a corpus into periods, the earliest first.
+
+    Without documents of `MIN_PERIODS` times, there are no periods. The words of a period are in
+    more of its text units than in those of other periods.
+    """
+    units = sample_text_units(index)
+    rows = index.open_mapped("text_unit_rows").rows(units, "document", "text")
+    dates = _find_dates(index, rows["document"].to_list())
+    times = pl.Series([dates.get(document) for document in rows["document"]], dtype=pl.String)
+    rows = rows.with_columns(time=times, unit=pl.Series(units)).drop_nulls("time")
+    counts = rows.group_by("time").len().sort("time")
+    if counts.height < MIN_PERIODS:
+        return []
+    # Each period has about the same number of text units.
+    before = (counts["len"].cum_sum() - counts["len"]) * MAX_PERIODS // counts["len"].sum()
+    numbered = counts.select("time", period=before)
+    rows = rows.join(numbered, on="time", maintain_order="left")
+    words = split_words(rows.select("text", "unit", "document", "period"))
+    in_all = pl.col("n").sum().over("word")
+    sizes = rows.group_by("period").agg(size=pl.len(), documents=pl.col("document").n_unique())
+    score = pl.col("n").sqrt() * ((pl.col("n") / pl.col("size")) / (in_all / rows.height)).log()
+    scored = (
+        words.unique(["word", "unit"])
+        .group_by("word", "period")
+        .agg(n=pl.len(), n_documents=pl.col("document").n_unique())
+        .join(sizes, on="period")
+        .with_columns(score=score)
+        .filter(
+            pl.col("n") >= MIN_PLACES, pl.col("n_documents") >= pl.min_horizontal(2, "documents")
+        )
+        .sort("score", "word", descending=[True, False])
+    )
+    known, speakers = stems_of_entities(index, units), speakers_of(rows["text"])
+    periods = []
+    for (number,), own in sorted(numbered.group_by("period")):
+        first, last = str(own["time"].min()), str(own["time"].max())
+        documents = set(rows.filter(period=number)["document"])
+        best = scored.filter(period=number)["word"]
+        typical = choose_words(words, best, speakers, known, MAX_WORDS_OF_PERIOD)
+        name = first if first == last else f"{first} to {last}"
+        periods.append(Period(name, documents, typical))
+    return periods

@@ -15,6 +15,7 @@ from graphrag_query.answering.extractive import (
     Candidate,
     RankedSentence,
     TextUnit,
+    as_one_line,
     is_doubtful,
     is_question,
     rank_sentences,
@@ -39,6 +40,7 @@ from graphrag_query.retrieval.theme_passages import (
     text_units_in_other_languages,
     weigh_words,
 )
+from graphrag_query.retrieval.typical_words import find_common_words
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -163,7 +165,7 @@ def rank_subject_sentences(
     # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
     ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
     candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
-    candidates = _statements_of(candidates)
+    candidates = keep_statements(candidates)
     # Squared, so that words all over the corpus count little.
     weights = subject.weights**2
     matches = subject.related.match([c.text for c in candidates]) @ weights
@@ -179,6 +181,9 @@ def rank_subject_sentences(
         )
     }
     stop_words = stop_words_of(question.language)
+    # In a chat, most words are of any chat: "really", "haha", "thing".
+    is_chat = any(candidate.label for candidate in candidates)
+    small_words = stop_words | find_common_words(question.index) if is_chat else stop_words
     sentences = rank_sentences(
         question, candidates, rarity=subject.rarity, most=MAX_EMBEDDED_SENTENCES
     )
@@ -196,8 +201,9 @@ def rank_subject_sentences(
         share, bonus = added[text, number]
         by_words = COVERAGE_WEIGHT * sentence.coverage + RELATED_WEIGHT * share
         relevance = similarity + min(by_words, MAX_WORD_RELEVANCE)
-        if text.count(" ") < N_WORDS_OF_LONG_SENTENCE:
-            words = {word for word in WORD.findall(text.lower()) if len(word) > 2} - stop_words
+        if sentence.candidate.label or text.count(" ") < N_WORDS_OF_LONG_SENTENCE:
+            words = {word for word in WORD.findall(text.lower()) if len(word) > 2}
+            words -= small_words if sentence.candidate.label else stop_words
             new_words = set(map(stem_word, words)) - subject.rarity.keys()
             if not new_words:
                 continue
@@ -262,12 +268,17 @@ def are_poor(texts: pl.Series) -> pl.Series:
     )
 
 
-def _statements_of(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the prose without questions; in a chat, questions without a question mark too."""
+def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the prose without questions and without heads of quoted letters.
+
+    In a chat, questions need no question mark.
+    """
     prose = [c for c in candidates if c.prose and not is_question(c.text)]
-    texts = pl.Series([c.text if c.label else "" for c in prose], dtype=pl.String)
-    asks = texts.str.contains(_POOR["unmarked_questions"])
-    return [candidate for candidate, is_asked in zip(prose, asks, strict=True) if not is_asked]
+    texts = pl.Series([as_one_line(c.text) for c in prose], dtype=pl.String)
+    has_label = pl.Series([bool(c.label) for c in prose], dtype=pl.Boolean)
+    is_none = texts.str.contains(_POOR["letters"])
+    is_none |= has_label & texts.str.contains(_POOR["unmarked_questions"])
+    return [candidate for candidate, left_out in zip(prose, is_none, strict=True) if not left_out]
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
-from graphrag_query.retrieval.typical_words import find_typical_words
+from graphrag_query.retrieval.typical_words import find_common_words, find_typical_words
+from graphrag_query.searches.periods import divide_corpus
 from tests.conftest import run_project
 
 
@@ -18,4 +19,23 @@ def test_words_of_few_documents_are_typical_and_those_of_all_are_not(tmp_path: P
         found = find_typical_words(index.store, 10)
         assert sorted(found) == ["Glacier", "Harbour", "Orchard"]
         assert find_typical_words(index.store, 2) == found[:2]
+        assert {"quiet", "liked"} <= find_common_words(index.store)
         assert "Typical words: " in index.global_("What are the main themes?").text
+
+
+def test_what_changed_is_told_by_periods_with_the_words_of_each(tmp_path: Path) -> None:
+    subjects = ("Harbour", "Orchard", "Glacier")
+    init_project(tmp_path)
+    for number in range(24):
+        subject = subjects[number // 8]
+        text = f"Ann saw the {subject} of Bern. Bob and Ann liked the {subject}."
+        (tmp_path / "input" / f"{2000 + number}.txt").write_text(text, encoding="utf-8")
+    run_project(tmp_path, "workflow=embedded")
+    with graphrag_query.open(tmp_path / "output") as index:
+        periods = divide_corpus(index.store)
+        assert sum(len(period.documents) for period in periods) == 24
+        assert (periods[0].name, periods[-1].name) == ("2000 to 2003", "2020 to 2023")
+        assert [period.words[:1] for period in periods[::5]] == [["Harbour"], ["Glacier"]]
+        answer = index.global_("What changed?")
+        assert "1. **2000 to 2003: Harbour" in answer.text
+        assert answer.citations

@@ -6,7 +6,8 @@ import pytest
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_query.answer import Outcome
-from graphrag_query.searches.subject_sentences import are_poor
+from graphrag_query.answering.extractive import Candidate
+from graphrag_query.searches.subject_sentences import are_poor, keep_statements
 from tests.conftest import run_project
 
 
@@ -39,6 +40,26 @@ from tests.conftest import run_project
 )
 def test_references_and_thanks_say_nothing_on_a_subject(text: str, expected: bool) -> None:
     assert are_poor(pl.Series([text])).to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "is_kept"),
+    [
+        ("On Sun, 11 Aug 2002, Ann wrote:", "", False),
+        ("Am 3. Mai 2004 um 12:30 schrieb Ann:", "", False),
+        ("Sent: Monday, 3 May 2004", "Ann", False),
+        ("[Applause, and the audience spoke.]", "", False),
+        ("what do you think", "Ann", False),
+        ("what do you think", "", True),
+        ("Does it rain?", "", False),
+        ("On Sunday, Ann wrote a letter to Bob.", "", True),
+    ],
+)
+def test_questions_and_heads_of_quoted_letters_state_nothing(
+    text: str, label: str, is_kept: bool
+) -> None:
+    candidate = Candidate(text, 0, 0, len(text), label=label)
+    assert keep_statements([candidate]) == [candidate] * is_kept
 
 
 def test_documents_of_questions_only_are_no_evidence(tmp_path: Path) -> None:
