@@ -397,6 +397,14 @@ def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str)
         ("fr", "Cette ville a grandi.", False),
         ("ru", "Он уехал в Москву.", False),
         ("zh", "他去了北京。", False),
+        ("en", "Thank you all for the work on the dam.", False),
+        ("en", "Tonight, ladies and gentlemen, we open the dam.", False),
+        ("fr", "Mesdames et Messieurs, le barrage est ouvert.", False),
+        ("de", "Heute, meine Damen und Herren, ist der Damm offen.", False),
+        ("en", "Nice work Ann: I am from Bern Bob: Me too!", False),
+        ("en", "On Monday, Ann wrote: The dam is open.", False),
+        ("en", "Subject: The dam is open now.", False),
+        ("en", "Ann wrote a letter to the members of the club.", True),
     ],
 )
 def test_sentences_that_need_the_text_around_them_do_not_stand_alone(
