@@ -8,7 +8,7 @@ from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.noun_phrases import PLACE_NOUNS
 from graphrag_index.reports.report import join_titles
-from graphrag_index.reports.theme_terms import Term, says_little
+from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK, Term, says_little
 
 # Maximum number of names in a heading, besides its term.
 MAX_HEADING_NAMES = 3
@@ -52,7 +52,9 @@ def compose_title(
     for place, term in enumerate(terms):
         central = next(filter(None, map(term.phrases.get, summary)), "")
         text = central or term.text
-        if says_little(text, language):
+        # A word of one sentence may stand there by chance: "Bridges is good in many ways."
+        max_rank = None if len(term.phrases) == 1 else MAX_FREQUENT_RANK
+        if says_little(text, language, max_rank):
             continue
         score = term.weight * (1.0 if central else OTHER_FACTOR)
         if " " in text:

@@ -204,13 +204,14 @@ def _subject_pattern(language: str = "") -> str:
     return f"^(?:{'|'.join(sorted(whole))})"
 
 
-def says_little(term: str, language: str) -> bool:
+def says_little(term: str, language: str, max_rank: int | None = MAX_FREQUENT_RANK) -> bool:
     """Return whether a term names no theme: a frequent word alone, but of no common subject.
 
+    Only the `max_rank` most frequent words of the list are frequent, or all if it is None.
     In a language without a list of common subjects, every word may be of one.
     """
     word = term.lower()
-    is_frequent = word in common_words(language, MAX_FREQUENT_RANK)
+    is_frequent = word in common_words(language, max_rank)
     return is_frequent and not re.match(_subject_pattern(language), word)
 
 

@@ -141,6 +141,13 @@ def test_a_frequent_word_alone_is_no_theme(language: str, term: str, title: str)
     assert compose_title([Term(term, (term,), 9.0)], ["Scott"], language) == title
 
 
+def test_a_common_word_of_one_sentence_is_no_title() -> None:
+    lone = Term("voices", ("voices",), 9.0, {"The voices are good.": "voices"})
+    assert compose_title([lone], ["Scott"], "en") == "Scott"
+    twice = lone._replace(phrases={**lone.phrases, "They like the voices.": "voices"})
+    assert compose_title([twice], ["Scott"], "en") == "Voices: Scott"
+
+
 def test_counts_of_the_corpus_are_rounded_up_to_three_bits() -> None:
     numbers = {7: 7, 8: 8, 9: 10, 16: 16, 17: 20, 99: 112, 112: 112, 113: 128}
     words = pl.DataFrame({"word": [f"w{n:03}" for n in numbers], "n": [*numbers]})
