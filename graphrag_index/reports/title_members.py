@@ -12,6 +12,23 @@ from graphrag_index.schema.list_columns import Integers
 ENTITIES_IN_TITLE = (3, 2, 4)
 
 
+# The label of a turn of a chat, and minimum number of sentences in which it names a speaker.
+_SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
+
+
+def rank_title_members(entities: pl.DataFrame, sentences: pl.Series) -> Integers:
+    """Return the rank of each entity in titles: names, then noun phrases, then speakers.
+
+    Within these, the rank is by descending `weight`. Speakers are the labels of sentences: who
+    speaks in a chat is not what it is about.
+    """
+    labels = sentences.str.extract(_SPEAKER, 1).drop_nulls().value_counts()
+    speakers = labels.filter(pl.col("count") >= MIN_TURNS)[labels.columns[0]]
+    is_speaker = entities["title"].is_in(speakers.implode()).to_numpy()
+    is_phrase = (entities["type"] == "noun phrase").to_numpy()
+    return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
+
+
 def gather_titles(titles: pl.Series, ranked: Sequence[Integers]) -> dict[int, str]:
     """Map the first members of each report to their titles."""
     first = [entities[: max(ENTITIES_IN_TITLE)] for entities in ranked]

@@ -20,7 +20,11 @@ from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import count_corpus_words, count_words
-from graphrag_index.reports.title_members import choose_title_members, gather_titles
+from graphrag_index.reports.title_members import (
+    choose_title_members,
+    gather_titles,
+    rank_title_members,
+)
 from graphrag_index.reports.written_reports import write_reports
 from graphrag_index.schema.list_columns import Integers, NumberLists, RowGroups, find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
@@ -337,13 +341,11 @@ def _prepare_shards(
     A shard has communities with their titles and candidate sentences. `by_number` has a column of
     numbers in candidate sentences, and the rows by number, for each further frame of a shard.
     """
-    # Order of the members in a title: names before noun phrases, then by descending degree.
-    order = np.lexsort((-named["weight"].to_numpy(), (named["type"] == "noun phrase").to_numpy()))
-    rank = np.argsort(order)
     titles, used = named["title"], set[str]()
     kinds, n_kinds = named["kind"].to_numpy(), len(COUNTED_TYPES)
     for partition in range(by_report.n):
         quoted = by_report.read(partition)
+        rank = rank_title_members(named, quoted["text"])
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
         report = quoted["report"].to_numpy()
         first = partition * PARTITION_REPORTS

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
+from graphrag_index.reports.title_members import rank_title_members
 from graphrag_index.reports.written_reports import find_subjects, find_typical_words
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
@@ -162,3 +163,16 @@ def test_a_report_has_at_least_three_typical_words_or_none() -> None:
         }
     )
     assert find_typical_words(uses, 3) == [["dams", "flood", "rain"], [], []]
+
+
+def test_speakers_of_a_chat_come_last_in_titles() -> None:
+    entities = pl.DataFrame(
+        {
+            "title": ["Ann", "Bern", "lake", "Bob"],
+            "type": ["person", "geo", "noun phrase", "person"],
+            "weight": [9.0, 2.0, 5.0, 3.0],
+        }
+    )
+    said = pl.Series(["Ann: I like Bern.", "Ann: It rains.", "Ann: Bob is in Bern.", "Bob: Yes."])
+    assert rank_title_members(entities, said).tolist() == [3, 1, 2, 0]
+    assert rank_title_members(entities, said[1:]).tolist() == [0, 2, 3, 1]

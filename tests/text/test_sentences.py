@@ -404,6 +404,7 @@ def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str)
         ("en", "Nice work Ann: I am from Bern Bob: Me too!", False),
         ("en", "On Monday, Ann wrote: The dam is open.", False),
         ("en", "Subject: The dam is open now.", False),
+        ("en", "[The members of the audience rose.]", False),
         ("en", "Ann wrote a letter to the members of the club.", True),
     ],
 )
