@@ -31,8 +31,12 @@ export interface CommunityPicture {
   names: readonly Box[];
 }
 
-// Radius in pixels from which a disc has a title.
+// Radius in pixels from which a disc has its title inside, and from which it has one beside it.
 const MIN_TITLE_RADIUS = 26;
+const MIN_RADIUS_OF_TITLE_BESIDE = 5;
+// Maximum width and the height of a title beside its disc, in pixels.
+const MAX_WIDTH_BESIDE = 120;
+const HEIGHT_BESIDE = 12;
 // Places of a title in its disc, as shares of the radius below the middle.
 const TITLE_SHIFTS = [0, -0.5, 0.5, -0.25, 0.25];
 // Angle of a straight line of an arc.
@@ -61,6 +65,10 @@ export function drawCommunities(context: Pen, picture: CommunityPicture, project
     drawTitle(context, area, project, showsTypes ? rimWidth(area.radius * project.scale) : 0, palette, taken);
     context.globalAlpha = 1;
   }
+  const closed = communities.filter(({ isOpen }) => !isOpen);
+  context.globalAlpha = isDimmed ? 0.5 : 1;
+  drawTitlesBeside(context, closed, project, palette, taken);
+  context.globalAlpha = 1;
   drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio }, taken);
 }
 
@@ -251,6 +259,33 @@ function drawTitle(
     if (lines.some((line) => near.some((name) => overlap(line, name)))) continue;
     for (const { line, middle } of lines) context.fillText(line, x, middle);
     return;
+  }
+}
+
+/** Draw the titles of discs that are too small for them below or above, where they cover nothing. */
+function drawTitlesBeside(
+  context: Pen, areas: readonly Area[], project: Projection, palette: Palette, names: readonly Box[],
+): void {
+  context.font = `10px ${FONT}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.fillStyle = palette.ink;
+  const discs = areas.map(({ title, ...area }) => {
+    const { x, y } = project.at(area);
+    const radius = area.radius * project.scale;
+    return { title, x, y, radius, left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
+  });
+  const taken: Box[] = [...names, ...discs];
+  const small = discs.filter(({ radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE && radius < MIN_TITLE_RADIUS);
+  for (const { title, x, top, bottom } of small.sort((one, other) => other.radius - one.radius)) {
+    const line = shorten(context, title, MAX_WIDTH_BESIDE);
+    const half = context.measureText(line).width / 2;
+    const boxes = [bottom, top - HEIGHT_BESIDE].map((edge) =>
+      ({ left: x - half, right: x + half, top: edge, bottom: edge + HEIGHT_BESIDE }));
+    const free = boxes.find((box) => !taken.some((other) => overlap(box, other)));
+    if (!free) continue;
+    context.fillText(line, x, free.top + HEIGHT_BESIDE / 2);
+    taken.push(free);
   }
 }
 
