@@ -182,7 +182,7 @@ def rank_subject_sentences(
     }
     stop_words = stop_words_of(question.language)
     # In a chat, most words are of any chat: "really", "haha", "thing".
-    is_chat = any(candidate.label for candidate in candidates)
+    is_chat = 2 * sum(bool(candidate.label) for candidate in candidates) > len(candidates)
     small_words = stop_words | find_common_words(question.index) if is_chat else stop_words
     sentences = rank_sentences(
         question, candidates, rarity=subject.rarity, most=MAX_EMBEDDED_SENTENCES
@@ -274,7 +274,12 @@ def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
     In a chat, questions need no question mark.
     """
     prose = [c for c in candidates if c.prose and not is_question(c.text)]
-    texts = pl.Series([as_one_line(c.text) for c in prose], dtype=pl.String)
+    # Only texts with a label or one of these marks can match, which saves time.
+    may_match = [bool(c.label) or ":" in c.text or c.text[0] in "-[" for c in prose]
+    texts = pl.Series(
+        [as_one_line(c.text) if may else "" for c, may in zip(prose, may_match, strict=True)],
+        dtype=pl.String,
+    )
     has_label = pl.Series([bool(c.label) for c in prose], dtype=pl.Boolean)
     is_none = texts.str.contains(_POOR["letters"])
     is_none |= has_label & texts.str.contains(_POOR["unmarked_questions"])
