@@ -58,7 +58,7 @@ def _find_changes(plain: str) -> list[re.Match[str]]:
 
 
 def _is_noun(before: Sequence[str]) -> bool:
-    """Return whether "change" is a noun after words, as in "How did Ann react to climate change?".
+    """Return whether "change" is a noun after words: "How did Ann see climate change?".
 
     In "How did the climate change?", there is no other verb.
     """
