@@ -1,7 +1,7 @@
 """Counts of a community: its documents with their dates, and its members by kind."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -18,11 +18,11 @@ COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("reports/data/report_w
     "counted_types"
 ]
 _NOUNS = "|".join(noun for nouns in COUNTED_TYPES.values() for noun in nouns)
-# Sentences that `describe_extent` returns, in which `_KIND` is a counted kind.
+# A sentence that `describe_extent` returns, in which `_KIND` is a counted kind.
 _KIND = rf"[\d,]+ (?:{_NOUNS})"
 EXTENT_SENTENCE = re.compile(
-    r"(?:[\d,]+ documents?(?: on different subjects)?(?:, [\w ]+)?"
-    rf"(?:: {_KIND}(?:, {_KIND})*(?:,? and {_KIND})?)?\.)? ?(?:Typical words: [^.\n]+\.)?"
+    r"[\d,]+ documents?(?: on different subjects)?(?:, [\w ]+)?"
+    rf"(?:: {_KIND}(?:, {_KIND})*(?:,? and {_KIND})?)?\."
 )
 
 
@@ -66,10 +66,8 @@ def count_documents(
     return pl.concat(counted)
 
 
-def describe_extent(
-    row: Mapping[str, Any], is_mixed: bool = False, typical: Sequence[str] = ()
-) -> str:
-    """Count the documents of a community and its members by kind, and list its typical words.
+def describe_extent(row: Mapping[str, Any], is_mixed: bool = False) -> str:
+    """Count the documents of a community and its members by kind in a sentence.
 
     `is_mixed` tells whether the documents are on different subjects.
     """
@@ -83,8 +81,7 @@ def describe_extent(
         for kind, n in zip(COUNTED_TYPES, row["kinds"], strict=True)
         if n
     ]
-    words = f" Typical words: {', '.join(typical)}." if typical else ""
-    return f"{documents}{': ' * bool(kinds)}{join_titles(kinds)}.{words}"
+    return f"{documents}{': ' * bool(kinds)}{join_titles(kinds)}."
 
 
 def format_period(first: date, last: date) -> str:

@@ -14,7 +14,6 @@ from graphrag_index.reports.report_choices import hash_choice_inputs, make_choic
 from graphrag_index.reports.report_drafts import CANDIDATE_COLUMNS, choose_reports, make_draft
 from graphrag_index.reports.report_titles import Names
 from graphrag_index.reports.theme_terms import CorpusWords, rank_words, split_words
-from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.step import ShardFrames
 
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
@@ -22,9 +21,6 @@ QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 FILE_EXTENSION = r"\.\w{1,5}$"
 # Maximum number of characters of the title of a document that says the theme of a report.
 MAX_TITLE_CHARS = 100
-# Minimum weight (log-likelihood ratio, p < 0.01) of a word that is typical of a report, and minimum
-# and maximum number of such words: one or two may be there by chance.
-MIN_TYPICAL_WEIGHT, MIN_TYPICAL_WORDS, MAX_TYPICAL_WORDS = 6.6, 3, 8
 
 
 def write_reports(
@@ -77,11 +73,7 @@ def write_reports(
         *placed.write_texts(),
         strict=True,
     )
-    typical = find_typical_words(uses, communities.height)
-    reports = [
-        _write_report(titles, own, *texts)
-        for own, texts in zip(typical, texts_of_reports, strict=True)
-    ]
+    reports = [_write_report(titles, *texts) for texts in texts_of_reports]
     added = ["main", "n_documents", "first_date", "last_date", "kinds"]
     column = placed.make_column(shard["text_units"], shard["documents"])
     return {
@@ -119,17 +111,13 @@ def _read_rows(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, list[tupl
 
 def _write_report(
     titles: Mapping[int, str],
-    typical: Sequence[str],
     row: Mapping[str, Any],
     title: str,
     headings: Sequence[str],
     summary: str,
     explanations: Sequence[str],
 ) -> Report:
-    """Write the report of a community; `titles` has the titles of its entities.
-
-    `typical` are the words that set its sentences apart.
-    """
+    """Write the report of a community; `titles` has the titles of its entities."""
     # Only a report on different subjects has findings, but no summary.
     is_mixed = not summary and bool(explanations)
     if not summary and not is_mixed:
@@ -138,7 +126,7 @@ def _write_report(
         named = join_titles([titles[entity] for entity in row["main"]])
         summary = f"No whole sentence speaks of {named}. [Data: Entities ({cited})]"
     findings = tuple(map(Finding, headings, explanations))
-    summary = f"{summary} {describe_extent(row, is_mixed, typical)}".strip()
+    summary = f"{summary} {describe_extent(row, is_mixed)}".strip()
     return Report(title, summary, findings, row["rank"], _explain_rank(row))
 
 
@@ -173,18 +161,6 @@ def _rank_sentences(
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
     scored = scored.join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
-
-
-def find_typical_words(uses: pl.DataFrame, n_reports: int) -> list[list[str]]:
-    """Return for each report the words that set its sentences apart, best first."""
-    words = (
-        uses.filter(pl.col("weight") >= MIN_TYPICAL_WEIGHT)
-        .group_by("report", "word", maintain_order=True)
-        .agg(pl.first("form"))
-        .filter(pl.int_range(pl.len()).over("report") < MAX_TYPICAL_WORDS)
-    )
-    words = words.filter(pl.len().over("report") >= MIN_TYPICAL_WORDS)
-    return gather_lists(words["report"].to_numpy(), words["form"], n_reports).to_list()
 
 
 def _explain_rank(row: Mapping[str, object]) -> str:

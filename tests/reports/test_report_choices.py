@@ -7,7 +7,7 @@ import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
 from graphrag_index.reports.title_members import rank_title_members
-from graphrag_index.reports.written_reports import find_subjects, find_typical_words
+from graphrag_index.reports.written_reports import find_subjects
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
@@ -151,18 +151,6 @@ def test_the_title_of_the_only_document_is_the_subject_unless_it_names_a_file(
     sentences = pl.DataFrame({"report": [0, 0, 1, 1], "document": [2, 2, 2, 3]})
     assert find_subjects(sentences, documents).get(0) == subject
     assert 1 not in find_subjects(sentences, documents)
-
-
-def test_a_report_has_at_least_three_typical_words_or_none() -> None:
-    uses = pl.DataFrame(
-        {
-            "report": [0, 0, 0, 0, 0, 2, 2],
-            "word": ["dam", "dam", "flood", "rain", "tea", "sea", "ice"],
-            "weight": [30.0, 30.0, 20.0, 9.0, 2.0, 30.0, 30.0],
-            "form": ["dams", "dam", "flood", "rain", "tea", "sea", "ice"],
-        }
-    )
-    assert find_typical_words(uses, 3) == [["dams", "flood", "rain"], [], []]
 
 
 def test_speakers_of_a_chat_come_last_in_titles() -> None:
