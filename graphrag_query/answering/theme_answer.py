@@ -65,11 +65,11 @@ class Theme:
 
     @property
     def short_heading(self) -> str:
-        """The text in a list of themes without sentences: the first names and a share."""
-        if "%" not in self.extent:
+        """The text in a list of themes without sentences: the first names, and a share if known."""
+        if self.extent and "%" not in self.extent:
             return self.name
-        names = shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST]
-        return f"{', '.join(names)} ({self.extent})"
+        names = ", ".join(shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST])
+        return f"{names} ({self.extent})" if self.extent else names
 
 
 def shorten_title(title: str) -> str:
