@@ -128,7 +128,7 @@ def run_workflow(
 
 def _prepare_workers(n: int | None, store: TableStore) -> Workers:
     is_update = store.read_pointer() is not None
-    return Workers(n or count_cores(), SECONDS_BEFORE_WORKERS if is_update else 0, takes_part=True)
+    return Workers(n or count_cores(), SECONDS_BEFORE_WORKERS if is_update else 0)
 
 
 class _WorkflowRun:

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Number of shards per process that are prepared or processed at once. It limits memory. With fewer,
-# a process may have none while the main process makes a part.
-SHARDS_PER_WORKER = 4
+# Number of shards per process that are prepared or processed at once. It limits memory.
+SHARDS_PER_WORKER = 2
 # Arrays of at least this size are memory maps of files.
 MIN_MAPPED_BYTES = 16_000_000
 

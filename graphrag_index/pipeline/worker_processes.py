@@ -45,14 +45,11 @@ class Workers:
     """The runner of this machine: worker processes, started when a step has several shards.
 
     Each worker is one process with one thread, so that `n` workers use `n` cores. With `n` = 1
-    this process does the work. With `takes_part`, this process is one of the `n`: it makes parts
-    while it waits for a part.
+    this process does the work.
     """
 
-    def __init__(self, n: int, seconds_alone: float = 0.0, takes_part: bool = False) -> None:
-        self.n, self.seconds_alone, self._takes_part = n, seconds_alone, takes_part
-        # What `make_part` needs for each shard that has been started, the oldest first.
-        self._started: dict[Future[_Usage], tuple[Path, bytes, Path]] = {}
+    def __init__(self, n: int, seconds_alone: float = 0.0) -> None:
+        self.n, self.seconds_alone = n, seconds_alone
         # Sum of the CPU time, and maximum of the peak memory, of all worker processes.
         self._cpu_seconds = 0.0
         self._peak_memory_bytes = 0
@@ -70,21 +67,10 @@ class Workers:
             done.set_result(_Usage(0, 0))
             return done
         with _explain_killed_worker(), separate_processes():
-            started = self._get_pool().submit(_process_shard, function, shard, part)
-        self._started[started] = function, shard, part
-        return started
+            return self._get_pool().submit(_process_shard, function, shard, part)
 
     def wait(self, shard: Future[_Usage]) -> None:
         """Wait until a part exists; raises the exception of its function."""
-        while self._takes_part and not shard.done():
-            # The newest one that no worker has: workers take the oldest ones.
-            own = next((other for other in reversed(self._started) if other.cancel()), None)
-            if own is None:
-                break
-            make_part(*self._started.pop(own))
-        self._started.pop(shard, None)
-        if shard.cancelled():
-            return
         with _explain_killed_worker():
             usage = shard.result()
         self._cpu_seconds += usage.cpu_seconds
@@ -108,10 +94,7 @@ class Workers:
             self.seconds_alone = 0
             listener, self._speaker = context.Pipe(duplex=False)
             self._pool = ProcessPoolExecutor(
-                self.n - self._takes_part,
-                mp_context=context,
-                initializer=_prepare_worker,
-                initargs=(listener,),
+                self.n, mp_context=context, initializer=_prepare_worker, initargs=(listener,)
             )
         return self._pool
 

@@ -46,15 +46,10 @@ def number_shards(n: int) -> Iterator[tuple[int, ShardFrames]]:
 
 
 def squares(
-    folder: Path,
-    log: Path,
-    function: Any = square,
-    n_workers: int = 1,
-    code: str = "code",
-    takes_part: bool = False,
+    folder: Path, log: Path, function: Any = square, n_workers: int = 1, code: str = "code"
 ) -> list[int]:
     log.mkdir(exist_ok=True)
-    with closing(Workers(n_workers, takes_part=takes_part)) as workers:
+    with closing(Workers(n_workers)) as workers:
         parts = StepShards(workers, folder, code).map(function, number_shards(5), 10, log)
         found = []
         for number, part in parts:
@@ -82,17 +77,6 @@ def test_parts_come_in_order_and_are_reused(tmp_path: Path, n_workers: int) -> N
     # Other code of the step makes other parts.
     assert squares(parts, log, code="other") == expected
     assert len(list(log.iterdir())) == 11
-
-
-def test_the_main_process_is_one_of_the_processes(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    found = squares(tmp_path / "parts", log, n_workers=2, takes_part=True)
-    assert found == [0, 10, 40, 90, 160]
-    pids = [int(path.read_text()) for path in log.iterdir()]
-    assert len(pids) == 5
-    # The worker starts while this process makes parts.
-    assert os.getpid() in pids
-    assert len(set(pids)) <= 2
 
 
 def test_workers_start_after_some_seconds_of_a_step(tmp_path: Path) -> None:
@@ -170,19 +154,18 @@ def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(
 
 
 @pytest.mark.parametrize(
-    ("function", "failure", "message", "takes_part"),
+    ("function", "failure", "message"),
     [
-        (square_or_die, StepError, "A worker process was killed", False),
-        (square_on_full_disk, OSError, "No space left on device", False),
-        (square_on_full_disk, OSError, "No space left on device", True),
+        (square_or_die, StepError, "A worker process was killed"),
+        (square_on_full_disk, OSError, "No space left on device"),
     ],
 )
 def test_finished_parts_survive_a_failure(
-    tmp_path: Path, function: object, failure: type[Exception], message: str, takes_part: bool
+    tmp_path: Path, function: object, failure: type[Exception], message: str
 ) -> None:
     parts, log = tmp_path / "parts", tmp_path / "log"
     with pytest.raises(failure, match=message):
-        squares(parts, log, function, n_workers=2, takes_part=takes_part)
+        squares(parts, log, function, n_workers=2)
     made = [decode_frames(path.read_bytes())["squares"][0, 0] for path in parts.glob("part-*")]
     assert set(made) <= {0, 10, 40, 160}
     # The parts that are there are used, and the others are made.
@@ -255,10 +238,9 @@ def test_the_command_says_how_many_workers(
     numbers: list[int] = []
 
     class CountedWorkers(Workers):
-        def __init__(self, n: int, seconds_alone: float, takes_part: bool) -> None:
-            assert takes_part
+        def __init__(self, n: int, seconds_alone: float) -> None:
             numbers.append(n)
-            super().__init__(n, seconds_alone, takes_part)
+            super().__init__(n, seconds_alone)
 
     monkeypatch.setattr("graphrag_index.pipeline.run.Workers", CountedWorkers)
     command = ["run", "--set", "workflow=loading", *option]
