@@ -14,6 +14,7 @@ from graphrag_index.nlp.name_words import (
     word_before,
 )
 from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
@@ -24,7 +25,7 @@ _POSSESSED = word_set(_WORDS["possessed"])
 _NAME_JOINT = re.compile(
     r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & "
     r"|(?: plc|(?:(?<= Co)|(?<= Corp)|(?<= Inc)|(?<= Ltd))\.)? vs?\.? "
-    r"|(?<=\bUniversity) at (?:the )?"
+    r"|(?:(?<=\bUniversity)|(?<=\bCourt)) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
     r"| des (?=(?:Bundes|Innern|Äußern|Saarlandes)\b)| von (?=Berlin\b)"
@@ -117,12 +118,19 @@ def find_joined_end(
 def _is_joined_by_and(
     text: str, start: int, words: list[str], joint: str, part: str, language: Language
 ) -> bool:
-    """Return whether "and" is inside the name of an agency, a law or an office."""
+    """Return whether "and" is inside the name of a place, an agency, a law or an office."""
+    # Trinidad and Tobago, (Junta de) Castilla y León
+    first_part = _INNER_JOINT.split(" ".join(words))[-1].lstrip()
+    if f"{first_part}{joint}{part}".lower().replace(".", "") in large_place_names():
+        return True
     # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
     has_article = words[0] == "The" and len(words) > 1
     own = words[has_article:]
     next_words = part.split()
-    last, first = next_words[-1], own[0].lower()
+    last = next_words[-1]
+    if "the" in words and last in _LAWS:  # Part II of the Landlord and Tenant Act
+        has_article, own = True, words[words.index("the") + 1 :] or own
+    first = own[0].lower()
     is_plain = first in common_words(language.code) and first not in HEAD_WORDS
     is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
     is_law = last in _LAWS and not (is_organization_word(own[-1]) or own[-1] in _LAWS)

@@ -48,6 +48,8 @@ _HEADLINE_BREAK = re.compile(
 # A longer line is no headline.
 _MAX_HEADLINE_CHARACTERS = 300
 _VERSION = re.compile(r"(?:\.\d+)+\b")
+# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
+_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
@@ -317,6 +319,8 @@ def _find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -
 
     Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
     """
+    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
+        return end + len(_VARIABLE_CAPITAL)
     form = _COMPANY_FORM.match(text, end, sentence_end)
     end = form.end() if form else end
     if text[end : end + 1] != "." or end >= sentence_end:

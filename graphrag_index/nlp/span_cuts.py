@@ -1,5 +1,6 @@
 """Cuts of capitalized spans with two names, or with other words beside a name."""
 
+import re
 from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
@@ -26,6 +27,12 @@ _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
+# Parts of laws and contracts, and their numbers: Part II, Artículo 4, Anhang C.
+_SECTIONS = word_set(
+    "part chapter section schedule title article annex appendix clause teil kapitel abschnitt "
+    "artikel anhang anlage partie chapitre titre annexe título capítulo sección artículo anexo"
+)
+_NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
 # Maximum number of letters of a word in capitals that rather is an acronym than a label.
@@ -109,6 +116,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
             return 0, right
     return (
         _cut_beside_case(span, words)
+        or _cut_after_section(words)
         or _cut_after_role(span, words)
         or _cut_after_owner(span, words)
         or _cut_at_particle(span, words, initial)
@@ -138,6 +146,14 @@ def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
     titles = (i for i in range(at + 2, len(words) - 1) if is_title(words[i]))
     judge = next(titles, 0) if at else 0
     return (judge, judge) if judge else None
+
+
+def _cut_after_section(words: list[str]) -> Cut | None:
+    """Cut the number of a part off a law: Part II of the | Landlord and Tenant Act."""
+    if len(words) < 4 or words[0].lower() not in _SECTIONS or not words[2].islower():
+        return None
+    right = next((i for i in range(3, len(words)) if not words[i].islower()), 0)
+    return (0, right) if right and _NUMBER_OF_SECTION.fullmatch(words[1]) else None
 
 
 def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:

@@ -14,7 +14,9 @@ _DOTTED = r"^(?:\p{Lu}\.)+\p{Lu}?\.?$"
 
 def normalize_places(names: pl.Expr) -> pl.Expr:
     """Remove case and punctuation of names; keep accents: Bélgica is a place, Belgica a ship."""
-    words = names.str.normalize("NFC").str.to_lowercase()
+    words = (
+        names.str.normalize("NFC").str.to_lowercase().str.replace_all(" & ", " and ", literal=True)
+    )
     return words.str.replace_all(r"[^\p{L}\p{M}\p{N}]+", " ").str.strip_chars(" ")
 
 

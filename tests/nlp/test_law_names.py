@@ -99,6 +99,25 @@ from tests.fixtures.extraction import extract
             "National Endowment for the Humanities",
         ),
         ("This was done at the University at Buffalo by the staff.", "University at Buffalo"),
+        ("It was referred to the County Court at Telford by a judge.", "County Court at Telford"),
+        (
+            "Notice was given under Part II of the Landlord and Tenant Act 1954 last week.",
+            "Landlord and Tenant Act 1954",
+        ),
+        ("He lives in Trinidad and Tobago with his family.", "Trinidad and Tobago"),
+        (
+            "The letter is by the Government of Bosnia and Herzegovina and its staff.",
+            "Government of Bosnia and Herzegovina",
+        ),
+        (
+            "El acto es del Ilustre Colegio de Castilla y León y de otros.",
+            "Ilustre Colegio de Castilla y León",
+        ),
+        (
+            "El agua es de Flores del Valle S.A. de C.V. desde 1990, sin consulta previa.",
+            "Flores del Valle S.A. de C.V.",
+        ),
+        ("Die Nachzucht im Opel-Zoo soll die Bestände stützen.", "Opel-Zoo"),
         (
             "Sie zog nach Esslingen am Neckar, das liegt in der Nähe von Stuttgart.",
             "Esslingen am Neckar",
