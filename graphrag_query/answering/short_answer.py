@@ -58,8 +58,6 @@ MAX_WORDS = 60
 MAX_WORDS_OF_LINE = 40
 # Maximum number of sentences after an answer in a few words.
 MAX_SUPPORT = 2
-# Maximum number of sentences after a statement on what none of them says.
-MAX_NEAREST = 2
 # Kinds of answers of which there may be several.
 KINDS_OF_LISTS = frozenset(("other", "person", "place", "organization", "title"))
 # Maximum difference between the scores of the best sentence and another one in the answer.
@@ -112,7 +110,7 @@ def answer_from_sentences(
     is_decided = takes_several or read is not None
     unsaid = "" if is_decided else state_what_is_unsaid(question, evidence, candidates, types)
     if unsaid:
-        direct, chosen = None, chosen[:MAX_NEAREST]
+        direct = None
     elif direct is None and not items:
         chosen = put_answer_before_bridge(question, chosen, types)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}

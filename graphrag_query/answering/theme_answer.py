@@ -65,7 +65,7 @@ class Theme:
 
     @property
     def short_heading(self) -> str:
-        """The text in a list of themes without sentences: the first names, and a share if known."""
+        """The text in a list of themes without sentences: the first names and the share."""
         if self.extent and "%" not in self.extent:
             return self.name
         names = ", ".join(shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST])

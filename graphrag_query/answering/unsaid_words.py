@@ -1,4 +1,4 @@
-"""Say first what a question asks for and no sentence says: a word of it, or a date or number.
+"""Say first what a question asks for and no sentence says: a word, a date or a number.
 
 "When did Ann marry?" is not answered by the dates of other things that Ann did. The sentences that
 are nearest still follow, since they may say it in words that are not known to mean the same. A word
@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.answer_spans import find_new_spans
+from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
 from graphrag_query.answering.extractive import Candidate, RankedSentence
@@ -46,9 +46,9 @@ def state_what_is_unsaid(
     """Return a sentence on what no evidence says, in the question's language, or "".
 
     `evidence` has the sentences by how likely they answer, and `candidates` all that were read.
-    Something is unsaid if no sentence about the names of the question has another word of it, one
-    that means the same or a similar one, although the documents have these words; or if no
-    sentence at all has a part of the wanted kind.
+    Something is unsaid if no evidence about the names of the question has another word of it, one
+    that means the same or a similar one, although the documents have these words; or if neither
+    the evidence nor a sentence about another name in the best one has a part of the wanted kind.
     """
     language, wanted = question.language, question.wanted
     lists: Mapping[str, Mapping[str, str]] = word_lists()["unsaid"]
@@ -70,18 +70,31 @@ def state_what_is_unsaid(
     if wanted.kind not in KINDS:
         return ""
     vague = find_phrases(KINDS[wanted.kind], language.code)
-    kinds = [wanted, WantedAnswer("time")] if wanted.kind == "date" else [wanted]
     for candidate in (sentence.candidate for sentence in evidence):
-        text = candidate.text
-        if candidate.time or any(
-            find_new_spans(text, question.text, kind, language, types) for kind in kinds
-        ):
+        if _has_kind(candidate, question, types):
             return ""
-        if vague.search(fold_question(text)):
+        if vague.search(fold_question(candidate.text)):
             said = _find_said(asked, [_join(candidate)]) & beside
             if len(said) >= MIN_TOLD_SHARE * len(beside):
                 return ""
+    # The best sentence may lead to another name: (the wife of) Otto Lenz, Rosa Klein.
+    names = find_name_words(evidence[0].candidate.text, language)
+    led_to = frozenset[str]().union(*names).difference(WORD.findall(question.text.lower()))
+    for candidate in candidates:
+        is_led_to = not led_to.isdisjoint(WORD.findall(candidate.text.lower()))
+        if is_led_to and _has_kind(candidate, question, types):
+            return ""
     return texts[wanted.kind]
+
+
+def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:
+    """Return whether a sentence has a number, date or time that the question does not have."""
+    wanted = question.wanted
+    kinds = [wanted, WantedAnswer("time")] if wanted.kind == "date" else [wanted]
+    return bool(candidate.time) or any(
+        find_new_spans(candidate.text, question.text, kind, question.language, types)
+        for kind in kinds
+    )
 
 
 def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
@@ -98,9 +111,10 @@ def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset
 def _are_in_documents(
     words: Sequence[str], question: Question, candidates: Sequence[Candidate]
 ) -> bool:
-    """Return whether the documents have all words; in other languages than English, what was read.
+    """Return whether the documents have all words.
 
-    The full-text index has the stems of English words only.
+    In other languages than English only what was read is searched: the full-text index has the
+    stems of English words.
     """
     if question.language.code == "en":
         return not {word.lower() for word in words}.intersection(question.unseen_words)

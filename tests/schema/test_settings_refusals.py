@@ -101,6 +101,7 @@ def test_every_mistake_gets_its_sentence(tmp_path: Path) -> None:
         ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' occurs twice"),
         ("check: {}\noutput: x\ncheck: {}\n", "line 3"),
         ("output: x: y", "line 1, column 10: output: x: y ^"),
+        ("output:\tx", "found character '\\t' that cannot start any token"),
     ],
 )
 def test_what_is_no_yaml_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:

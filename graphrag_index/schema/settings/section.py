@@ -105,8 +105,10 @@ class _ExplainingLoader(_UniqueKeys, yaml.SafeLoader):
 
 
 def _load_yaml(text: str) -> Any:
-    with suppress(yaml.YAMLError):
-        return yaml.load(text, _StrictLoader)
+    # The parser in C takes a tab where the one in Python, which edits files, refuses it.
+    if "\t" not in text:
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, _StrictLoader)
     return yaml.load(text, _ExplainingLoader)
 
 

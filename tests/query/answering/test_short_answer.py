@@ -292,6 +292,20 @@ def test_an_answer_begins_with_what_no_sentence_says(
         # No document has the word, so that they may say it in another one.
         ("When did Olga Nowak matriculate?", "Olga Nowak entered the school in 1968."),
         ("When did Olga Nowak leave Bern?", "Olga Nowak left Bern three years after the war."),
+        ("When did Olga Nowak sell the mill?", "Olga Nowak sold the mill at Whitsun."),
+        ("When was the mill of Altdorf built?", "The mill of Altdorf was built in the nineties."),
+        (
+            "How many children does Olga Nowak have?",
+            "Olga Nowak has children: the twins Ann and Ben.",
+        ),
+        (
+            "When did Olga Nowak marry Ben?",
+            "Olga Nowak wed Ben in the spring. The Ney sisters marry.",
+        ),
+        (
+            "In what year did the husband of Olga Nowak die?",
+            "Olga Nowak married Ben Ney in Bern. Ben Ney passed away in 1960.",
+        ),
         ("When is the mill of Altdorf open?", "The mill of Altdorf is open on weekends."),
         ("How many boats does Jan Kerner own?", "Jan Kerner owns several boats."),
         ("How many children does Olga Nowak have?", "Olga Nowak has no children."),
