@@ -132,6 +132,18 @@ def test_the_view_is_saved_in_each_form(page: Page, keep: Keep) -> None:
     assert size == [round(box["width"]), round(box["height"])]
 
 
+def test_small_communities_of_the_overview_have_titles_beside_them(page: Page) -> None:
+    page.goto("/#/sample")
+    read_drawn(page)
+    titles = [row["title"] for row in read_csv(save(page, "Communities (CSV)"))]
+    picture = ElementTree.fromstring(save(page, "Picture (SVG)"))
+    words = [element.text or "" for element in picture.iter(f"{SVG}text")]
+    # A long title is shortened. A small disc among others has no room for its title.
+    assert len(titles) > 10
+    missing = [title for title in titles if not any(word.startswith(title[:5]) for word in words)]
+    assert len(missing) <= 1
+
+
 def test_types_and_filters_choose_among_what_is_drawn(page: Page) -> None:
     entity = page.request.get("/v1/indexes/sample/entities/0").json()
     address = f"/#/sample?mode=table&colour=type&only={entity['communities'][-1]['community']}"

@@ -34,6 +34,8 @@ export interface CommunityPicture {
 // Radius in pixels from which a disc has its title inside, and from which it has one beside it.
 const MIN_TITLE_RADIUS = 26;
 const MIN_RADIUS_OF_TITLE_BESIDE = 5;
+// Maximum number of titles beside discs: each is compared with all others in each frame.
+const MAX_TITLES_BESIDE = 50;
 // Maximum width and the height of a title beside its disc, in pixels.
 const MAX_WIDTH_BESIDE = 120;
 const HEIGHT_BESIDE = 12;
@@ -262,7 +264,7 @@ function drawTitle(
   }
 }
 
-/** Draw the titles of discs that are too small for them below or above, where they cover nothing. */
+/** Draw the titles of discs that are too small for them beside the discs, where they cover nothing. */
 function drawTitlesBeside(
   context: Pen, areas: readonly Area[], project: Projection, palette: Palette, names: readonly Box[],
 ): void {
@@ -270,23 +272,33 @@ function drawTitlesBeside(
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = palette.ink;
-  const discs = areas.map(({ title, ...area }) => {
-    const { x, y } = project.at(area);
-    const radius = area.radius * project.scale;
-    return { title, x, y, radius, left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
-  });
-  const taken: Box[] = [...names, ...discs];
-  const small = discs.filter(({ radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE && radius < MIN_TITLE_RADIUS);
-  for (const { title, x, top, bottom } of small.sort((one, other) => other.radius - one.radius)) {
-    const line = shorten(context, title, MAX_WIDTH_BESIDE);
-    const half = context.measureText(line).width / 2;
-    const boxes = [bottom, top - HEIGHT_BESIDE].map((edge) =>
-      ({ left: x - half, right: x + half, top: edge, bottom: edge + HEIGHT_BESIDE }));
-    const free = boxes.find((box) => !taken.some((other) => overlap(box, other)));
+  const discs = areas.map(({ title, ...area }) => ({ title, ...project.at(area), radius: area.radius * project.scale }));
+  const taken = [...names];
+  const small = discs.filter(({ radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE && radius < MIN_TITLE_RADIUS)
+    .sort((one, other) => other.radius - one.radius);
+  for (const { title, x, y, radius } of small.slice(0, MAX_TITLES_BESIDE)) {
+    // A theme without the names behind it fits more often.
+    const lines = [title, title.split(": ")[0] ?? title].map((text) => shorten(context, text, MAX_WIDTH_BESIDE));
+    const places = lines.flatMap((line) => {
+      const half = context.measureText(line).width / 2;
+      const away = radius + HEIGHT_BESIDE / 2, aside = radius + half + HEIGHT_BESIDE / 4;
+      const middles = [[x, y + away], [x, y - away], [x + aside, y], [x - aside, y]] as const;
+      return middles.map(([middle, height]) => ({
+        line, left: middle - half, right: middle + half, top: height - HEIGHT_BESIDE / 2, bottom: height + HEIGHT_BESIDE / 2,
+      }));
+    });
+    const free = places.find((box) =>
+      !taken.some((other) => overlap(box, other)) && !discs.some((disc) => isOnDisc(box, disc)));
     if (!free) continue;
-    context.fillText(line, x, free.top + HEIGHT_BESIDE / 2);
+    context.fillText(free.line, (free.left + free.right) / 2, (free.top + free.bottom) / 2);
     taken.push(free);
   }
+}
+
+/** Return whether a box covers a part of a disc. */
+function isOnDisc({ left, right, top, bottom }: Box, { x, y, radius }: Point & { radius: number }): boolean {
+  const nearest = { x: Math.min(Math.max(x, left), right), y: Math.min(Math.max(y, top), bottom) };
+  return Math.hypot(nearest.x - x, nearest.y - y) < radius;
 }
 
 /** Draw lines between closed communities, wider for more weight. */
