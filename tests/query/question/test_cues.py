@@ -50,6 +50,10 @@ def test_a_verb_at_the_end_asks_for_change_after_how_or_an_auxiliary(
         ("What is climate change?", "What is climate change"),
         ("What changed?", ""),
         ("What changed in Bern?", "in Bern"),
+        ("Was hat sich in Thun verändert?", "Was hat sich in Thun"),
+        ("Was hat sich seit 1990 geändert?", "Was hat sich seit 1990"),
+        ("Was hat sich verändert in Thun?", "in Thun"),
+        ("Was hat sich verändert?", ""),
     ],
 )
 def test_only_the_words_that_ask_for_change_are_removed(question: str, rest: str) -> None:
