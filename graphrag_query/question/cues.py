@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from graphrag_index.text.languages import read_lists
+from graphrag_index.text.languages import language_of, read_lists
 from graphrag_index.text.normalize import fold, is_unspaced
 from graphrag_query.question.question_words import WORD
 
@@ -53,17 +53,23 @@ def _find_changes(plain: str) -> list[re.Match[str]]:
         for match in patterns["change"].finditer(plain)
         if match.end() in ends
         and patterns["before_change"].search(plain, 0, match.start())
-        and not _is_noun(plain[: match.start()].split())
+        and not _is_noun(match.group(), plain[: match.start()].split())
     ]
 
 
-def _is_noun(before: Sequence[str]) -> bool:
-    """Return whether "change" is a noun after words: "How did Ann see climate change?".
+def _is_noun(word: str, before: Sequence[str]) -> bool:
+    """Return whether a word for change is a noun after words: "How did Ann see climate change?".
 
-    In "How did the climate change?", there is no other verb.
+    In "How did the climate change?", there is no other verb, and in "How did the colour of the sea
+    change?", an article shows that "sea" is the end of the subject.
     """
-    pattern = compile_cues()["before_noun"]
-    return len(before) > MAX_WORDS_BEFORE_VERB and pattern.fullmatch(before[-1]) is not None
+    if word != "change" or len(before) <= MAX_WORDS_BEFORE_VERB:
+        return False
+    patterns, articles = compile_cues(), language_of("en").articles
+    # One word may stand between them: "the Arctic climate".
+    has_article = not articles.isdisjoint(before[-3:-1])
+    kinds = ("before_noun",) if has_article else ("before_noun", "nouns_before_noun")
+    return any(patterns[kind].fullmatch(before[-1]) for kind in kinds)
 
 
 def remove_change(question: str) -> str:
