@@ -90,12 +90,14 @@ def remove_telling(question: str) -> str:
 
     "What problems do customers report?" asks for problems, and "Which organizations are
     criticised?" for organizations. "Which customers are named?" asks for customers, and "How did
-    people react to the storm?" for the storm.
+    people react to the storm?" for the storm. In "Who thought of the idea?", nobody tells.
     """
     patterns, words = compile_cues("telling"), WORD.findall(question)
     plain = " ".join(map(fold, words))
     asking = patterns["asking_for_things"].match(plain)
-    reactions = list(patterns["reacting"].finditer(plain))
+    reactions = list(patterns["opinions"].finditer(plain))
+    if patterns["asking_for_reactions"].match(plain) and patterns["tellers"].search(plain):
+        reactions += patterns["reacting"].finditer(plain)
     for reaction in reactions[:1]:
         reactions += patterns["tellers"].finditer(plain, 0, reaction.start())
     if asking is None:
