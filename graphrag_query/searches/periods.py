@@ -21,8 +21,10 @@ from graphrag_query.retrieval.typical_words import (
 
 # Minimum number of periods of an answer by time, and maximum number of those of a whole corpus.
 MIN_PERIODS, MAX_PERIODS = 3, 6
-# Maximum number of words that set a period apart.
+# Maximum number of words that set a period apart, and minimum score of such a word; a word that
+# chance spreads over the periods has about 1, in standard deviations.
 MAX_WORDS_OF_PERIOD = 6
+MIN_SCORE_OF_WORD = 1.0
 _YEAR = re.compile(r"(?<![\w.,$€£-])(?:1[5-9]|20)\d\d(?![\w+%€]|[.,]\d)")
 
 
@@ -118,7 +120,9 @@ def divide_corpus(index: IndexStore) -> list[Period]:
         .join(sizes, on="period")
         .with_columns(score=score)
         .filter(
-            pl.col("n") >= MIN_PLACES, pl.col("n_documents") >= pl.min_horizontal(2, "documents")
+            pl.col("n") >= MIN_PLACES,
+            pl.col("n_documents") >= pl.min_horizontal(2, "documents"),
+            pl.col("score") >= MIN_SCORE_OF_WORD,
         )
         .sort("score", "word", descending=[True, False])
     )

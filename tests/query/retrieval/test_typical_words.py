@@ -35,7 +35,8 @@ def test_what_changed_is_told_by_periods_with_the_words_of_each(tmp_path: Path) 
         periods = divide_corpus(index.store)
         assert sum(len(period.documents) for period in periods) == 24
         assert (periods[0].name, periods[-1].name) == ("2000 to 2003", "2020 to 2023")
-        assert [period.words[:1] for period in periods[::5]] == [["Harbour"], ["Glacier"]]
+        # What all periods say, such as "Bern", sets none apart.
+        assert [words for _, _, words in periods] == [[s] for s in subjects for _ in range(2)]
         answer = index.global_("What changed?")
         assert "1. **2000 to 2003: Harbour" in answer.text
         assert answer.citations
