@@ -126,7 +126,7 @@ def write_themes(
             shown = replace(point, text=as_one_line(said)).quotation
             parts.append(f"{shown} [{len(citations)}]")
         lines.append(f"{number}. {theme.heading}\n   {' '.join(parts)}\n")
-    unsaid = [theme.short_heading for theme in themes if theme.cited_as and not theme.chosen]
+    unsaid = [t.short_heading for t in themes if t is not filler and not t.chosen]
     if rest and unsaid:
         lines.append(f"{rest}: {'; '.join(unsaid)}.")
     question.counts["reports_used"] = len(told)

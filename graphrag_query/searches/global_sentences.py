@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from math import sqrt
 from typing import Any
 
 import polars as pl
@@ -66,6 +65,8 @@ from graphrag_query.searches.subject_sentences import (
 MAX_REPORTS = 12
 # Maximum number of reports whose sentences are sorted by time.
 MAX_REPORTS_BY_TIME = 200
+# Minimum number of periods with sentences in an answer by time.
+MIN_PERIODS_WITH_SENTENCES = 2
 # The other sentences are compared with the n-th best one.
 NTH_BEST = 3
 # Minimum relevance of a sentence in the answer, as a share (0 to 1) of the n-th best relevance.
@@ -81,6 +82,8 @@ MAX_TYPICAL_WORDS = 12
 # Two labels in a sentence, which may be those of two turns of a chat.
 _TURNS = re.compile(r"\w: .*\w: ")
 NO_FITTING_PASSAGE = "No passage fits the words of this question."
+NO_PERIODS = "The documents have no dates, or too few, to compare periods. "
+NO_WORDS_OF_PERIODS = "No words with sentences set the periods of the documents apart. "
 NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 
@@ -154,8 +157,11 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str
     The answer begins with `before`.
     """
     index = question.index
-    if asks_for_change(question.text) and (periods := divide_corpus(index)):
-        return _answer_by_periods(question, settings, periods)
+    if asks_for_change(question.text):
+        periods = divide_corpus(index)
+        if periods and (by_time := _answer_by_periods(question, settings, periods, before)):
+            return by_time
+        before += NO_WORDS_OF_PERIODS if periods else NO_PERIODS
     reports, level = reports_of_level(question, settings, about_all=True)
     shares = _estimate_shares(index, level)
     share = pl.Series("share", [shares.get(n, 0.0) for n in reports["community"]], pl.Float64)
@@ -184,33 +190,37 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str
 
 
 def _answer_by_periods(
-    question: Question, settings: GlobalSearch, periods: Sequence[Period]
-) -> Answer:
-    """Answer with the words that set the periods of a corpus apart, and sentences with them."""
-    index = question.index
-    reports = index.report_list.sort("rank", "size", "community", descending=[True, True, False])
-    reports = reports.head(MAX_REPORTS_BY_TIME)
+    question: Question, settings: GlobalSearch, periods: Sequence[Period], before: str
+) -> Answer | None:
+    """Answer with the words that set the periods of a corpus apart, and sentences with them.
+
+    Returns None if there are no sentences of two periods. The answer begins with `before`.
+    """
+    index, level = question.index, settings.level
+    all_reports = index.report_list
+    if level is not None:
+        all_reports, level = reports_of_level(question, settings, about_all=True)
+    order = ["rank", "size", "community"]
+    reports = all_reports.sort(order, descending=[True, True, False]).head(MAX_REPORTS_BY_TIME)
     found = [
         point
         for _, sentences in _read_report_sentences(index, reports)
         for point in _points_of_report(index, sentences)
     ]
     units = index.text_units(point.source for point in found)
-    themes = []
-    for period in periods:
-        said = [re.compile(rf"(?i)\b{re.escape(word)}") for word in period.words]
-        points = [
-            # A long sentence has more of the words than a short one that is about them.
-            replace(point, score=point.score + n / sqrt(len(point.text.split())))
-            for point in found
-            if units[point.source]["document"] in period.documents
-            and (n := sum(bool(word.search(point.text)) for word in said))
-        ]
-        name = f"{period.name}: {', '.join(period.words)}"
-        extent = format_count("documents", len(period.documents))
-        themes.append(Theme(name, extent, "", points))
-    opening = "Words that the documents of each period say more often than others, and sentences:"
-    return write_themes(question, opening, themes, settings.max_words)
+    themes = [period.as_theme(found, units) for period in periods if period.words]
+    if sum(bool(theme.points) for theme in themes) < MIN_PERIODS_WITH_SENTENCES:
+        return None
+    note_reports(question, reports, "rank")
+    question.counts.update(community_reports=all_reports.height)
+    opening = (
+        f"{before}Words that the documents of each period say more often than others, "
+        "and sentences:"
+    )
+    answer = write_themes(question, opening, themes, settings.max_words, "Further periods")
+    pack = partial(_read_rows, question, settings, reports, {})
+    context = DeferredContext(pack, settings.max_context_tokens)
+    return replace(answer, parameters={"level": level}, context=context)
 
 
 def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -> list[Point]:

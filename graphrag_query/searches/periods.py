@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from math import sqrt
 from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_index.errors import format_count
 from graphrag_query.answering.count_table import choose_period, find_dates
 from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.theme_answer import Point, Theme
@@ -89,6 +92,19 @@ class Period(NamedTuple):
     name: str
     documents: Set[int]
     words: Sequence[str]
+
+    def as_theme(self, points: Iterable[Point], units: Mapping[int, TextUnit]) -> Theme:
+        """Return the words of the period with those of the sentences that have them."""
+        said = [re.compile(rf"(?i)\b{re.escape(word)}") for word in self.words]
+        found = [
+            # A long sentence has more of the words than a short one that is about them.
+            replace(point, score=point.score + n / sqrt(len(point.text.split())))
+            for point in points
+            if units[point.source]["document"] in self.documents
+            and (n := sum(bool(word.search(point.text)) for word in said))
+        ]
+        extent = format_count("documents", len(self.documents))
+        return Theme(f"{self.name}: {', '.join(self.words)}", extent, "", found)
 
 
 def divide_corpus(index: IndexStore) -> list[Period]:

@@ -1,4 +1,7 @@
+from collections.abc import Mapping
 from pathlib import Path
+
+import pytest
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
@@ -39,4 +42,46 @@ def test_what_changed_is_told_by_periods_with_the_words_of_each(tmp_path: Path) 
         assert [words for _, _, words in periods] == [[s] for s in subjects for _ in range(2)]
         answer = index.global_("What changed?")
         assert "1. **2000 to 2003: Harbour" in answer.text
+        assert answer.citations
+        assert answer.parameters["level"] is None
+        assert answer.looked_at["community_reports"] == index.store.n_rows("community_reports")
+        assert answer.to_dict(with_context=True)["context"]["Reports"]
+        at_level = index.global_("What changed?", level=0)
+        assert at_level.parameters["level"] == 0
+        # Each period has its sentences, or is listed without.
+        for period in periods:
+            assert f"{period.name}: {period.words[0]}" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("texts", "opening"),
+    [
+        (
+            {
+                "1990.txt": "Ann saw the harbour of Bern.",
+                "1995.txt": "Bob liked the orchard of Bern.",
+                "2000.txt": "Carla left the glacier of Bern.",
+            },
+            "No words with sentences set the periods of the documents apart. The largest themes",
+        ),
+        (
+            {
+                "a.txt": "Ann saw the harbour of Bern.",
+                "b.txt": "Bob liked the orchard of Bern.",
+                "c.txt": "Carla left the glacier of Bern.",
+            },
+            "The documents have no dates, or too few, to compare periods. The largest themes",
+        ),
+    ],
+)
+def test_what_changed_is_answered_by_themes_where_no_words_set_periods_apart(
+    tmp_path: Path, texts: Mapping[str, str], opening: str
+) -> None:
+    init_project(tmp_path)
+    for name, text in texts.items():
+        (tmp_path / "input" / name).write_text(text, encoding="utf-8")
+    run_project(tmp_path, "workflow=embedded")
+    with graphrag_query.open(tmp_path / "output") as index:
+        answer = index.global_("What changed?")
+        assert answer.text.startswith(opening)
         assert answer.citations
