@@ -13,9 +13,9 @@ from graphrag_index.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import find_cues
+from graphrag_query.question.cues import find_cues, remove_change
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import language_in
+from graphrag_query.question.question_words import content_words, language_in
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
 from graphrag_query.searches.global_search import global_search
@@ -131,6 +131,9 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
         return SearchChoice("global", explain_cue("whole", "it asks about the whole corpus"))
     if "summary" in cues and not n_names:
         why = explain_cue("summary", f"it asks for much at once, and {named}")
+        return SearchChoice("global", why)
+    if "asks_what_changed" in cues and not content_words(remove_change(question)):
+        why = explain_cue("asks_what_changed", "it asks what changed in the whole corpus")
         return SearchChoice("global", why)
     return SearchChoice("local", f"{named}, and it does not ask about the whole corpus")
 

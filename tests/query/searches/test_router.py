@@ -49,7 +49,13 @@ SEEN: Labelled = [
     ("主要主题是什么？", "global"),
     ("总结所有文件的内容。", "global"),
     ("Quali sono i temi principali dei documenti?", "global"),
+    ("What changed?", "global"),
+    ("What has changed here?", "global"),
+    ("Was hat sich verändert?", "global"),
+    ("Qu'est-ce qui a changé ?", "global"),
     # one entity, or a fact
+    ("What changed the law?", "local"),
+    ("What changed in Norway?", "local"),
     ("Who was Tom Crean?", "local"),
     ("What happened to the Endurance?", "local"),
     ("When did Roald Amundsen reach the South Pole?", "local"),
