@@ -48,6 +48,7 @@ _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _SHOWN_WORDS = TYPE_WORDS | KNOWN_NAMES | PARTIES
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
+_ORDINALS = word_set(_WORDS["ordinals"])
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
@@ -179,8 +180,7 @@ class UsedNames:
             is_word = is_word or usage.count_lower(word, language.code) > 0
             if inside == 0 or (is_word and not is_object):
                 return False  # an entry of a menu: Deshacer
-        is_adverb = language.code == "en" and word.endswith("ly") and not self._is_known_word(word)
-        if is_adverb and usage.at_start[number] * 2 >= total:
+        if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
             return False  # Secondly
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
@@ -203,6 +203,17 @@ class UsedNames:
             if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
                 return False
         return not language.capitalizes_nouns or is_german_name(usage, number, word)
+
+    def _is_adverb(self, number: int, word: str, language: Language) -> bool:
+        """Return whether an English word is an adverb: Secondly; but not Calendly, Feedly."""
+        if language.code != "en" or not word.endswith("ly") or self._is_known_word(word):
+            return False
+        usage, adjective, common = self.usage, word[:-2].lower(), common_words("en")
+        counts = (usage.person, *usage.cues.values(), *usage.hints.values())
+        # Nouns and verbs have a form in s, as the word second has.
+        is_adjective = adjective in common and f"{adjective}s" not in common
+        is_derived = is_adjective or adjective in _ORDINALS or _ADJECTIVE_END.search(adjective)
+        return bool(is_derived) and not any(count[number] for count in counts)
 
     def _is_known_word(self, word: str) -> bool:
         """Return whether a word is a known name, or ends names more often than it begins them."""

@@ -157,6 +157,23 @@ def test_adverbs_at_the_start_of_sentences_are_no_names() -> None:
     assert "Quilly" in extract("The boat Quilly sank. Later we all saw Quilly again.").types
 
 
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("Calendly is slow. Calendly is big. Calendly is old. We use Calendly.", {"Calendly"}),
+        ("Feedly is slow. Feedly is big. Feedly is old. We use Feedly.", {"Feedly"}),
+        ("Grammarly said no. Grammarly hired two. We all use Grammarly.", {"Grammarly"}),
+        ("Emily ran. Emily sat down. Emily slept. We saw Emily.", {"Emily"}),
+        ("Kelly ran. Kelly sat down. Kelly slept. We saw Kelly.", {"Kelly"}),
+        ("Sicily is hot. Sicily is big. Sicily is old. We left Sicily.", {"Sicily"}),
+        ("Curiously, it rained. Curiously, it sank. We read Curiously twice.", set()),
+    ],
+)
+def test_names_that_end_like_adverbs_are_names(text: str, types: set[str]) -> None:
+    found = extract(text, "The harbour was busy when Emil Rau came home.").types
+    assert {name for name, kind in found.items() if kind != "noun phrase"} == {*types, "Emil Rau"}
+
+
 def test_fingerprints_of_keys_are_no_names() -> None:
     found = extract(
         "Alice Moreno signed the key 4F5A 0CC7 8BD4 1B2E  F3D1 A1B2 C3D4 E5F6 in Oslo.\n"
