@@ -158,6 +158,28 @@ def test_adverbs_at_the_start_of_sentences_are_no_names() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            'At 10.30, "Emil Rau of Rosewood Holdings came", we heard.',
+            ["Emil Rau", "Rosewood Holdings"],
+        ),
+        ("The index rose to 4.5, “Judith Kerr is glad,” we heard.", ["Judith Kerr"]),
+        ("They used 2.10, «Judith Kerr is glad», we heard.", ["Judith Kerr"]),
+        ("We used it as in § 4.5, “Judith Kerr Tools”, today.", []),
+        ("We see 4.5, “Judith Kerr Tools”, today.", []),
+        ("In chapter 12.5.1, “Judith Kerr Tools”, it ends.", []),
+        ("Wir lesen das in Abschnitt 4.5, „Judith Kerr Tools“, und es ist gut.", []),
+        ("On lit dans le chapitre 4.5, « Judith Kerr Tools », que tout est bon.", []),
+        ("Se lee en la sección 4.5, «Judith Kerr Tools», que todo es bueno.", []),
+    ],
+)
+def test_speech_behind_a_decimal_is_no_title_of_a_section(text: str, names: list[str]) -> None:
+    found = extract(text).types
+    assert [name for name, kind in found.items() if kind != "noun phrase"] == names
+
+
+@pytest.mark.parametrize(
     ("text", "types"),
     [
         ("Calendly is slow. Calendly is big. Calendly is old. We use Calendly.", {"Calendly"}),
