@@ -97,19 +97,19 @@ def test_the_title_of_a_work_in_quotation_marks_is_a_name(text: str, title: str)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "titles"),
     [
-        'He said "Come home, Anna" to us.',
-        'The headline "Mayor Rejects Plan" was wrong.',
-        'We saw "The Dancer" there.',
-        'He cried "Fire" and ran.',
-        'She left "in The Hague" a note.',
-        'The "A" and the "B Side" of it, 5"Long Play".',
+        ('He said "Come home, Anna" to us.', []),
+        ('The headline "Mayor Rejects Plan" was wrong.', []),
+        ('We saw "The Dancer" there.', []),
+        ('He cried "Fire" and ran.', []),
+        ('She left "in The Hague" a note.', []),
+        ('The "A" and the "B Side" of it, 5"Long Play".', ["B Side"]),
     ],
 )
-def test_other_words_in_quotation_marks_are_no_titles(text: str) -> None:
+def test_other_words_in_quotation_marks_are_no_titles(text: str, titles: list[str]) -> None:
     found = [text[start:end] for start, end in find_quoted_titles(text, language_of("en"))]
-    assert found in ([], ["B Side"])
+    assert found == titles
     assert not [*find_quoted_titles(text, language_of("de"))]
 
 
