@@ -209,11 +209,12 @@ class UsedNames:
         if language.code != "en" or not word.endswith("ly") or self._is_known_word(word):
             return False
         usage, adjective, common = self.usage, word[:-2].lower(), common_words("en")
-        counts = (usage.person, *usage.cues.values(), *usage.hints.values())
+        counts = (*usage.cues.values(), *usage.hints.values())
+        is_shown = usage.person[number] or any(count[number] for count in counts)
         # Nouns and verbs have a form in s, as the word second has.
         is_adjective = adjective in common and f"{adjective}s" not in common
         is_derived = is_adjective or adjective in _ORDINALS or _ADJECTIVE_END.search(adjective)
-        return bool(is_derived) and not any(count[number] for count in counts)
+        return bool(is_derived) and not is_shown
 
     def _is_known_word(self, word: str) -> bool:
         """Return whether a word is a known name, or ends names more often than it begins them."""
