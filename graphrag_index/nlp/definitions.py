@@ -43,6 +43,14 @@ _QUOTED_TITLE = re.compile(
     rf"([A-Z][\w’'-]*(?: (?:{_TITLE_WORD}|(?:{_WORDS['title_words']})\b)){{0,5}} {_TITLE_WORD})"
     r"[,.]?[\"”](?!\w)"
 )
+# A word that shows a work stands at most this number of characters before or after its title.
+_CHARS_AROUND_TITLE = 80
+_WORK = re.compile(rf"\b(?:{'|'.join(_WORDS['works'].split())})\b")
+_WORK_BEFORE = re.compile(rf"{_WORK.pattern}[,:]? (?:(?:called|named|is|was|titled|like) )?$")
+_GREETINGS = word_set(_WORDS["greetings"])
+_NO_TITLE = "|".join(_WORDS["around_quotes"].split())
+_NO_TITLE_BEFORE = re.compile(rf"\b(?i:{_NO_TITLE})(?: [a-z]+)?[,:]? $")
+_NO_TITLE_AFTER = re.compile(rf",?(?: [\w’'.-]+){{0,2}} (?:{_NO_TITLE})\b")
 
 
 @cache
@@ -77,15 +85,37 @@ def find_quoted_titles(text: str, language: Language) -> Iterator[tuple[int, int
     """Yield the spans of titles of works in quotation marks: "Return of the Obra Dinn".
 
     Any word may be in a title, so that other rules would cut "Sweet" from "Sweet Home Alabama".
+    Only a word for a work beside it, once in a text, tells a title from speech and labels.
     Articles before the titles are left out, as before defined names.
     """
     if language.code != "en" or not ('"' in text or "“" in text):
         return
-    for found in _QUOTED_TITLE.finditer(text):
-        words = found[1].split(" ")
-        has_article = words[0].lower() in language.determiners
-        if len(words) > 1 + has_article and _HEADLINE_VERBS.isdisjoint(words[1:]):
-            yield found.start(1) + has_article * (len(words[0]) + 1), found.end(1)
+    quotations = [found for found in _QUOTED_TITLE.finditer(text) if _has_phrase(found, language)]
+    works = {found[1] for found in quotations if _is_near_work(text, found)}
+    for found in quotations:
+        if found[1] in works:
+            first = found[1].partition(" ")[0]
+            has_article = first.lower() in language.determiners
+            yield found.start(1) + has_article * (len(first) + 1), found.end(1)
+
+
+def _has_phrase(found: re.Match[str], language: Language) -> bool:
+    """Return whether a quotation has two words besides an article, and is no headline."""
+    words = found[1].split(" ")
+    has_article = words[0].lower() in language.determiners
+    return len(words) > 1 + has_article and _HEADLINE_VERBS.isdisjoint(words[1:])
+
+
+def _is_near_work(text: str, found: re.Match[str]) -> bool:
+    """Return whether a word beside a quotation shows a work, and none speech or a label."""
+    start, end = found.span()
+    before = text[max(0, start - _CHARS_AROUND_TITLE) : start].rpartition("\n")[2]
+    after = text[end : end + _CHARS_AROUND_TITLE].partition("\n")[0]
+    if _NO_TITLE_BEFORE.search(before) or _NO_TITLE_AFTER.match(after):
+        return False
+    if found[1].partition(" ")[0].lower() in _GREETINGS:
+        return _WORK_BEFORE.search(before) is not None
+    return _WORK.search(before) is not None or _WORK.search(after) is not None
 
 
 def _find_name_length(found: re.Match[str], language: Language) -> int:

@@ -151,8 +151,7 @@ class _TypeFinder:
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
-            is_firm = is_firm and is_open_firm and not is_shown
-            is_firm = is_firm and types[number] in ("name", "person", "geo")
+            is_firm &= is_open_firm and not is_shown and types[number] in ("name", "person", "geo")
             if is_company or is_firm:
                 is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
@@ -233,7 +232,9 @@ class _TypeFinder:
         if cue == "person" and self.codes[number] == "en":
             opposed = max(opposed, self.article[number])  # the Earthrise
         is_work = cue == "name" and cue_share > 0.5 and head != "organization"
-        is_other = (head and not is_work) or is_group or (is_country and cue == "organization")
+        is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
+        is_place = is_city or (is_country and cue == "organization")
+        is_other = (head and not is_work) or is_group or is_place
         if cue_share > max(needed, opposed) and not is_other:
             return cue
         if self._is_place(number, words):

@@ -82,32 +82,41 @@ def test_a_defined_name_is_the_first_entity_of_its_document() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "title"),
-    [
-        ('We play "Sweet Home Alabama" on Sunday.', "Sweet Home Alabama"),
-        ("In “Return of the Obra Dinn,” a ship comes home.", "Return of the Obra Dinn"),
-        ('It is in "The Daily Telegraph" again.', "Daily Telegraph"),
-        ('"Demon\'s Souls" is hard.', "Demon's Souls"),
-        ("They saw (“Rush 2”).", "Rush 2"),
-    ],
-)
-def test_the_title_of_a_work_in_quotation_marks_is_a_name(text: str, title: str) -> None:
-    found = [text[start:end] for start, end in find_quoted_titles(text, language_of("en"))]
-    assert found == [title]
-
-
-@pytest.mark.parametrize(
     ("text", "titles"),
     [
+        ('We played "Sweet Home Alabama" on Sunday.', ["Sweet Home Alabama"]),
+        ("In the game “Return of the Obra Dinn,” a ship comes.", ["Return of the Obra Dinn"]),
+        ('It is in the newspaper "The Daily Telegraph" again.', ["Daily Telegraph"]),
+        ('"Demon\'s Souls" is a hard game.', ["Demon's Souls"]),
+        ("They saw the film (“Rush 2”).", ["Rush 2"]),
+        ('The song "Thank You" is old.', ["Thank You"]),
+        ('The song "Blue Sky" is old.\nWe heard "Blue Sky" and "Red Sky".', ["Blue Sky"] * 2),
+        # Speech, headlines and letters, also near a word for a work.
         ('He said "Come home, Anna" to us.', []),
-        ('The headline "Mayor Rejects Plan" was wrong.', []),
-        ('We saw "The Dancer" there.', []),
-        ('He cried "Fire" and ran.', []),
-        ('She left "in The Hague" a note.', []),
-        ('The "A" and the "B Side" of it, 5"Long Play".', ["B Side"]),
+        ('The headline "Mayor Rejects Plan" was in a magazine.', []),
+        ('"Good Night," said Anna to the crew of the film.', []),
+        ('"Blue Sky," the pilot replied in the film.', []),
+        ('In the film, she cried "Blue Sky" to us.', []),
+        ('The letter in the novel began "Dear Anna," and went on.', []),
+        # Labels.
+        ('Press "Save As" to keep the song.', []),
+        ('The button "Apply Now" is in the game.', []),
+        ('Use the "Sign In" button of the game.', []),
+        ('The book has Section 6.6, "Adding Users".', []),
+        # One word, or no title case.
+        ('We saw the film "The Dancer" there.', []),
+        ('He sang "Fire" and ran.', []),
+        ('She read the book "in The Hague" there.', []),
+        ('The songs "A" and "B Side" of it, 5"Long Play".', ["B Side"]),
+        # No work near, or not in the same line.
+        ('We flew to "New York" on Monday.', []),
+        ('The national motto "In God We Trust" has been challenged.', []),
+        ('They sang.\n"Apply Now" is here.\nA song.', []),
     ],
 )
-def test_other_words_in_quotation_marks_are_no_titles(text: str, titles: list[str]) -> None:
+def test_titles_in_quotation_marks_are_found_beside_words_for_works(
+    text: str, titles: list[str]
+) -> None:
     found = [text[start:end] for start, end in find_quoted_titles(text, language_of("en"))]
     assert found == titles
     assert not [*find_quoted_titles(text, language_of("de"))]
@@ -115,17 +124,42 @@ def test_other_words_in_quotation_marks_are_no_titles(text: str, titles: list[st
 
 def test_words_of_a_quoted_title_are_no_names_of_their_own() -> None:
     found = extract(
-        'We play "Sweet Home Alabama" and “Hymn for the Weekend” at eight.',
+        'We played "Sweet Home Alabama" and “Hymn for the Weekend” at eight.',
         "Sweet Home Alabama is a good song, and the people like it.",
     )
     assert {"Sweet Home Alabama", "Hymn for the Weekend"} == {*found.types}
     assert found.mentioned["Sweet Home Alabama"] == 2
 
 
-def test_a_quoted_title_is_a_work_whatever_its_words_name() -> None:
-    found = extract(
-        'They sang "House of Fire" and "The Road Back" in Oslo.',
-        'We met at "Ayacucho Library" and then in the House of Lords.',
-    )
-    kinds = {title: found.types[title] for title in ("House of Fire", "Road Back")}
-    assert kinds == {"House of Fire": "name", "Road Back": "name"}
+@pytest.mark.parametrize(
+    ("text", "name", "type"),
+    [
+        ('They sang "House of Fire" and "The Road Back" in Oslo.', "House of Fire", "name"),
+        ('They sang "House of Fire" and "The Road Back" in Oslo.', "Road Back", "name"),
+        ('We played at "Ayacucho Library" and left.', "Ayacucho Library", "organization"),
+        # Known places.
+        ('They sang "New York" and left.', "New York", "geo"),
+        ('In the film we went to "South Korea" by boat.', "South Korea", "geo"),
+        ('We flew to "New York" on Monday.', "New York", "geo"),
+    ],
+)
+def test_a_quoted_title_is_a_work_unless_it_is_a_known_place(
+    text: str, name: str, type: str
+) -> None:
+    assert extract(text, "The harbour was busy when we came.").types[name] == type
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"Good Morning," said Anna to Emil Rau.', {"Anna", "Emil Rau"}),
+        ('He said "Thank You" to Emil Rau.', {"Emil Rau"}),
+        ('Press "Save As" and greet Emil Rau.', {"Emil Rau"}),
+        ('The letter began "Dear Anna," and Emil Rau read it.', {"Anna", "Emil Rau"}),
+        ('She cried "Oh My God!" and "Oh My God" to Emil Rau.', {"Emil Rau"}),
+        ('The button "Apply Now" is green, as Emil Rau knew.', {"Emil Rau"}),
+    ],
+)
+def test_quoted_speech_and_labels_are_no_names(text: str, names: set[str]) -> None:
+    found = extract(text, "The harbour was busy when we came.").types
+    assert {name for name, kind in found.items() if kind != "noun phrase"} == names
