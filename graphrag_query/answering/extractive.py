@@ -1,15 +1,17 @@
 """Sentences of text units: how well they match a question, and their citations."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
+from operator import ne
 from typing import Any
 
 import numpy as np
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, join_lines
+from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
     NO_OPENING,
@@ -39,6 +41,8 @@ UNSEEN_WORD_FACTOR = 2.2
 # Coverage of a sentence that contains all words of a question. Because of rounding, the sum of the
 # shares may be slightly less than 1.
 FULL_WORD_COVERAGE = 0.999
+# Marks of quoted letters at the start of a line, but not ">= 5" or "> 5 mm".
+_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?!=|[^\S\n]*\d)")
 
 
 @dataclass(frozen=True)
@@ -256,8 +260,14 @@ def add_citation(
 
 
 def as_one_line(sentence: str) -> str:
-    """Return a sentence on one line, without the marks of quoted letters."""
-    return join_lines(sentence)
+    """Return a sentence on one line, without marks of quoted letters before most of its lines."""
+    if ">" in sentence:
+        lines = sentence.split("\n")
+        bare = [_QUOTE_MARKS.sub("", line) for line in lines]
+        # A sentence begins behind the mark of its first line.
+        n_marked = sum(map(ne, lines[1:], bare[1:]))
+        sentence = "\n".join(bare if 2 * n_marked > len(lines) - 1 else lines)
+    return " ".join(sentence.split())
 
 
 def is_doubtful(

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_query.answering.extractive import is_sentence, split_into_candidates
+from graphrag_query.answering.extractive import as_one_line, is_sentence, split_into_candidates
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,24 @@ def test_a_fragment_with_a_full_stop_is_no_heading(paragraph: str, *, expected: 
     assert first.text == paragraph
     assert not first.prose
     assert is_sentence(first, unit) is expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("It is a well-\nknown town.", "It is a well- known town."),
+        ("The level is\n>= 5 there.", "The level is >= 5 there."),
+        ("The level is\n> 5 there.", "The level is > 5 there."),
+        (
+            "The level of Bern\n> the level of Basel,\nas we know.",
+            "The level of Bern > the level of Basel, as we know.",
+        ),
+        ("We have so much\n> that nobody\n> reads it.", "We have so much that nobody reads it."),
+        ("So much\n> > that nobody\n>> reads it.", "So much that nobody reads it."),
+        ("a > b", "a > b"),
+    ],
+)
+def test_only_marks_of_quoted_letters_are_left_out_of_one_line(
+    sentence: str, expected: str
+) -> None:
+    assert as_one_line(sentence) == expected
