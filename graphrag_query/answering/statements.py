@@ -16,6 +16,7 @@ import numpy as np
 from graphrag_index.text.code import blank_code
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.sentences import find_headings, split_sentences
+from graphrag_query.answering.wrapped_lines import find_lines, is_open_line
 from graphrag_query.question.question_words import split_joined_words
 
 if TYPE_CHECKING:
@@ -51,12 +52,6 @@ _SIGNS = re.compile(r"[^\w\"'“„«‘(\[$€£¥<#@+-]+")
 MIN_WORDS_SAID = 6
 # Maximum number of words of a value in a record, or of a cell in a row that is one statement.
 MAX_WORDS_OF_VALUE = 15
-# Minimum number of characters of a line whose sentence may go on in the next line.
-MIN_CHARS_OF_FULL_LINE = 40
-# A line with the lines that go on with its sentence, as in letters.
-_WRAPPED_LINES = re.compile(
-    rf"(?:[^\n]{{{MIN_CHARS_OF_FULL_LINE},}}(?<=[\w,])[^\S\n]*\n(?=[\s>]*[^\W\d_]))*[^\n]+"
-)
 # Maximum number of characters at the start of a line up to the mark after its label.
 MAX_LABEL_CHARS = 100
 
@@ -67,6 +62,7 @@ class Opening(NamedTuple):
     speaker: str = ""
     time: str = ""
     subject: str = ""
+    is_letter: bool = False
 
 
 NO_OPENING = Opening()
@@ -130,7 +126,7 @@ def find_openings(
         number = unit["human_readable_id"]
         opening = state_after(first, NO_OPENING)
         if number - 1 > first and any(opening):
-            opening = state_after(number - 1, opening._replace(speaker=""))
+            opening = state_after(number - 1, opening._replace(speaker="", is_letter=False))
         if any(opening):
             openings[number] = opening
     return openings
@@ -176,6 +172,7 @@ class _Turn(NamedTuple):
     speaker: str
     time: str
     subject: str
+    is_letter: bool
     addressee: str = ""
 
 
@@ -203,9 +200,7 @@ def _continues_line(text: str, start: int, labelled: Container[int]) -> bool:
     "... took place in two parts, and the" may go on with "second race: Ann won it."
     """
     begin = text.rfind("\n", 0, start - 1) + 1
-    before = text[begin : max(start - 1, 0)].rstrip()
-    is_open = len(before) >= MIN_CHARS_OF_FULL_LINE and (before[-1].isalnum() or before[-1] == ",")
-    return is_open and begin not in labelled
+    return is_open_line(text[begin : max(start - 1, 0)]) and begin not in labelled
 
 
 def _find_turns(
@@ -248,7 +243,8 @@ def _find_turns(
             state = state._replace(subject=value)
         elif key in _SENDER_FIELDS and "\n\n" in text[start:]:
             # A blank line ends the head of a letter.
-            state = state._replace(speaker=value.split("<")[0].strip(' "') or value)
+            speaker = value.split("<")[0].strip(' "') or value
+            state = state._replace(speaker=speaker, is_letter=True)
         elif key not in _HEAD_FIELDS:
             time = (line["before"] or line["after"] or "").strip(" -,")
             state = Opening(label, time or state.time, state.subject)
@@ -278,15 +274,15 @@ def _is_like_name(label: str) -> bool:
 
 
 def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
-    """Split the words of a speaker into sentences; the end of a short line also ends a sentence."""
+    """Split the words of a speaker into sentences; most line ends also end a sentence."""
     about = split_joined_words(f"{turn.speaker} {turn.time} {turn.subject}".rstrip())
     addressee = split_joined_words(turn.addressee)
-    for line in _WRAPPED_LINES.finditer(text, turn.start, turn.end):
-        offset = line.start()
-        for start, end, _ in split_sentences(line[0]):
-            signs = _SIGNS.match(line[0], start)
+    for offset, line_end in find_lines(text, turn.start, turn.end, is_letter=turn.is_letter):
+        line = text[offset:line_end]
+        for start, end, _ in split_sentences(line):
+            signs = _SIGNS.match(line, start)
             start = signs.end() if signs else start
-            words = _WORD.findall(line[0][start:end].lower())
+            words = _WORD.findall(line[start:end].lower())
             if words:
                 is_to = bool(addressee) and not _SECOND_PERSON.isdisjoint(words)
                 words_added = f"{addressee} {about}" if is_to else about

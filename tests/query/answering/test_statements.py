@@ -81,6 +81,54 @@ def test_sentences_of_a_letter_go_on_in_the_next_line_and_end_with_a_short_one()
     ]
 
 
+HEAD = "From: Ann\nDate: 3 May\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Another writer, a signature, verses, items and code do not go on with a sentence.
+        (
+            f"{HEAD}Bob says that he has bought a house in the old town\n> I never said that.",
+            ["Bob says that he has bought a house in the old town", "I never said that."],
+        ),
+        (
+            f"{HEAD}On Monday we meet as always at ten in room five\nAnn Lee",
+            ["On Monday we meet as always at ten in room five", "Ann Lee"],
+        ),
+        (
+            f"{HEAD}The ships of summer sail beyond the quiet bay\nThe birds are gone.",
+            ["The ships of summer sail beyond the quiet bay", "The birds are gone."],
+        ),
+        (
+            f"{HEAD}two litres of warm milk from the farm of the Lees\nfour fresh eggs",
+            ["two litres of warm milk from the farm of the Lees", "four fresh eggs"],
+        ),
+        (
+            f"{HEAD}Here is the loop that sends the letter to all users\nfor user in users:",
+            ["Here is the loop that sends the letter to all users", "for user in users:"],
+        ),
+        # Messages of a chat end with their line.
+        (
+            f"Ann: {'We go to the lake and stay there until it is ' * 2}dark\nsee you there.\n"
+            "Bob: Yes, we do.",
+            [
+                f"{'We go to the lake and stay there until it is ' * 2}dark",
+                "see you there.",
+                "Yes, we do.",
+            ],
+        ),
+        # A function word at the end of a line needs another word.
+        (
+            f"{HEAD}> I think that all of them have moved from Basel to\n> Bern by now.",
+            ["I think that all of them have moved from Basel to\n> Bern by now."],
+        ),
+    ],
+)
+def test_other_lines_than_those_of_one_letter_are_apart(text: str, expected: list[str]) -> None:
+    assert [said for _, said in quotations(text)] == expected
+
+
 def test_a_cell_has_its_row_and_its_column() -> None:
     table = "| City | Mayor | Area |\n| --- | --- | --- |\n| Berlin | Kai Wegner | 891 |\n"
     wanted = [("Berlin, Mayor", "Kai Wegner"), ("Berlin, Area", "891")]
