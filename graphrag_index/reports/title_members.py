@@ -11,20 +11,26 @@ from graphrag_index.schema.list_columns import Integers
 # Numbers of entities in the title of a report, the first that gives a new title; then more.
 ENTITIES_IN_TITLE = (3, 2, 4)
 
-
-# The label of a turn of a chat, and minimum number of sentences in which it names a speaker.
+# The label of a turn of a chat, and minimum number of distinct turns of a speaker.
 _SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
 
 
-def rank_title_members(entities: pl.DataFrame, sentences: pl.Series) -> Integers:
+def find_turns(sentences: pl.Series) -> pl.DataFrame:
+    """Return the `speaker` of each distinct turn of a chat, with a `hash` of the sentence."""
+    turns = pl.select(speaker=sentences.str.extract(_SPEAKER, 1), hash=sentences.hash())
+    return turns.drop_nulls("speaker").unique()
+
+
+def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame) -> Integers:
     """Return the rank of each entity in titles: names, then noun phrases, then speakers.
 
-    Within these, the rank is by descending `weight`. Speakers are the labels of sentences: who
-    speaks in a chat is not what it is about.
+    Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
+    the rows of `find_turns`: who speaks in a chat is not what it is about.
     """
-    labels = sentences.str.extract(_SPEAKER, 1).drop_nulls().value_counts()
-    speakers = labels.filter(pl.col("count") >= MIN_TURNS)[labels.columns[0]]
-    is_speaker = entities["title"].is_in(speakers.implode()).to_numpy()
+    counts = turns.unique()["speaker"].value_counts()
+    speakers = counts.filter(pl.col("count") >= MIN_TURNS)["speaker"]
+    is_person = entities["type"] == "person"
+    is_speaker = (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
     is_phrase = (entities["type"] == "noun phrase").to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
 

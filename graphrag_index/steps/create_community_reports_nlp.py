@@ -22,6 +22,7 @@ from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import count_corpus_words, count_words
 from graphrag_index.reports.title_members import (
     choose_title_members,
+    find_turns,
     gather_titles,
     rank_title_members,
 )
@@ -127,6 +128,7 @@ def create_community_reports_nlp(
         n_partitions = n_sentences // PARTITION_SENTENCES + 1
         parents, sizes = rows["parent"].to_numpy(), rows["size"].to_numpy()
         counts: list[tuple[int, pl.DataFrame]] = []
+        turns = [find_turns(pl.Series(dtype=pl.String))]  # no partition may have rows
         with shards.open_partitions(n_partitions, CHOSEN_COLUMNS) as by_sentence:
             found = _find_sentences_of_entities(mentions, sentences, units, named.height)
             work = _pair_members_with_sentences(
@@ -141,7 +143,10 @@ def create_community_reports_nlp(
                 quoted = _quote_sentences(number, chosen, sentences, documents, units)
                 distinct = quoted.unique("sentence", maintain_order=True)
                 counts.append(count_words(distinct["text"], distinct["language"]))
+                turns.append(find_turns(distinct["text"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
+        # Speakers are counted over all partitions, whose sizes do not change the titles.
+        named = named.with_columns(rank=rank_title_members(named, pl.concat(turns)))
         by_number = {
             "text_units": ("source", base_text_units.select("id").collect()),
             "documents": ("document", documents.select("id", "title").collect()),
@@ -341,11 +346,10 @@ def _prepare_shards(
     A shard has communities with their titles and candidate sentences. `by_number` has a column of
     numbers in candidate sentences, and the rows by number, for each further frame of a shard.
     """
-    titles, used = named["title"], set[str]()
+    titles, rank, used = named["title"], named["rank"].to_numpy(), set[str]()
     kinds, n_kinds = named["kind"].to_numpy(), len(COUNTED_TYPES)
     for partition in range(by_report.n):
         quoted = by_report.read(partition)
-        rank = rank_title_members(named, quoted["text"])
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
         report = quoted["report"].to_numpy()
         first = partition * PARTITION_REPORTS

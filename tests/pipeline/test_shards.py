@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,14 @@ def test_tables_are_equal_for_any_number_of_workers(
     root = copy_project(tmp_path / "project")
     for name in ("expeditions", "places", "science"):
         shutil.rmtree(root / "input" / name)
+    # Speakers come last in titles, in whichever partitions their turns are quoted.
+    names = ("Ernest Shackleton", "Tom Crean", "Roald Amundsen", "Frank Wild")
+    turns = [
+        f"{name}: In {year} {other} sailed to Antarctica and then came home to {place}."
+        for name, other in permutations(names, 2)
+        for year, place in ((1910, "London"), (1914, "Norway"))
+    ]
+    (root / "input/people/chat.txt").write_text("\n".join(turns), encoding="utf-8")
     # So many shards that workers are worth their start.
     monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_WORKERS", 10_000)
     monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
@@ -279,7 +288,7 @@ def test_tables_are_equal_for_any_number_of_workers(
     with monkeypatch.context() as patch:
         # The sizes of partitions do not matter either.
         reports = "graphrag_index.steps.create_community_reports_nlp"
-        patch.setattr(f"{reports}.PARTITION_REPORTS", 40)
+        patch.setattr(f"{reports}.PARTITION_REPORTS", 20)
         patch.setattr(f"{reports}.PARTITION_SENTENCES", 300)
         found = run(2, "one")
     assert found == run(1, "other")

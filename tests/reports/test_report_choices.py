@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -6,12 +7,14 @@ import polars as pl
 import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
-from graphrag_index.reports.title_members import rank_title_members
+from graphrag_index.reports.title_members import find_turns, rank_title_members
 from graphrag_index.reports.written_reports import find_subjects
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
 from graphrag_index.storage.table_store import Previous, open_index
+from tests.conftest import copy_project, run_project
+from tests.fixtures.small_index import read_table
 
 SENTENCES: Mapping[str, Any] = {
     "report": [0, 0, 1],
@@ -162,5 +165,22 @@ def test_speakers_of_a_chat_come_last_in_titles() -> None:
         }
     )
     said = pl.Series(["Ann: I like Bern.", "Ann: It rains.", "Ann: Bob is in Bern.", "Bob: Yes."])
-    assert rank_title_members(entities, said).tolist() == [3, 1, 2, 0]
-    assert rank_title_members(entities, said[1:]).tolist() == [0, 2, 3, 1]
+    assert rank_title_members(entities, find_turns(said)).tolist() == [3, 1, 2, 0]
+    assert rank_title_members(entities, find_turns(said[1:])).tolist() == [0, 2, 3, 1]
+    # The turns may be found in any parts, and a turn that is repeated counts once.
+    parts = [find_turns(said[:2]), find_turns(said[1:])]
+    assert rank_title_members(entities, pl.concat(parts)).tolist() == [3, 1, 2, 0]
+    repeated = find_turns(pl.concat([said[:2]] * 3))
+    assert rank_title_members(entities, repeated).tolist() == [0, 2, 3, 1]
+    # A place is no speaker.
+    places = pl.Series(["Bern: It rains.", "Bern: It snows.", "Bern: The dam is open."])
+    assert rank_title_members(entities, find_turns(places)).tolist() == [0, 2, 3, 1]
+
+
+def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -> None:
+    root = copy_project(tmp_path / "project")
+    shutil.rmtree(root / "input")
+    (root / "input").mkdir()
+    (root / "input/a.txt").write_text("Tom Crean, Kerry", encoding="utf-8")
+    run_project(root)
+    assert read_table(root, "community_reports")["title"].to_list() == ["Tom Crean and Kerry"]
