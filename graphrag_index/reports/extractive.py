@@ -18,8 +18,6 @@ MAX_SUMMARY_SENTENCES = 2
 MAX_FINDING_SENTENCES = 3
 # Gain of a member that no earlier sentence mentions, as a share of its weight.
 NEW_NAME_FACTOR = 0.5
-# The same in the summary, which says first what the members have in common.
-SUMMARY_NAME_FACTOR = 0.15
 # Maximum number of members in a sentence that count in full: more are probably a list.
 MAX_NEW_NAMES = 4
 # Numbers of sentences of a chronology, and maximum number of days from its first to its last date.
@@ -150,9 +148,7 @@ def _choose_sentences(
     if are_mixed(groups):
         return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
     main = pool.find_sentences(groups[0]) if groups else None
-    summary = pool.take_sentences(
-        min(MAX_SUMMARY_SENTENCES, max_sentences), set(), main, SUMMARY_NAME_FACTOR
-    )
+    summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set(), main)
     left = max_sentences - len(summary)
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
@@ -221,11 +217,7 @@ class _SentencePool:
         return [sentence for sentence in self._sentences if sentence.document in documents]
 
     def take_sentences(
-        self,
-        n: int,
-        covered: set[int],
-        candidates: Sequence[Evidence] | None = None,
-        name_factor: float = NEW_NAME_FACTOR,
+        self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
     ) -> list[Evidence]:
         """Take up to n sentences; each time, take the sentence with the highest gain.
 
@@ -240,7 +232,7 @@ class _SentencePool:
                 if sentence in taken:
                     continue
                 gain = sentence.score
-                share = name_factor * min(1.0, MAX_NEW_NAMES / (len(sentence.entities) or 1))
+                share = NEW_NAME_FACTOR * min(1.0, MAX_NEW_NAMES / (len(sentence.entities) or 1))
                 for entity in sentence.entities:
                     if entity not in covered:
                         gain += share * weight[entity]
