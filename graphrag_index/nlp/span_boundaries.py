@@ -144,18 +144,7 @@ def find_capitalized_spans(
                 reached = _find_span_end(text, match, sentence.end, language)
             else:
                 start, reached = _find_whole_span(text, match, sentence.end, language)
-            # Few spans go on with a number or a year, or in lower case after the end of a genus.
-            if text[reached : reached + 1] == " " and reached < sentence.end:
-                following = text[reached + 1 : reached + 2]
-                is_genus = text[reached - 1] in "asmx" and following.islower()
-                is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, reached)
-                # Halden Optics plc, Kepler-1625 b
-                goes_on = following == "p" or text[reached - 1].isdigit()
-                if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
-                    start, reached = _extend_span(text, start, reached, sentence.end, language)
-            if text[reached : reached + 1] == "." and text[reached - 1].isdigit():
-                version = _VERSION.match(text, reached)  # Apache-2.0
-                reached = version.end() if version else reached
+            start, reached = _extend_span(text, start, reached, sentence.end, language)
             initial = _may_begin_sentence(text, start, sentence.start, all_prose)
             if has_menus and _is_menu(text, start, reached):
                 continue
@@ -274,10 +263,23 @@ def _find_whole_span(
 def _extend_span(
     text: str, start: int, end: int, sentence_end: int, language: Language
 ) -> tuple[int, int]:
-    """Return the span of a species, a law, a firm or a model that goes on behind a span."""
-    found = span_extensions.find_species_end(text, start, end, language)
-    start, longer = found or (start, span_extensions.find_numbered_end(text, start, end, language))
-    return start, longer if longer <= sentence_end else end
+    """Return a span with the rest of a species, law, firm, model or version behind it."""
+    # Few spans go on with a number or a year, or in lower case after the end of a genus.
+    if text[end : end + 1] == " " and end < sentence_end:
+        following = text[end + 1 : end + 2]
+        is_genus = text[end - 1] in "asmx" and following.islower()
+        is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, end)
+        # Halden Optics plc, Kepler-1625 b
+        goes_on = following == "p" or text[end - 1].isdigit()
+        if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
+            found = span_extensions.find_species_end(text, start, end, language)
+            numbered = span_extensions.find_numbered_end(text, start, end, language)
+            start, longer = found or (start, numbered)
+            end = longer if longer <= sentence_end else end
+    if text[end : end + 1] == "." and text[end - 1].isdigit():
+        version = _VERSION.match(text, end)  # Apache-2.0
+        end = version.end() if version else end
+    return start, end
 
 
 def _cut_compound(text: str, start: int, end: int) -> int:
