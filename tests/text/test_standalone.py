@@ -1,0 +1,78 @@
+"""Sentences that reports quote: what is trimmed, and which stand alone."""
+
+import polars as pl
+import pytest
+
+from graphrag_index.text.standalone import stand_alone, trim_sentences
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("LONDON (AP) — The fire spread.", "The fire spread."),
+        ("WASHINGTON, March 3 — The Senate voted.", "The Senate voted."),
+        ("NEW YORK, Jan. 5 (Reuters) - Stocks fell.", "Stocks fell."),
+        ("Berlin (dpa) - Die Regierung trat zurück.", "Die Regierung trat zurück."),
+        ("Des Moines, Iowa - The council met.", "The council met."),
+        ("Anna Berg, Bob Vale - they met.", "Anna Berg, Bob Vale - they met."),
+        ("| Ada | 1815 |", "Ada | 1815"),
+        ("NASA — the space agency — sent a probe.", "NASA — the space agency — sent a probe."),
+        ("The firm IBM (IBM) - a large one - grew.", "The firm IBM (IBM) - a large one - grew."),
+    ],
+)
+def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str) -> None:
+    assert trim_sentences(pl.Series([sentence])).to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "expected"),
+    [
+        ("en", "The fire spread to the town of Hill Top.", True),
+        ("en", '"I am glad," Mr Powell said.', True),
+        ("en", '"I am glad," he said.', False),
+        ("en", 'The minister said "I am glad.', False),
+        ("en", "But the fire spread.", False),
+        ("en", "What did the fire do?", False),
+        ("en", "Smoke over Sydney. Photo: Ada Smith", False),
+        ("en", "The other film won.", False),
+        ("de", "Die beiden Männer gingen.", False),
+        ("fr", "L'autre film a gagné.", False),
+        ("de", "Er verließ die Stadt.", False),
+        ("de", "Die Stadt wuchs weiter.", True),
+        ("fr", "Cette ville a grandi.", False),
+        ("ru", "Он уехал в Москву.", False),
+        ("zh", "他去了北京。", False),
+        ("en", "Thank you all for the work on the dam.", False),
+        ("en", "Tonight, ladies and gentlemen, we open the dam.", False),
+        ("fr", "Mesdames et Messieurs, le barrage est ouvert.", False),
+        ("de", "Heute, meine Damen und Herren, ist der Damm offen.", False),
+        ("en", "Nice work Ann: I am from Bern Bob: Me too!", False),
+        ("en", "On Monday, Ann wrote: The dam is open.", False),
+        ("en", "Subject: The dam is open now.", False),
+        ("en", "[The members of the audience rose.]", False),
+        ("en", "Ann wrote a letter to the members of the club.", True),
+        ("en", 'In 1859, Darwin wrote: "There is grandeur in this view of life."', True),
+        ("en", 'On 24 November 1859, Darwin wrote: "There is grandeur in it."', True),
+        ("de", "Kafka schrieb: „Das Schloss lag still da.“", True),
+        ("en", "On Mon, 3 May 2024 at 10:22, Ann Lee wrote:", False),
+        ("fr", "Le 3 mai 2024 à 10:22, Ann Lee a écrit : Le barrage est ouvert.", False),
+        ("de", "Am 3. Mai 2024 um 10:22 schrieb Ann Lee: Der Damm ist offen.", False),
+        ("it", "Il lunedì Ann ha scritto: La diga è aperta.", False),
+        ("fr", "Le marchand a écrit : Le barrage est ouvert.", True),
+        ("en", "Franklin urged his fellow citizens to build a hospital.", True),
+        ("en", "Ann and Bob remained dear friends until Bob died.", True),
+        ("en", "Mr. Speaker Martin resigned in 2009.", True),
+        ("en", "Mr. Speaker, the dam is open.", False),
+        ("en", "Good evening, ladies and gentlemen.", False),
+        ("de", "Liebe Kolleginnen und Kollegen, der Damm ist offen.", False),
+        ("fr", "Mes chers amis, le barrage est ouvert.", False),
+        ("en", "The card said thank you for the flowers.", True),
+        ("en", "The ratio in Bern: 3 to 1; in Basel: 2 to 1.", True),
+        ("en", "Ann published Bern: A Life and Basel: A City.", True),
+        ("en", "Ann: Yes, it is open!Bob: no.", False),
+    ],
+)
+def test_sentences_that_need_the_text_around_them_do_not_stand_alone(
+    language: str, sentence: str, expected: bool
+) -> None:
+    assert stand_alone(pl.Series([sentence]), pl.Series([language])).to_list() == [expected]
