@@ -263,8 +263,8 @@ BATCH_DOCUMENTS = 512
 MIN_LINE_REPEATS = 3
 # A document with at least this share of repeated lines is a copy: its lines can be quoted.
 MIN_REPEATED_LINE_SHARE = 0.8
-# E-mail quotation marks (">") at the start of a line, but not "> 5 mm".
-_EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?![^\S\n]*\d)", re.MULTILINE)
+# E-mail quotation marks (">") at the start of a line, but not "> 5 mm" and ">= limit".
+_EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?!=|[^\S\n]*\d)", re.MULTILINE)
 LINE_END_HYPHEN = re.compile(expand_pattern(_PATTERNS, "LINE_END_HYPHEN"))
 _SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 

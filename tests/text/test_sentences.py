@@ -326,6 +326,7 @@ def test_no_sentences_no_flags() -> None:
         ("Zażół-\n  ćmy to.", "Zażółćmy to."),
         ("C'est le capi-\r\ntaine.", "C'est le capitaine."),
         ("It measured\n> 5 mm - and\n-3 degrees.", "It measured > 5 mm - and -3 degrees."),
+        ("The limit is\n>= 5 mm here.", "The limit is >= 5 mm here."),
         ("a  b\n c > d - e-f", "a b c > d - e-f"),
     ],
 )
