@@ -31,7 +31,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
-# Deeper levels have many small parts, and each call of a GPU takes some milliseconds (assumed).
+# About where a GPU becomes faster than a core of the CPU (`benchmarks/gpu_communities.py`).
 MIN_EDGES_FOR_GPU = 100_000
 
 # A way to partition a graph: a function of a graph with edges, the settings and the level, which

@@ -159,6 +159,20 @@ def test_the_hierarchy_is_that_of_its_leiden_and_small_parts_stay_on_the_cpu(
     assert n_calls[2] == 0
 
 
+def test_a_real_gpu_finds_dense_groups() -> None:
+    try:
+        load_cugraph()
+    except SettingsError as error:
+        pytest.skip(str(error))
+    # 50 groups of 6 nodes in a ring, and node 300 without edges.
+    inside = [(6 * g + a, 6 * g + b) for g in range(50) for a in range(6) for b in range(a)]
+    between = [(6 * g, (6 * g + 7) % 300) for g in range(50)]
+    rows = build_sparse_rows(graph_of(301, *inside, *between))
+    labels = partition_on_gpu(rows, 5.0, seed=7)
+    groups = {frozenset(range(6 * g, 6 * g + 6)) for g in range(50)}
+    assert parts(labels) == {*groups, frozenset([300])}
+
+
 @pytest.mark.parametrize("error", [MemoryError("out of memory"), RuntimeError("std::bad_alloc")])
 def test_a_failure_of_the_gpu_is_told(cugraph: StandIn, error: Exception) -> None:
     cugraph.error = error
