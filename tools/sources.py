@@ -3,9 +3,12 @@
 import ast
 import hashlib
 import re
+import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 
@@ -34,3 +37,21 @@ def read_faker_lists(archive: Path, prefix: str) -> Iterator[set[str]]:
                     values = (n for n in ast.walk(node.value) if isinstance(n, ast.Constant))
                     found.update(n.value for n in values if isinstance(n.value, str))
             yield found
+
+
+def read_package(folder: Path, name: str, path: str) -> str:
+    """Return the text of the files of a package of Debian below a path."""
+    (package,) = folder.glob(f"{name}_*.deb")
+    content = subprocess.run(
+        ["dpkg-deb", "--fsys-tarfile", package], capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=BytesIO(content.stdout)) as files:
+        found = [file for file in files if path in file.name and file.isfile()]
+        return "\n".join(_decode(read.read()) for f in found if (read := files.extractfile(f)))
+
+
+def _decode(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")

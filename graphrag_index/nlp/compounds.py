@@ -7,6 +7,7 @@ from functools import lru_cache
 from graphrag_index.nlp.name_words import (
     KNOWN_NAMES,
     KNOWN_ORGANIZATIONS,
+    LOAN_WORDS,
     common_words,
     is_head_word,
     more_given_names,
@@ -24,6 +25,8 @@ _REFERENCES = word_set(_WORDS["references"])
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 _ENDINGS = ("s", "e", "n", "en", "er", "es", "em", "ern", "nen", "in", "innen")
 _LONG_STEM_ENDINGS = frozenset(("s", "n", "er", "em", "in", "ern", "nen", "innen"))
+# The capital of forms for men and women: TeilnehmerInnen.
+_INNER_CAPITAL = re.compile("(?<=[a-zäöüß]{4})I(?=n(?:nen)?$)")
 # A last part of at least this length shows a compound, also after an unknown first part.
 MIN_CERTAIN_PART = 5
 MIN_PART = 4
@@ -67,6 +70,8 @@ def is_certain_noun(word: str) -> bool:
     """Return whether a capitalized German word is made of known words only."""
     last = _last_part(word).lower()
     known = common_words("de")
+    if _is_known_name(last):
+        return False
     return _is_form(last, known) or any(
         _is_form(last[-length:], known) and _has_first_part(last[:-length], known)
         for length in range(MIN_PART, len(last) - 2)
@@ -79,16 +84,24 @@ def is_german_noun(word: str) -> bool:
     last, known = _last_part(word), common_words("de")
     lower, english = last.lower(), common_words("en")
     return (
-        COMMON_NOUN_END.search(last) is not None
-        or is_made_of(lower, known)
-        # Tastaturlayout, Gerätetyp
-        or any(
-            (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)
-            and _has_first_part(lower[:-length], known)
-            for length in range(3, len(lower) - 2)
-            if length > MIN_PART or lower[-length:] in _SHORT_PARTS
+        not _is_known_name(lower)
+        and (
+            COMMON_NOUN_END.search(last) is not None
+            or is_made_of(lower, known)
+            # Tastaturlayout, Gerätetyp
+            or any(
+                (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)
+                and _has_first_part(lower[:-length], known)
+                for length in range(3, len(lower) - 2)
+                if length > MIN_PART or lower[-length:] in _SHORT_PARTS
+            )
         )
     )
+
+
+def _is_known_name(word: str) -> bool:
+    """Return whether a word in lower case is a name that only looks like a compound: Microsoft."""
+    return word in KNOWN_NAMES and word not in common_words("de")
 
 
 def is_loan_word(word: str) -> bool:
@@ -97,7 +110,7 @@ def is_loan_word(word: str) -> bool:
     forms = {lower, lower.removesuffix("s")}
     if lower.endswith("ing"):
         forms.add(f"{lower[:-3]}e")
-    return not english.isdisjoint(forms)
+    return lower in common_words(LOAN_WORDS) or not english.isdisjoint(forms)
 
 
 def is_model(name: str, language: Language) -> bool:
@@ -119,5 +132,5 @@ def is_model(name: str, language: Language) -> bool:
 
 def _last_part(word: str) -> str:
     """Return the word after the last hyphen, or "" for words such as RheinEnergie and ADAC."""
-    last = word.rpartition("-")[2]
+    last = _INNER_CAPITAL.sub("i", word.rpartition("-")[2])
     return "" if any(letter.isupper() for letter in last[1:]) else last

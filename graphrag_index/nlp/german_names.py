@@ -55,7 +55,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     if "-" in word:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)
     if any(letter.isupper() for letter in word[1:]):
-        return True  # RheinEnergie, AfD
+        return not is_german_noun(word)  # RheinEnergie, AfD, but not TeilnehmerInnen
     if is_loan_word(word) and word.lower() not in KNOWN_NAMES:
         return False
     is_certain = is_certain_noun(word)

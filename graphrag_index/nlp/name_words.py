@@ -61,6 +61,8 @@ FIRMS_FILE = Path(__file__).with_name("data") / "firms.txt"
 # File of frequent words without names: one line per language, which begins with the code of the
 # language. tools/gazetteer.py makes the file and names the source.
 COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
+# Code of the line of English words that German texts use as nouns.
+LOAN_WORDS = "en-de"
 # Words after a name that belong to it, but are no names by themselves: Inc, Jr.
 NAME_SUFFIXES = word_set(_WORDS["suffixes"])
 _GERMAN_ORGANIZATION_ENDS = tuple(_WORDS["german_organization_ends"].split())

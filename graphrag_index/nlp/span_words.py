@@ -76,7 +76,7 @@ class SpanWords:
         is_known = self.is_given_name(word) or usage.is_known_place(word, self.language.code)
         if is_known or self.count_known_mentions(words):
             return True
-        if self.language.capitalizes_nouns and not is_german_noun(word):
+        if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
             return len(word) > 2
         if self.language.genitive_s:
             base = self.base_form(word)

@@ -124,6 +124,30 @@ def test_german_nouns_with_an_article_and_compounds_are_no_names(
     assert extract(text).titles == names
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        # Nouns without inflected forms, and with ß.
+        (
+            "Für Kubora wächst Lavendel, und mit Enthusiasmus wird es von Kubora gepflückt.",
+            ["Kubora"],
+        ),
+        ("Bei Kubora gab es Späße, auch Verschleiß und Einbußen.", ["Kubora"]),
+        # English words, also with German endings and in compounds.
+        ("Bei Kubora gibt es Bots, Smoothies und Followern gefällt Crowdfunding.", ["Kubora"]),
+        ("Auch Kubora war als Keynote-Speakerin bei Microsoft.", ["Kubora", "Microsoft"]),
+        # Forms for men and women.
+        ("Es kamen TeilnehmerInnen zu RheinEnergie.", ["RheinEnergie"]),
+        # A town is no common noun, and a surname that is one stays a name after a given name.
+        ("Oslo liegt am Wasser. Dort lebt Anna Wolf mit Kubora.", ["Oslo", "Anna Wolf", "Kubora"]),
+    ],
+)
+def test_dictionaries_tell_common_nouns_and_loan_words_from_names(
+    text: str, names: list[str]
+) -> None:
+    assert set(extract(text).titles) == set(names)
+
+
 def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
     text = (
         "Der Aufruf erwartet BENUTZER und dann GRUPPE. Die Gruppe nennt den Benutzer. "
