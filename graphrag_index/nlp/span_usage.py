@@ -1,6 +1,7 @@
 """Usage of capitalized spans, told by the words before and after them."""
 
 import numpy as np
+import numpy.typing as npt
 
 from graphrag_index.nlp import word_table
 from graphrag_index.nlp.name_words import word_before
@@ -47,7 +48,10 @@ def find_usage_flags(
         before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
     before[(marks & WORD_BEFORE) == 0] = 0
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
-    flags |= np.where(before & word_table.ARTICLE, DETERMINER, 0)
+    is_determined = before & word_table.ARTICLE > 0
+    if language.capitalizes_nouns:
+        is_determined |= _follows_adjective(words, earlier[at], before) & (end <= words.ends[at])
+    flags |= np.where(is_determined, DETERMINER, 0)
     flags |= np.where(before & word_table.PERSON_VERB, PERSON, 0)  # "said Ellen Marrow"
     # "in Taylor's house" and "a stake in Taylor" do not show that Taylor is a place.
     is_owner = marks & POSSESSIVE > 0
@@ -66,6 +70,21 @@ def find_usage_flags(
     noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
+
+
+def _follows_adjective(
+    words: DocumentWords, at: Integers, before: Integers
+) -> npt.NDArray[np.bool_]:
+    """Return whether the word before each span, at index `at`, is a German adjective.
+
+    Verbs end like adjectives, but do not stand behind an article or a preposition.
+    """
+    second = words.kinds[np.maximum(at - 1, 0)]
+    is_governed = second & (word_table.ARTICLE | _PREPOSITIONS) > 0
+    found = (before & word_table.ADJECTIVE > 0) | (
+        (before & word_table.ADJECTIVE_ENDING > 0) & is_governed & (at > 0)
+    )
+    return np.asarray(found, np.bool_)
 
 
 def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integers) -> Integers:

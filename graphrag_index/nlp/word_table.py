@@ -8,6 +8,7 @@ everywhere in the corpus are not specific to a topic, and are left out.
 # Before Python 3.12, the annotation array[int] cannot be evaluated.
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -47,6 +48,8 @@ HINT_WORDS, HINT_POSSESSIONS = (tuple(1 << n + m for m in range(3)) for n in (21
 HUMAN_PRONOUN = 1 << 27
 # Bit for a function word of other languages alone.
 FOREIGN = 1 << 28
+# Bits for a German word in lower case that is an adjective, and for one with the ending of one.
+ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
 # Number of words of a block in which function words of other languages are counted, and the
 # minimum number of them, and their share of those of the text's language, in a mixed block.
 MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
@@ -67,6 +70,9 @@ _NO_NOUN_ENDINGS = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible
 _NO_MODIFIER_ENDINGS = ("ly", "iest")
 _WEAK_MODIFIERS = word_set(_WORDS["weak_modifiers"])
 _WEAK_HEAD_NOUNS = word_set(_WORDS["weak_heads"])
+
+_GERMAN_ADJECTIVE = re.compile(_WORDS["german_certain_adjectives"])
+_GERMAN_ADJECTIVE_ENDINGS = ("e", "en", "em", "er", "es")
 
 _LISTS = read_lists("nlp/data/entity_types")
 _CUES = {
@@ -176,8 +182,18 @@ class Vocabulary(dict[str, int]):
             | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
             | IN_THING * (word.lower() in _IN_THINGS)
             | INDEFINITE * (word in _INDEFINITE_ARTICLES)
+            | self._adjective_kind(word)
             | FOREIGN * (language.code not in map_words_to_languages().get(word, [language.code]))
         )
+
+    def _adjective_kind(self, word: str) -> int:
+        """Return the bits for a word before a German noun: selbstgemachten (Cider)."""
+        language = self._language
+        if not language.capitalizes_nouns or not word.endswith(_GERMAN_ADJECTIVE_ENDINGS):
+            return 0
+        if not word.islower() or word in language.function_words:
+            return 0
+        return ADJECTIVE_ENDING | (ADJECTIVE if _GERMAN_ADJECTIVE.fullmatch(word) else 0)
 
 
 def mixes_languages(words: DocumentWords) -> bool:

@@ -148,6 +148,25 @@ def test_dictionaries_tell_common_nouns_and_loan_words_from_names(
     assert set(extract(text).titles) == set(names)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Danach trank Kubora von dem regionalen Mukrel.", ["Kubora"]),
+        ("Wir wissen, dass der neue Mukrel leider Kubora gehört.", ["Kubora"]),
+        ("Es wurden aus den kleinen Mukreln und aus allen Sukreln die von Kubora.", ["Kubora"]),
+        (
+            "Im schottischen Edinburgh sagte Mukrel nichts dazu, auch nicht zu uns.",
+            ["Edinburgh", "Mukrel"],
+        ),
+        ("Mukrel sprach, dann schwieg der alte Mukrel, und Mukrel ging. Mukrel kam.", ["Mukrel"]),
+    ],
+)
+def test_an_adjective_before_an_unknown_word_shows_a_common_noun(
+    text: str, names: list[str]
+) -> None:
+    assert set(extract(text).titles) == set(names)
+
+
 def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
     text = (
         "Der Aufruf erwartet BENUTZER und dann GRUPPE. Die Gruppe nennt den Benutzer. "
