@@ -18,9 +18,11 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_head_word,
     is_institution_word,
+    is_role,
     more_given_names,
 )
 from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
@@ -31,6 +33,8 @@ _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> bool:
     """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
+    if len(span) == 2 and _is_thing_of_place(usage, number, *span):
+        return True
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
     is_adjective = span[0].endswith(("e", "er", "es", "en"))
@@ -42,6 +46,20 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
         and not any(word in GIVEN_NAMES or word.lower() in KNOWN_NAMES for word in span)
     )
+
+
+def _is_thing_of_place(usage: CorpusStatistics, number: int, first: str, noun: str) -> bool:
+    """Return whether words are a place's adjective and a plural or a person: Londoner Designer."""
+    place = first.removesuffix("er")
+    is_of_place = place != first and (place.lower() in large_place_names() or place in usage.towns)
+    if not is_of_place or usage.total[number] > 1 or not is_certain_noun(noun):
+        return False
+    lower, common = noun.lower(), common_words("de")
+    is_plural = any(
+        len(stem := lower.removesuffix(end)) > 3 and stem != lower and stem in common
+        for end in ("e", "en", "n", "er")
+    )
+    return (is_plural and not is_head_word(noun)) or is_role(noun)
 
 
 def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:

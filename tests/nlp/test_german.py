@@ -167,6 +167,14 @@ def test_an_adjective_before_an_unknown_word_shows_a_common_noun(
     assert set(extract(text).titles) == set(names)
 
 
+def test_people_and_plurals_of_a_place_are_no_name() -> None:
+    found = extract(
+        "In Kubora halfen sie einst Londoner Designern und gingen durch Chemnitzer Straßen. Auch "
+        "in Stuttgart kennt man Kubora und das Stuttgarter Rathaus."
+    )
+    assert set(found.titles) == {"Kubora", "Stuttgart", "Stuttgarter Rathaus"}
+
+
 def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
     text = (
         "Der Aufruf erwartet BENUTZER und dann GRUPPE. Die Gruppe nennt den Benutzer. "
