@@ -11,13 +11,15 @@ from pathlib import Path
 from sources import read_package
 from type_lists import read_persons
 
-from graphrag_index.nlp.compounds import MIN_PART, is_made_of
+from graphrag_index.nlp.compounds import MIN_PART, is_made_of, is_made_only_of
 
 # Endings of inflected nouns and of loan words, and the number of compounds of a common noun.
 NOUN_ENDINGS = "e en er n es nen se ern innen in ien sse ssen".split()
 LOAN_ENDINGS = re.compile("(?:i[ek]|ei|[ae]nz|t?ur|or|ose|age|ade|ette|[iü](?:ne|re)|itis|um|ma)$")
 MIN_COMPOUNDS = 3
 MAX_SIMPLE_LETTERS = 7
+# A longer compound is left out if one of its parts is known, a shorter one if all are.
+MAX_PART_LETTERS = 12
 # A noun in the dictionary Ding is a name, too, if so many people with a page in Wikipedia have it,
 # or a place.
 MIN_PEOPLE = 10
@@ -131,7 +133,8 @@ def find_simple_words(words: Iterable[str], known: Iterable[str]) -> list[str]:
     seen = set(known)
     for word in words:
         # Short compounds are parts of longer ones.
-        if word not in seen and (len(word) <= MAX_SIMPLE_LETTERS or not is_made_of(word, seen)):
+        is_made = is_made_of if len(word) > MAX_PART_LETTERS else is_made_only_of
+        if word not in seen and (len(word) <= MAX_SIMPLE_LETTERS or not is_made(word, seen)):
             found[word] = None
             seen.add(word)
     return list(found)

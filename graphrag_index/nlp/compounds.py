@@ -46,6 +46,14 @@ def is_made_of(word: str, known: Container[str]) -> bool:
     )
 
 
+def is_made_only_of(word: str, known: Container[str]) -> bool:
+    """Return whether a word in lower case is a form of known words, all its parts included."""
+    return _is_form(word, known) or any(
+        _is_form(word[-length:], known) and _has_first_part(word[:-length], known)
+        for length in range(MIN_PART, len(word) - 2)
+    )
+
+
 def _is_form(word: str, known: Container[str]) -> bool:
     return word in known or any(
         word.endswith(ending) and word[: -len(ending)] in known
@@ -69,13 +77,7 @@ def _is_first_part(part: str, known: Container[str]) -> bool:
 def is_certain_noun(word: str) -> bool:
     """Return whether a capitalized German word is made of known words only."""
     last = _last_part(word).lower()
-    known = common_words("de")
-    if _is_known_name(last):
-        return False
-    return _is_form(last, known) or any(
-        _is_form(last[-length:], known) and _has_first_part(last[:-length], known)
-        for length in range(MIN_PART, len(last) - 2)
-    )
+    return not _is_known_name(last) and is_made_only_of(last, common_words("de"))
 
 
 @lru_cache(maxsize=65_536)

@@ -21,6 +21,7 @@ from graphrag_index.nlp.name_words import (
     is_role,
     more_given_names,
 )
+from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -66,7 +67,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     """Return whether a single German noun is a name. German capitalizes all nouns."""
     if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
         return True
-    if word in GIVEN_NAMES or word in usage.after_given or word.lower() in PARTIES:
+    if word in GIVEN_NAMES or _ends_name_of_person(usage, word) or word.lower() in PARTIES:
         return True
     if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):
         return True
@@ -103,6 +104,14 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         or (usage.total[number] > 1 and usage.determiner[number] == 0)
         or genitive
     )
+
+
+def _ends_name_of_person(usage: CorpusStatistics, word: str) -> bool:
+    """Return whether a word follows a given name, and may be a surname: not Annas Tod."""
+    if word not in usage.after_given:
+        return False
+    is_word = word.lower() in common_words("de") or is_loan_word(word)
+    return not is_word or rate_words([word])[word].surname > 0
 
 
 def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool) -> bool:

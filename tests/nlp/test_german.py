@@ -95,6 +95,15 @@ def test_a_noun_behind_a_person_is_no_part_of_the_name() -> None:
     assert {title for title in found.titles if "Ärger" in title or "Auskunft" in title} == set()
 
 
+def test_a_common_noun_behind_a_person_is_no_surname_elsewhere() -> None:
+    found = extract(
+        "Wir lasen, was Peter Lang Frauen riet. Die Frauen kamen mit Otto Fischer nach Ulm. Für "
+        "Frauen war das neu, und der Fischer blieb."
+    )
+    assert "Frauen" not in found.titles
+    assert any("Fischer" in title for title in found.titles)
+
+
 def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
     found = extract(
         "Anna Berg traf Otto Krause in Ulm. Der Otto Hahn Preis ging an Anna Berg Krause. "
