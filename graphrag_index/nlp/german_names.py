@@ -29,6 +29,8 @@ _WORDS = read_lists("nlp/data/words")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 _SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
+# A word is no surname if at least one of so many occurrences follows an article.
+MIN_NOUN_RATIO = 5
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -67,7 +69,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     """Return whether a single German noun is a name. German capitalizes all nouns."""
     if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
         return True
-    if word in GIVEN_NAMES or _ends_name_of_person(usage, word) or word.lower() in PARTIES:
+    if word in GIVEN_NAMES or _ends_name_of_person(usage, number, word) or word.lower() in PARTIES:
         return True
     if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):
         return True
@@ -106,12 +108,15 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     )
 
 
-def _ends_name_of_person(usage: CorpusStatistics, word: str) -> bool:
-    """Return whether a word follows a given name, and may be a surname: not Annas Tod."""
+def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> bool:
+    """Return whether a word follows a given name, and is used as a surname: not Annas Tod."""
     if word not in usage.after_given:
         return False
-    is_word = word.lower() in common_words("de") or is_loan_word(word)
-    return not is_word or rate_words([word])[word].surname > 0
+    if word.lower() not in common_words("de") and not is_loan_word(word):
+        return True
+    # Surnames follow few articles: Thomas Mann is no reason to take "ein Mann" for a person.
+    is_determined = usage.determiner[number] * MIN_NOUN_RATIO >= usage.total[number]
+    return rate_words([word])[word].surname > 0 and not is_determined
 
 
 def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool) -> bool:
