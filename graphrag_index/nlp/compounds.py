@@ -5,6 +5,7 @@ from collections.abc import Container
 from functools import lru_cache
 
 from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
     KNOWN_NAMES,
     KNOWN_ORGANIZATIONS,
     LOAN_WORDS,
@@ -28,8 +29,10 @@ _LONG_STEM_ENDINGS = frozenset(("s", "n", "er", "em", "in", "ern", "nen", "innen
 # The capital of forms for men and women: TeilnehmerInnen.
 _INNER_CAPITAL = re.compile("(?<=[a-zäöüß]{4})I(?=n(?:nen)?$)")
 # A last part of at least this length shows a compound, also after an unknown first part.
-MIN_CERTAIN_PART = 5
+MIN_CERTAIN_PART, MIN_INFLECTED_PART = 5, 6
 MIN_PART = 4
+# Given names that are forms of words with a lower rank are common nouns.
+MAX_FREQUENT_RANK = 8_000
 # Shorter last parts that are frequent.
 _SHORT_PARTS = frozenset("typ art weg tag zug bau rad uhr tor öl eis hut see".split())
 
@@ -39,11 +42,16 @@ def is_made_of(word: str, known: Container[str]) -> bool:
     return _is_form(word, known) or any(
         _is_form(last := word[-length:], known)
         and (
-            (length >= MIN_CERTAIN_PART and not PLACE_END.search(last))
+            (_is_certain_part(last, known) and not PLACE_END.search(last))
             or _has_first_part(word[:-length], known)
         )
         for length in range(MIN_PART, len(word) - 2)
     )
+
+
+def _is_certain_part(last: str, known: Container[str]) -> bool:
+    """Return whether a last part shows a compound, but not the "agoras" of Pythagoras."""
+    return len(last) >= MIN_CERTAIN_PART and (last in known or len(last) > MIN_INFLECTED_PART)
 
 
 def is_made_only_of(word: str, known: Container[str]) -> bool:
@@ -103,7 +111,13 @@ def is_german_noun(word: str) -> bool:
 
 def _is_known_name(word: str) -> bool:
     """Return whether a word in lower case is a name that only looks like a compound: Microsoft."""
-    return word in KNOWN_NAMES and word not in common_words("de")
+    if word in common_words("de"):
+        return False
+    name = word.capitalize()
+    # Tage is a given name, too, but Hermes is no form of a frequent word.
+    is_form = _is_form(word, common_words("de", MAX_FREQUENT_RANK))
+    is_given = name in GIVEN_NAMES or (name in more_given_names() and not is_form)
+    return word in KNOWN_NAMES or is_given
 
 
 def is_loan_word(word: str) -> bool:

@@ -82,15 +82,15 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     is_certain = is_certain_noun(word)
     if usage.person[number] and not is_certain:
         return True
-    if usage.place[number] and word in usage.towns:
+    is_listed = word.lower() in common_words("de")
+    if word in usage.towns and (usage.place[number] or not is_listed):
         return True
     # Few common nouns that end like places follow a preposition without an article.
-    if usage.preposition[number] and not usage.determiner[number]:
-        is_listed = word.lower() in common_words("de")
-        if (PLACE_END.search(word) and not is_listed) or not (
-            is_certain or COMMON_NOUN_END.search(word)
-        ):
-            return True
+    may_be_place = (PLACE_END.search(word) and not is_listed) or not (
+        is_certain or COMMON_NOUN_END.search(word)
+    )
+    if may_be_place and usage.preposition[number] and not usage.determiner[number]:
+        return True
     if is_german_noun(word):
         return False
     is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()

@@ -148,6 +148,9 @@ def test_german_nouns_with_an_article_and_compounds_are_no_names(
         ("Auch Kubora war als Keynote-Speakerin bei Microsoft.", ["Kubora", "Microsoft"]),
         # Forms for men and women.
         ("Es kamen TeilnehmerInnen zu RheinEnergie.", ["RheinEnergie"]),
+        # Names that look like inflected forms of rare words.
+        ("Wir lasen in Schwerin, was Pythagoras schrieb.", ["Schwerin", "Pythagoras"]),
+        ("Danach half Hermes uns allen an drei Tagen.", ["Hermes"]),
         # A town is no common noun, and a surname that is one stays a name after a given name.
         ("Oslo liegt am Wasser. Dort lebt Anna Wolf mit Kubora.", ["Oslo", "Anna Wolf", "Kubora"]),
     ],
