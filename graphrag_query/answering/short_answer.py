@@ -32,7 +32,12 @@ from graphrag_query.answering.list_answer import answer_with_list, find_types_of
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import refers_back
-from graphrag_query.answering.unsaid_words import state_what_is_unsaid
+from graphrag_query.answering.unsaid_words import (
+    choose_nearest,
+    introduce_nearest,
+    is_unclear,
+    state_what_is_unsaid,
+)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -113,6 +118,9 @@ def answer_from_sentences(
         direct = None
     elif direct is None and not items:
         chosen = put_answer_before_bridge(question, chosen, types)
+    if unsaid or (not is_decided and direct is None and is_unclear(question, evidence)):
+        chosen = choose_nearest(question, chosen)
+        unsaid = introduce_nearest(question, chosen, unsaid)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):
         # Write the names of speakers as the question does: Li Hua, not LiHua.

@@ -1,12 +1,17 @@
 """Say first what a question asks for and no sentence says: a word, a date or a number.
 
-"When did Ann marry?" is not answered by the dates of other things that Ann did. The sentences that
-are nearest still follow, since they may say it in words that are not known to mean the same. A word
+"When did Ann marry?" is not answered by the dates of other things that Ann did. The nearest two
+sentences still follow, since they may say it in words that are not known to mean the same. A word
 that no document has proves nothing: the documents may say all such things in another word.
+
+An answer also begins so if no sentence is likely enough to answer: all that were read say little of
+the question, and none stands out from the others.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
@@ -33,6 +38,21 @@ MIN_MATCH = 0.2
 KINDS = {"number": "unsaid_number", "date": "unsaid_date"}
 # Minimum share (0 to 1) of the words beside the names that a sentence on what is asked says.
 MIN_TOLD_SHARE = 0.5
+# Maximum number of words of the sentences behind such a statement, if there are two.
+MAX_WORDS_OF_NEAREST = 50
+# Maximum number of words that the nearest sentences are said to lack.
+MAX_LACKING = 3
+# Minimum clearness of an answer, which is the sum of three parts: the probability of the best
+# sentence among all; the share of the words beside the names in the best `N_BEST`; and the score
+# of the best. The weights are the ratios of a logistic regression over questions whose evidence is
+# there, or was taken away (`benchmarks/near_misses.py`).
+MIN_CLEARNESS = 1.3
+WEIGHT_OF_SHARE = 0.25
+WEIGHT_OF_SCORE = 0.1
+# Minimum share (0 to 1) of the words beside the names in a sentence that answers clearly.
+MIN_SHARE_OF_CLEAR = 0.6
+# Kinds of questions that many sentences may answer well, or that are answered by a word.
+KINDS_NEVER_UNCLEAR = frozenset(("definition", "yes_no"))
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
 _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 
@@ -85,6 +105,66 @@ def state_what_is_unsaid(
         if is_led_to and _has_kind(candidate, question, types):
             return ""
     return texts[wanted.kind]
+
+
+def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
+    """Return whether no sentence is likely enough to answer a question.
+
+    `evidence` has the sentences by how likely they answer. If the best says all names and most of
+    the other words, others that are as likely may say the same. Words prove nothing if documents
+    are in another language than the question.
+    """
+    code = question.language.code
+    if code not in word_lists()["unsaid"] or question.wanted.kind in KINDS_NEVER_UNCLEAR:
+        return False
+    scores = np.array([sentence.score for sentence in evidence])
+    clearness = 1 / np.exp(scores - scores[0]).sum() + WEIGHT_OF_SCORE * scores[0]
+    if clearness >= MIN_CLEARNESS or question.index.main_languages - {code}:
+        return False
+    asked = AskedWords(question)
+    beside = _find_words_beside_names(question, asked)
+    said = [_find_said(asked, [_join(sentence.candidate)]) for sentence in evidence[:N_BEST]]
+    has_names = asked.stems - asked.beside_names <= said[0]
+    if has_names and len(said[0] & beside) >= MIN_SHARE_OF_CLEAR * len(beside):
+        return False
+    n_said = len(beside & frozenset[str]().union(*said))
+    return bool(clearness + WEIGHT_OF_SHARE * n_said / max(1, len(beside)) < MIN_CLEARNESS)
+
+
+def choose_nearest(question: Question, chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first sentence, and the one that says most words of the question beside it.
+
+    The second one is left out if both are longer than `MAX_WORDS_OF_NEAREST`.
+    """
+    asked = AskedWords(question)
+    first, *others = chosen
+    said = _find_said(asked, [_join(first)])
+    n_left = MAX_WORDS_OF_NEAREST - len(first.quotation.split())
+    more = [
+        len(_find_said(asked, [_join(other)]) - said) * (len(other.quotation.split()) <= n_left)
+        for other in others
+    ]
+    return [first, others[more.index(max(more))]] if any(more) else [first]
+
+
+def introduce_nearest(question: Question, nearest: Sequence[Candidate], unsaid: str) -> str:
+    """Return what stands before the nearest sentences of a question that none answers.
+
+    `unsaid` is the sentence on what no sentence says. Without it, up to `MAX_LACKING` words that
+    the nearest sentences do not say either are quoted.
+    """
+    texts: Mapping[str, str] = word_lists()["unsaid"][question.language.code]
+    if unsaid:
+        return f"{unsaid} {texts['nearest']}"
+    asked = AskedWords(question)
+    lacking = _find_words_beside_names(question, asked).difference(
+        _find_said(asked, [_join(candidate) for candidate in nearest]), question.wanted.categories
+    )
+    words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in lacking]
+    quoted = ", ".join(f'"{word}"' for word in dict.fromkeys(words))
+    is_short = 0 < len(lacking) <= MAX_LACKING
+    nearest_without = texts["nearest_without"].format(words=quoted)
+    return f"{texts['unclear']} {nearest_without if is_short else texts['nearest']}"
 
 
 def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:

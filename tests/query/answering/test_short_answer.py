@@ -264,17 +264,17 @@ def test_a_purpose_is_a_reason(index: Index, *, reverse: bool) -> None:
         (
             "When did Olga Nowak marry?",
             "Olga Nowak was born in 1950 in Altdorf. She sold the mill in 1990.",
-            'No sentence that was read on this says "marry". ',
+            'No sentence that was read on this says "marry". Nearest: Olga Nowak was born',
         ),
         (
             "When was the mill of Altdorf sold?",
             "The mill of Altdorf was sold to Olga Nowak. She lives in Altdorf.",
-            "No sentence that was read on this says when. ",
+            "No sentence that was read on this says when. Nearest: ",
         ),
         (
             "How old is Olga Nowak?",
             "Olga Nowak was praised by 312 visitors of the mill.",
-            'No sentence that was read on this says "old". ',
+            'No sentence that was read on this says "old". Nearest: ',
         ),
     ],
 )
@@ -315,3 +315,38 @@ def test_what_is_said_in_other_words_is_not_called_unsaid(
     index: Index, question: str, text: str
 ) -> None:
     assert "No sentence that was read" not in ask(index, question, [text]).text
+
+
+NEAR_MISSES = [
+    f"{person} of Altdorf met Olga Nowak in the {place} and asked the smith for help."
+    for person, place in zip(
+        ("Ann Bell", "Ben Ney", "Jan Blum", "Otto Lenz", "Rosa Klein", "Tom Ames"),
+        ("garden", "church", "harbour", "market", "forest", "station"),
+        strict=True,
+    )
+]
+
+
+def test_only_the_nearest_sentences_follow_if_none_answers_clearly(index: Index) -> None:
+    answer = ask(index, "Who sutured the elbow of Olga Nowak in Altdorf?", NEAR_MISSES)
+    before = 'No sentence found answers this clearly. Nearest, without "sutured", "elbow": '
+    assert answer.text == f"{before}{answer.citations[0].quote} [1]"
+
+
+def test_what_says_another_word_of_the_question_is_near_too(index: Index) -> None:
+    texts = [*NEAR_MISSES, "Olga Nowak later had an operation on her elbow."]
+    answer = ask(index, "Which surgeon sutured the wrist or elbow of Olga Nowak?", texts)
+    assert answer.text.startswith("No sentence found answers this clearly. Nearest, without ")
+    assert texts[-1] in [citation.quote for citation in answer.citations]
+    assert len(answer.citations) <= 2
+
+
+def test_what_many_sentences_say_is_no_unclear_answer(index: Index) -> None:
+    texts = [f"Otto Lenz sutured the elbow of Olga Nowak in {year}." for year in range(1960, 1972)]
+    answer = ask(index, "Which surgeon sutured the elbow of Olga Nowak?", texts)
+    assert answer.text.startswith("Otto Lenz")
+
+
+def test_words_of_another_language_than_the_documents_prove_nothing(index: Index) -> None:
+    answer = ask(index, "Welcher Chirurg nähte den Ellbogen von Olga Nowak?", NEAR_MISSES)
+    assert "Satz" not in answer.text
