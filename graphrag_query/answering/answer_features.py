@@ -23,7 +23,7 @@ from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
 from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.gathered_lists import asks_for_several
-from graphrag_query.answering.subjects import find_subjects
+from graphrag_query.answering.subjects import find_questions_before, find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, content_words, split_joined_words
@@ -80,7 +80,7 @@ FEATURES = (
     # 1 if the question names the speaker, or if it does not and asks who said something; -1 if it
     # names the speaker and asks who else.
     "speaker",
-    # Words of the question in the sentence before, if that is a question.
+    # Words of the question in the question that the sentence may reply to.
     "reply",
     # Whether the sentence has too few words to say anything.
     "is_short",
@@ -235,11 +235,12 @@ class AnswerFeatures:
             )
         ]
         related_to = self._find_related_words()
+        questions = find_questions_before(self.candidates, in_turns=not wanted.is_subject)
         rank_of: dict[int, int] = {}
         rows = []
         for i, candidate in enumerate(self.candidates):
             unit, text = candidate.text_unit, candidate.text.rstrip()
-            own, layout = self._held[i], self._layouts[i]
+            own, layout, asked_at = self._held[i], self._layouts[i], questions[i]
             if (
                 wanted.kind == "definition"
                 and self._find_in_text(split_joined_words(candidate.label)) == asked
@@ -253,7 +254,6 @@ class AnswerFeatures:
                 if self.candidates[j].text_unit == unit
             ]
             context = reduce(or_, (self._held[j] for j in before), known[i])
-            replies = bool(before) and "?" in self.candidates[before[-1]].text[-3:]
             said = related_to.keys() & self._tokens[i]
             related = reduce(or_, (related_to[word] for word in said), 0) & ~known[i]
             share, of_names = self._share(known[i]), self._share(known[i] & names)
@@ -269,7 +269,7 @@ class AnswerFeatures:
                 "definition": wanted.kind == "definition"
                 and defines(candidate, self._words, self.question.language),
                 "speaker": self._fits_speaker(candidate, bool(layout & asked)),
-                "reply": replies and self._share(self._held[before[-1]]),
+                "reply": asked_at is not None and self._share(self._held[asked_at]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
                 "is_question": is_question(text),
             }

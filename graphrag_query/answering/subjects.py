@@ -1,4 +1,4 @@
-"""Subjects of sentences: the first name, or the name that a pronoun stands for."""
+"""Subjects of sentences, also those of pronouns, and the questions to which sentences reply."""
 
 from collections.abc import Container, Sequence
 from functools import cache
@@ -118,3 +118,24 @@ def _first_name(words: Sequence[str], stop_words: Container[str]) -> frozenset[s
         if name and word[-1] in ",;:.":
             break
     return frozenset(name)
+
+
+def find_questions_before(candidates: Sequence[Candidate], *, in_turns: bool) -> list[int | None]:
+    """Return the place of the question that each statement may reply to; None if there is none.
+
+    It is the statement before. In a chat, each statement of a turn may reply to the last question
+    in the turn before, if `in_turns` is set: not for "Who suggested tea?", which who asks answers.
+    """
+    found: list[int | None] = []
+    asked = asked_in_turn_before = None
+    for i, candidate in enumerate(candidates):
+        before = candidates[i - 1] if i else candidate
+        if candidate.text_unit != before.text_unit:
+            asked = asked_in_turn_before = None
+        elif candidate.label != before.label:
+            asked, asked_in_turn_before = None, asked if before.label and in_turns else None
+        is_next = bool(i) and candidate.text_unit == before.text_unit and "?" in before.text[-3:]
+        found.append(i - 1 if is_next else asked_in_turn_before if candidate.label else None)
+        if "?" in candidate.text[-3:]:
+            asked = i
+    return found

@@ -17,7 +17,7 @@ from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
-from graphrag_query.answering.extractive import Candidate, RankedSentence
+from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
@@ -78,7 +78,12 @@ def state_what_is_unsaid(
     asked = AskedWords(question)
     beside = _find_words_beside_names(question, asked)
     best = [_join(s.candidate) for s in evidence[:N_BEST]]
-    about = [_join(s.candidate) for s in evidence[N_BEST:] if s.is_about_name]
+    # The best sentences may reply to a question.
+    about = [
+        _join(s.candidate)
+        for s in evidence[N_BEST:]
+        if s.is_about_name or is_question(s.candidate.text)
+    ]
     # The best sentences mostly say a word, so that the others need not be read.
     if beside and all(beside.isdisjoint(_find_said(asked, group)) for group in (best, about)):
         words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in beside]

@@ -309,6 +309,14 @@ def test_an_answer_begins_with_what_no_sentence_says(
         ("When is the mill of Altdorf open?", "The mill of Altdorf is open on weekends."),
         ("How many boats does Jan Kerner own?", "Jan Kerner owns several boats."),
         ("How many children does Olga Nowak have?", "Olga Nowak has no children."),
+        (
+            "Where did Tobias leave the sledge?",
+            "Mara (09:12): Where did you leave the sledge after the talk on Monday? I need it.\n"
+            "Tobias (09:15): Oh right, sorry about that. I had to run. It's in the cupboard next "
+            "to the copy room. The key is with Ines.\n"
+            "Mara (09:16): Great, thanks! Ines, can you bring the key at ten?\n"
+            "Ines (09:20): Sure thing. I'm in the lab until then anyway.",
+        ),
     ],
 )
 def test_what_is_said_in_other_words_is_not_called_unsaid(
