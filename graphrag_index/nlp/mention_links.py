@@ -216,15 +216,19 @@ def rate_sentences(mentions: pl.DataFrame) -> pl.DataFrame:
 
 def choose_best_sentences(rated: pl.DataFrame) -> pl.DataFrame:
     """Choose the best sentences of each entity; the result is sorted by entity and mention."""
-    entity, sentence, row, score = (rated[name].to_numpy() for name in RATED_COLUMNS)
-    # Choose the best mention of each sentence, then the best sentences of each entity.
-    order = np.lexsort((row, -score, sentence, entity))
-    best = order[_find_first_rows(entity[order], sentence[order])]
-    best = best[np.lexsort((row[best], -score[best], entity[best]))]
-    rank = np.arange(len(best)) - np.searchsorted(entity[best], entity[best])
-    best = best[rank < MAX_DESCRIPTION_SENTENCES]
-    chosen: pl.DataFrame = rated[best]
-    return chosen.sort("entity", "mention")
+    rated = rated.sort("entity", "mention")
+    entity, sentence, score = (rated[name].to_numpy() for name in ("entity", "sentence", "score"))
+    is_first = _find_first_rows(entity)
+    starts, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+    chosen = np.zeros(len(entity), bool)
+    for _ in range(MAX_DESCRIPTION_SENTENCES if len(entity) else 0):
+        # The best mention of each entity, the first of several; then one in another sentence.
+        rows = np.flatnonzero(score == np.maximum.reduceat(score, starts)[group])
+        rows = rows[_find_first_rows(group[rows])]
+        chosen[rows[score[rows] > -np.inf]] = True
+        score = np.where(sentence == sentence[rows][group], -np.inf, score)
+    best: pl.DataFrame = rated.filter(chosen)
+    return best
 
 
 def _find_first_rows(*sorted_columns: np.ndarray) -> np.ndarray:
