@@ -21,7 +21,7 @@ import polars as pl
 
 from graphrag_index.nlp.name_words import common_words
 from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
-from graphrag_index.schema.list_columns import Integers
+from graphrag_index.schema.list_columns import Integers, distinct_pairs, number_values
 from graphrag_index.text.languages import language_of, read_lists
 
 # Words of at least four letters, in scripts with spaces between words.
@@ -93,10 +93,14 @@ _NO_COUNTS = pl.DataFrame(schema={"word": pl.String, "n": pl.UInt32})
 
 def count_words(texts: pl.Series, languages: pl.Series) -> tuple[int, pl.DataFrame]:
     """Return the number of sentences, and of those that contain each word."""
-    words = split_words(
+    rows, forms, words = _find_words(
         pl.DataFrame({"row": range(len(texts)), "text": texts, "language": languages})
     )
-    return len(texts), words.unique(["row", "word"]).group_by("word").agg(n=pl.len())
+    numbers, distinct = number_values(words)
+    _, found = distinct_pairs(rows["row"].to_numpy(), numbers[forms])
+    counts = np.bincount(found, minlength=len(distinct))
+    counted = pl.DataFrame({"word": distinct, "n": counts}, _NO_COUNTS.schema)
+    return len(texts), counted.filter(pl.col("n") > 0)
 
 
 def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
@@ -105,6 +109,12 @@ def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
     Names are left out by their capital letter. In German, whose nouns have a capital letter, words
     without one are left out.
     """
+    rows, forms, words = _find_words(sentences)
+    return rows.with_columns(word=words.gather(forms))
+
+
+def _find_words(sentences: pl.DataFrame) -> tuple[pl.DataFrame, Integers, pl.Series]:
+    """Return `row` and `form` of each word, the number of its form, and the word by form."""
     split = (
         # The first word of a sentence has a capital letter, whatever it is.
         sentences.select(
@@ -114,21 +124,19 @@ def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
         )
         .explode("form")
         .drop_nulls("form")
-        .with_columns(word=pl.col("form").str.to_lowercase())
     )
-    with_nouns = [
-        code for code in split["language"].unique() if language_of(code).capitalizes_nouns
-    ]
-    is_capital = pl.col("form").str.head(1) != pl.col("word").str.head(1)
-    split = split.filter(is_capital == pl.col("language").is_in(with_nouns))
-    for code in split["language"].unique().sort():
+    # Texts repeat most forms, so each form is looked at once.
+    numbers, distinct = number_values(split["form"])
+    lower = distinct.str.to_lowercase()
+    is_capital = distinct.str.head(1) != lower.str.head(1)
+    kept = np.zeros(split.height, bool)
+    for code in split["language"].unique():
         excluded = pl.Series(sorted(_excluded_words(code)))
-        split = split.filter(
-            (pl.col("language") != code) | ~pl.col("word").is_in(excluded.implode())
-        )
+        fits = (is_capital == language_of(code).capitalizes_nouns) & ~lower.is_in(excluded)
+        kept |= (split["language"] == code).to_numpy() & fits.to_numpy()[numbers]
     # A plural counts as its singular.
-    singular = pl.col("word").str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
-    return split.select("row", "form", word=singular)
+    words = lower.str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
+    return split.select("row", "form").filter(kept), numbers[kept], words
 
 
 @cache

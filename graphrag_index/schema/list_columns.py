@@ -80,6 +80,15 @@ class NumberLists:
         return position, self.values[at]
 
 
+def number_values(values: pl.Series) -> tuple[Integers, pl.Series]:
+    """Return a number for each text of a column, and the distinct texts by number."""
+    coded = values.cast(pl.Categorical(pl.Categories.random())).to_physical()
+    numbers = coded.cast(pl.Int64).to_numpy()
+    rows = np.zeros(numbers.max(initial=-1) + 1, np.int64)
+    rows[numbers] = np.arange(len(numbers))
+    return numbers, values.gather(rows)
+
+
 def distinct_pairs(owners: Integers, values: Integers) -> tuple[Integers, Integers]:
     """Return pairs of numbers without duplicates, sorted by owner, then value."""
     base = int(values.max(initial=0)) + 1
