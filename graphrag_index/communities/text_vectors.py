@@ -15,7 +15,13 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.simple_graph import Allocate, Floats
-from graphrag_index.schema.list_columns import find_rows
+from graphrag_index.schema.list_columns import (
+    Integers,
+    distinct_pairs,
+    find_rows,
+    number_values,
+    spread_lists,
+)
 from graphrag_index.storage.memo import read_batches
 
 if TYPE_CHECKING:
@@ -48,7 +54,7 @@ class WordVectors(NamedTuple):
 
     def embed(self, texts: pl.Series) -> Vectors:
         """Return a unit vector for each text; a text without a known word has a vector of zeros."""
-        vectors = _weigh_words(_count_words(texts), self.words, len(texts)) @ self.vectors
+        vectors = _weigh_words(_split_words(texts), self.words, len(texts)) @ self.vectors
         return normalize_rows(vectors).astype(np.float32)
 
 
@@ -70,11 +76,11 @@ def embed_text_units(base_text_units: pl.LazyFrame, ids: pl.Series, allocate: Al
 
 def learn_word_vectors(texts: pl.Series) -> WordVectors:
     """Learn vectors of the words that are in several texts, but not in most of them."""
-    counts = _count_words(texts)
-    n_texts = len(texts)
+    found, n_texts = _split_words(texts), len(texts)
+    _, numbers = distinct_pairs(found.texts, found.numbers)
+    counts = np.bincount(numbers, minlength=len(found.distinct))
     words = (
-        counts.group_by("word")
-        .agg(n=pl.len())
+        pl.DataFrame({"word": found.distinct, "n": counts})
         .filter(pl.col("n") > 1, pl.col("n") <= max(MAX_COMMON_TEXTS, MAX_SHARE_OF_TEXTS * n_texts))
         .sort("n", "word", descending=[True, False])
         .head(MAX_WORDS)
@@ -82,7 +88,7 @@ def learn_word_vectors(texts: pl.Series) -> WordVectors:
     )
     if not words.height:
         return WordVectors(words, np.zeros((0, 1)))
-    matrix = _weigh_words(counts, words, n_texts)
+    matrix = _weigh_words(found, words, n_texts)
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     matrix = matrix.multiply(1 / np.maximum(lengths, 1e-12)[:, None]).tocsr()
     return WordVectors(words, find_main_directions(matrix))
@@ -119,18 +125,30 @@ def normalize_rows(rows: Floats) -> Floats:
     return rows / np.where(lengths > 0, lengths, 1)
 
 
-def _count_words(texts: pl.Series) -> pl.DataFrame:
-    """Count the distinct words of each text: rows of `text` (its number), `word` and `count`."""
+class _TextWords(NamedTuple):
+    """All words of some texts: the text and the number of each, and the distinct words."""
+
+    texts: Integers
+    numbers: Integers
+    distinct: pl.Series
+
+
+def _split_words(texts: pl.Series) -> _TextWords:
     found = texts.str.head(READ_CHARS).str.to_lowercase().str.extract_all(_WORD)
-    rows = pl.DataFrame({"text": np.arange(len(texts), dtype=np.int32), "word": found})
-    return rows.explode("word").drop_nulls().group_by("text", "word").agg(count=pl.len())
+    rows, words = spread_lists(found)
+    return _TextWords(rows, *number_values(words))
 
 
-def _weigh_words(counts: pl.DataFrame, words: pl.DataFrame, n_texts: int) -> "csr_array":
+def _weigh_words(found: _TextWords, words: pl.DataFrame, n_texts: int) -> "csr_array":
     """Return a sparse matrix with the weight of each known word (column) in each text (row)."""
     from scipy.sparse import csr_array
 
-    found = counts.join(words.with_row_index("column"), on="word").sort("text", "column")
-    weights = (1 + found["count"].log()) * found["weight"]
-    places = found["text"].to_numpy(), found["column"].to_numpy()
-    return csr_array((weights.to_numpy(), places), shape=(n_texts, words.height))
+    column = find_rows(found.distinct, words["word"])[found.numbers]
+    n_columns, is_known = words.height, column >= 0
+    # Sorting is faster here than groups of texts and words.
+    places = np.sort(found.texts[is_known] * n_columns + column[is_known])
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    counts = pl.Series(np.diff(first, append=len(places)))
+    text, column = np.divmod(places[first], max(n_columns, 1))
+    weights = (1 + counts.log()) * words["weight"][column]
+    return csr_array((weights.to_numpy(), (text, column)), shape=(n_texts, n_columns))
