@@ -191,7 +191,7 @@ class StepShards:
 
 
 def encode_frames(frames: "ShardFrames") -> bytes:
-    """Encode frames as a ZIP archive with an Arrow file for each; equal frames have equal bytes."""
+    """Encode frames as a ZIP of Arrow streams; equal frames have equal bytes."""
     import polars as pl
 
     file = BytesIO()
@@ -200,7 +200,7 @@ def encode_frames(frames: "ShardFrames") -> bytes:
             rows = BytesIO()
             # Copy the rows: the bytes of a slice would depend on the rows around the slice.
             copied = frame.select(pl.all().gather(pl.int_range(pl.len()))).rechunk()
-            copied.write_ipc(rows, compat_level=pl.CompatLevel.oldest())
+            copied.write_ipc_stream(rows, compat_level=pl.CompatLevel.oldest())
             # ZipInfo has a fixed date.
             archive.writestr(zipfile.ZipInfo(name), rows.getbuffer())
     return file.getvalue()
@@ -211,7 +211,7 @@ def decode_frames(content: bytes) -> "ShardFrames":
     import polars as pl
 
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        return {name: pl.read_ipc(archive.read(name)) for name in archive.namelist()}
+        return {name: pl.read_ipc_stream(archive.read(name)) for name in archive.namelist()}
 
 
 def make_part(function_file: Path, shard: bytes, part: Path) -> None:
