@@ -5,7 +5,6 @@ is sure, a learned classifier decides.
 """
 
 import re
-from operator import itemgetter
 
 import numpy as np
 
@@ -103,8 +102,9 @@ class _TypeFinder:
 
         def most_shown(by_type: dict[str, np.ndarray]) -> list[tuple[float, str]]:
             """Return the type that most words beside each entity show, with their share."""
-            rows = zip(*map(share_of, by_type.values()), strict=True)
-            return [max(zip(row, by_type, strict=True), key=itemgetter(0)) for row in rows]
+            shares = np.array([*map(share_of, by_type.values())])
+            kinds = map([*by_type].__getitem__, shares.argmax(axis=0).tolist())
+            return [*zip(shares.max(axis=0).tolist(), kinds, strict=True)]
 
         self.place = share_of(classified.place_share)
         self.preposition = share_of(classified.preposition_share)
@@ -155,7 +155,7 @@ class _TypeFinder:
             if is_company or is_firm:
                 is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
-            if self._is_other_word(number, types[number]):
+            if types[number] in TYPES and self._is_other_word(number, types[number]):
                 types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
         return types
 
@@ -184,11 +184,11 @@ class _TypeFinder:
         is_unsure, spoken = number in self.unsure, self.person_verb[number]
         is_doctrine = name.endswith(name_shapes.DOCTRINE_ENDS) and (kind == "person" or is_unsure)
         if is_doctrine or name_shapes.is_plural_acronym(name):
-            return kind in TYPES
+            return True
         if kind == "organization":  # without a sign of one: MaxSpareThreads
             is_shown = kind in (cue if share else "", self._find_hint(number))
             return is_unsure and not is_shown and name_shapes.is_written_together(name)
-        if (cue == kind and share >= MIN_NICKNAME_SHARE) or kind not in TYPES:
+        if cue == kind and share >= MIN_NICKNAME_SHARE:
             return False
         if kind == "geo":
             return name_shapes.is_no_place(name) and not (self.known_places[number] and "-" in name)

@@ -159,6 +159,8 @@ def count_title_chars(name: str) -> int:
         return 0
     words = name.split(" ")
     first = n_titles(words)
+    if not first:
+        return 0
     rest = words[first:]
     is_abbreviated = any(word.rstrip(".").lower() in ABBREVIATED_TITLES for word in words[:first])
     # "General", "Major" and "Private" are also other words: General Data Protection Regulation.
