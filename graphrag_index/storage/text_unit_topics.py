@@ -33,9 +33,10 @@ def pair_text_units_with_entities(
     entity, in this order, with `about` and `n_mentions`. The first text unit of a document also
     has a row for each entity in the title.
     """
-    names = list_entity_names(entities)
+    names = list_entity_names(entities).collect().lazy()  # it is read three times
     titled = _entities_in_titles(names, text_units, documents).sort("text_unit", "entity")
     short_forms = _find_short_forms(names, entities)
+    del names
     units = text_units.select("start_char", is_headed=pl.col("headings") != "").collect()
     start = 0
     columns = mentions.select("text_unit", "entity", "start_char")
