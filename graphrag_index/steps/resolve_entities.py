@@ -222,9 +222,9 @@ def _add_similar_pairs(
 def _find_acronyms(pairs: pl.DataFrame, titles: pl.Series) -> set[int]:
     """Return the numbers of acronyms, and of the names that an acronym may abbreviate."""
     shortened = pairs.filter(pl.col("share_first_letters").fill_null(False))
-    ends = shortened.select("left", "right").iter_rows()
-    both = (pair for pair in ends if any(Name(titles[number]).is_acronym for number in pair))
-    return set(chain.from_iterable(both))
+    ends = shortened.select("left", "right").rows()
+    acronyms = {n for n in set(chain.from_iterable(ends)) if Name(titles[n]).is_acronym}
+    return set(chain.from_iterable(pair for pair in ends if not acronyms.isdisjoint(pair)))
 
 
 def _select_doubtful(
