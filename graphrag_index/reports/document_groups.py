@@ -1,6 +1,7 @@
 """Groups of documents with the same subject, among the documents of one report."""
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -20,11 +21,14 @@ MIN_WORDS_TO_DIFFER = 2
 MIN_MAIN_DOCUMENTS, MIN_MAIN_SHARE = 2, 1 / 3
 
 
-def group_documents(evidence: Sequence[Evidence]) -> list[frozenset[int]]:
+def group_documents(
+    evidence: Sequence[Evidence], headlines: Mapping[int, str] = MappingProxyType({})
+) -> list[frozenset[int]]:
     """Group the documents of candidate sentences by common words; the largest group comes first.
 
     Of groups of equal size, the one with the best sentence comes first. `evidence` are the
-    sentences, best first; no other text of the documents is compared.
+    sentences, best first; no other text of the documents is compared. Documents with the same
+    headline, such as the letters of a thread, are in one group.
     """
     words: dict[int, set[str]] = {}
     names: dict[int, set[int]] = {}
@@ -35,8 +39,9 @@ def group_documents(evidence: Sequence[Evidence]) -> list[frozenset[int]]:
     group_of = {document: {document} for document in documents}
     for at, a in enumerate(documents):
         for b in documents[:at]:
-            if group_of[a] is not group_of[b] and _are_alike(
-                words[a], words[b], names[a], names[b]
+            if group_of[a] is not group_of[b] and (
+                "" != headlines.get(a, "") == headlines.get(b)
+                or _are_alike(words[a], words[b], names[a], names[b])
             ):
                 group_of[a] |= group_of[b]
                 for document in group_of[b]:

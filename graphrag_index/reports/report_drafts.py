@@ -34,7 +34,7 @@ class Draft:
 
     `evidence` are its candidate sentences, best first, and `positions` their places among all
     candidates. `uses` are their words that set the report apart (see `find_terms`). `groups` are
-    the groups of documents of one subject, and `subject` is the title of the only document.
+    the groups of documents of one subject, and `subject` is the headline of nearly all of them.
     """
 
     evidence: Sequence[Evidence]
@@ -74,7 +74,7 @@ def make_draft(
     clarity = max((row[1] for row in rows if row[2]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
     evidence = [_make_evidence(*rows[at][2:]) for at in positions]
-    groups = group_documents(evidence) if has_several_documents else []
+    groups = group_documents(evidence, names.headlines) if has_several_documents else []
     return Draft(evidence, positions, uses, language, names, groups, subject)
 
 
@@ -162,8 +162,17 @@ def _choose_one(
     if are_mixed(groups):
         title = compose_mixed_title(draft.main_titles, headings, [*texts.values()])
     else:
-        summary = texts.get(SUMMARY, ())
-        title = compose_title(terms, draft.main_titles, language, summary, draft.subject)
+        summary = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
+        headlines = draft.names.headlines
+        title = compose_title(
+            terms,
+            draft.main_titles,
+            language,
+            [one.text for one in summary],
+            draft.subject,
+            [headlines.get(one.document, "") for one in summary],
+            headlines.values(),
+        )
     positions = draft.positions
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
     return ReportChoice(title, headings, statements)

@@ -1,8 +1,9 @@
 """Titles and headings of reports without a model: their terms, and the names behind them."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
@@ -15,11 +16,16 @@ MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum score of the second, as a share of the first: of a
 # phrase, and of a single word.
 MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
-# Maximum number of subjects in the title of a report on different subjects.
-MAX_TITLE_SUBJECTS = 3
+# Maximum number of subjects in the title of a report on different subjects, and maximum number of
+# characters of these together, unless the first one has more.
+MAX_TITLE_SUBJECTS, MAX_SUBJECT_CHARS = 3, 110
+# A theme with more characters stands before one name only.
+MAX_THEME_CHARS = 60
 # Factors of the weight of a term in a title: of several words, which say more than one; of one
 # word in one sentence; of a term that is in no sentence of the summary; and of one for a place.
 PHRASE_FACTOR, LONE_FACTOR, OTHER_FACTOR, PLACE_FACTOR = 2.0, 0.3, 0.5, 0.4
+# Factor for a term in the headline of a document.
+HEADLINE_FACTOR = 2.0
 
 
 @dataclass(frozen=True)
@@ -27,12 +33,13 @@ class Names:
     """The members of a community.
 
     `weight` maps a member to its centrality, `titles` to its title; `main` are the members in the
-    title of the report.
+    title of the report. `headlines` maps documents to their headlines, or to "".
     """
 
     weight: Mapping[int, float]
     titles: Mapping[int, str]
     main: Sequence[int]
+    headlines: Mapping[int, str] = field(default_factory=dict)
 
 
 def compose_title(
@@ -41,42 +48,52 @@ def compose_title(
     language: str,
     summary: Sequence[str] = (),
     subject: str = "",
+    own_headlines: Sequence[str] = (),
+    headlines: Collection[str] = (),
 ) -> str:
     """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney".
 
     A term stands in the title as it stands in the sentences of the summary, if it is there. A
-    `subject` that is none of the names says the theme better than a term. Names that are in a term
-    are not repeated.
+    `subject` that has more than the names says the theme better than a term, and `own_headlines`,
+    those of the documents of the summary, better than a term of a single sentence which is in none
+    of all `headlines`. Names that are in a term are not repeated.
     """
     scored = []
     for place, term in enumerate(terms):
         central = next(filter(None, map(term.phrases.get, summary)), "")
-        text = central or term.text
         # A word of one sentence may stand there by chance: "Bridges is good in many ways."
         max_rank = None if len(term.phrases) == 1 else MAX_FREQUENT_RANK
-        if says_little(text, language, max_rank):
-            continue
-        score = term.weight * (1.0 if central else OTHER_FACTOR)
-        if " " in text:
-            score *= PHRASE_FACTOR
-        elif len(term.phrases) == 1:
-            score *= LONE_FACTOR
-        if any(form in PLACE_NOUNS or form.removesuffix("s") in PLACE_NOUNS for form in term.forms):
-            score *= PLACE_FACTOR
-        scored.append((-score, place, text))
+        for text in filter(None, dict.fromkeys((central, term.text))):
+            if says_little(text, language, max_rank):
+                continue
+            in_headlines = any(_contains(one, text) for one in headlines)
+            score = term.weight * (1.0 if central else OTHER_FACTOR)
+            n_sentences = sum(_contains(phrase, text) for phrase in term.phrases.values())
+            if " " in text:
+                score *= PHRASE_FACTOR if n_sentences > 1 or in_headlines else 1.0
+            elif len(term.phrases) == 1:
+                score *= LONE_FACTOR
+            if in_headlines:
+                score *= HEADLINE_FACTOR
+            if not PLACE_NOUNS.isdisjoint(_fold(" ".join(term.forms)).split()):
+                score *= PLACE_FACTOR
+            scored.append((-score, place, text, n_sentences > 1 or in_headlines))
     scored.sort()
+    if not (scored and scored[0][3]):
+        subject = subject or "; ".join(dict.fromkeys(filter(None, own_headlines)))
     min_share = MIN_TERM_SHARE if scored and " " in scored[0][2] else MIN_WORD_SHARE
     chosen: list[str] = []
-    for score, _, text in scored:
+    for score, _, text, _ in scored:
         if len(chosen) == MAX_TITLE_TERMS or score > min_share * scored[0][0]:
             break
         # A word beside a phrase says less than the phrase alone.
         if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
             chosen.append(text)
     theme = join_titles(chosen, language)
-    if subject and not (theme and any(_contains(subject, name) for name in names)):
+    if subject and not (theme and any(_fold(subject) == _fold(name) for name in names)):
         theme = subject
-    named = join_titles([name for name in names if not _contains(theme, name)], language)
+    others = [name for name in names if not _contains(theme, name)]
+    named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
     parts = [f"{theme[:1].upper()}{theme[1:]}", named]
     return ": ".join(filter(None, parts))
 
@@ -95,17 +112,25 @@ def compose_mixed_title(
         uncapitalized = f"{subject[0].lower()}{subject[1:]}"
         subject = uncapitalized if uncapitalized in " ".join(texts) else subject
         subjects.append(f"{subject} ({name})" if name else subject)
-    shown = "; ".join(subjects[:MAX_TITLE_SUBJECTS])
-    others = "; …" if len(subjects) > MAX_TITLE_SUBJECTS else ""
-    return f"{join_titles(names) or 'Different subjects'}: {shown}{others}"
+    n = MAX_TITLE_SUBJECTS
+    while n > 1 and len("; ".join(subjects[:n])) > MAX_SUBJECT_CHARS:
+        n -= 1
+    others = "; …" if len(subjects) > n else ""
+    return f"{join_titles(names) or 'Different subjects'}: {'; '.join(subjects[:n])}{others}"
 
 
 def _share_word(a: str, b: str) -> bool:
     return not {*a.lower().split()}.isdisjoint(b.lower().split())
 
 
+def _fold(text: str) -> str:
+    """Return the words of a text in lower case, and in the singular as far as a rule tells."""
+    words = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text.lower())
+    return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)
+
+
 def _contains(text: str, name: str) -> bool:
-    return f" {name.lower()} " in f" {text.lower()} "
+    return f" {_fold(name)} " in f" {_fold(text)} "
 
 
 class Headings:
@@ -117,14 +142,21 @@ class Headings:
         ordered = [*terms[MAX_TITLE_TERMS:], *terms[:MAX_TITLE_TERMS]]
         self._terms = [(term, [form.lower() for form in term.forms]) for term in ordered]
         self._named = set(names.main)
+        # The headline of the whole report, if it has one, says nothing of a finding.
+        headlines = {*names.headlines.values()}
+        self._headlines = headlines if len(headlines) == 1 else {""}
 
     def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
         """Compose the heading of a finding about one member."""
-        term = self._take_term(sentences)
+        term = self._take_headline(sentences) or self._take_term(sentences)
         self._named.add(subject)
         companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
-        titles = self._names.titles
-        heading = join_titles([titles[entity] for entity in (subject, *companions)], self._language)
+        titles = [self._names.titles[entity] for entity in (subject, *companions)]
+        heading = join_titles(
+            [name for name in titles if not _contains(term, name)], self._language
+        )
+        if not heading:
+            return f"{term[0].upper()}{term[1:]}"
         if heading.split(" ")[0].islower():
             heading = f"{heading[0].upper()}{heading[1:]}"
         if term:
@@ -143,6 +175,8 @@ class Headings:
         subject = min(members, key=lambda e: (e in self._named, -weight[e], e))
         named = "" if subject in self._named else self._names.titles[subject]
         self._named.add(subject)
+        if headline := self._take_headline(sentences[:1]):
+            return headline
         scored = [
             (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
             for at, (term, _) in enumerate(self._terms)
@@ -163,6 +197,15 @@ class Headings:
         best = sorted(counts, key=lambda e: (-counts[e], -weight[e], e))[: MAX_HEADING_NAMES - 1]
         named = join_titles([titles[entity] for entity in best], self._language)
         return f"{format_period(min(days), max(days))}: {named}"
+
+    def _take_headline(self, sentences: Sequence[Evidence]) -> str:
+        """Take the headline that all sentences have, and no heading yet; "" if there is none."""
+        found = {self._names.headlines.get(sentence.document, "") for sentence in sentences}
+        headline = found.pop() if len(found) == 1 else ""
+        if headline in self._headlines:
+            return ""
+        self._headlines.add(headline)
+        return headline
 
     def _take_term(self, sentences: Sequence[Evidence]) -> str:
         """Take the term that most sentences contain; "" if none contains one."""

@@ -42,6 +42,8 @@ SUBJECT_FACTOR = 2.0
 MAX_FREQUENT_RANK = 1_000
 # Factor of the weight of a word of one source, which stands for a report only without others.
 LONE_FACTOR = 0.1
+# Maximum number of documents of a report with a word in their headline that increase its weight.
+MAX_HEADLINES = 3
 # Minimum share of its uses in which a word must be a noun.
 MIN_NOUN_SHARE = 0.15
 # Maximum number of uses of a word that show if it is a noun, and in which phrases it stands.
@@ -134,9 +136,19 @@ def _find_words(sentences: pl.DataFrame) -> tuple[pl.DataFrame, Integers, pl.Ser
         excluded = pl.Series(sorted(_excluded_words(code)))
         fits = (is_capital == language_of(code).capitalizes_nouns) & ~lower.is_in(excluded)
         kept |= (split["language"] == code).to_numpy() & fits.to_numpy()[numbers]
-    # A plural counts as its singular.
-    words = lower.str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
-    return split.select("row", "form").filter(kept), numbers[kept], words
+    return split.select("row", "form").filter(kept), numbers[kept], singular(lower)
+
+
+def split_headlines(documents: pl.DataFrame) -> pl.DataFrame:
+    """Return the words of the column `headline`: `document` and `word`; names are no exception."""
+    words = pl.col("headline").str.to_lowercase().str.extract_all(_WORD)
+    split = documents.select("document", word=words).explode("word").drop_nulls("word")
+    return split.with_columns(singular(split["word"])).unique(maintain_order=True)
+
+
+def singular(words: pl.Series) -> pl.Series:
+    """Return words in the plural as in the singular, about."""
+    return words.str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
 
 
 @cache
@@ -147,7 +159,8 @@ def _excluded_words(language: str) -> frozenset[str]:
 def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
     """Return the best words of each report: `report`, `word` and `weight`.
 
-    `words` has one row per word of a sentence: `report`, `row`, `source`, `word` and `form`.
+    `words` has one row per word of a sentence: `report`, `row`, `source`, `document`, `word`,
+    `form`, and in `is_headline` whether the word is in the headline of the document.
     """
     rarest = corpus.counts["n"].min() or 1
     n_all = max(corpus.n_sentences, 2)
@@ -167,6 +180,7 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
         .agg(
             n=pl.col("row").n_unique(),
             n_sources=pl.col("source").n_unique(),
+            n_headlines=pl.col("document").filter("is_headline").n_unique(),
         )
         .join(sizes, on="report")
         .with_columns(is_subject=is_subject_word(pl.col("word")))
@@ -179,6 +193,7 @@ def rank_words(words: pl.DataFrame, corpus: CorpusWords) -> pl.DataFrame:
         .with_columns(
             weight=likelihood
             * (n_sources / n * n_sources / sources).sqrt()
+            * (1 + pl.col("n_headlines").clip(upper_bound=MAX_HEADLINES))
             * pl.when("is_subject").then(SUBJECT_FACTOR).otherwise(1.0)
             # All words of a report with one source are in it.
             * pl.when(n_sources < pl.min_horizontal(sources, MIN_SOURCES))

@@ -5,11 +5,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.name_words import common_words
 from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
 from graphrag_index.schema.list_columns import Integers
 
 # Numbers of entities in the title of a report, the first that gives a new title; then more.
 ENTITIES_IN_TITLE = (3, 2, 4)
+
+_FREQUENT = sorted(common_words("en", MAX_FREQUENT_RANK))
 
 # The label of a turn of a chat, and minimum number of distinct turns of a speaker.
 _SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
@@ -22,7 +26,9 @@ def find_turns(sentences: pl.Series) -> pl.DataFrame:
 
 
 def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame) -> Integers:
-    """Return the rank of each entity in titles: names, then noun phrases, then speakers.
+    """Return the rank of each entity in titles: names, then other phrases, then speakers.
+
+    A frequent English word alone, such as "Member" or "One", tells as little as a noun phrase.
 
     Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
     the rows of `find_turns`: who speaks in a chat is not what it is about.
@@ -31,7 +37,9 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame) -> Integers:
     speakers = counts.filter(pl.col("count") >= MIN_TURNS)["speaker"]
     is_person = entities["type"] == "person"
     is_speaker = (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
-    is_phrase = (entities["type"] == "noun phrase").to_numpy()
+    word = entities["title"].str.to_lowercase()
+    is_frequent = word.is_in(_FREQUENT) | word.str.replace(r"s$", "").is_in(_FREQUENT)
+    is_phrase = ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
 
 

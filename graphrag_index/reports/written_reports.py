@@ -13,14 +13,14 @@ from graphrag_index.reports.report import Finding, Report, join_titles, make_rep
 from graphrag_index.reports.report_choices import hash_choice_inputs, make_choice_columns
 from graphrag_index.reports.report_drafts import CANDIDATE_COLUMNS, choose_reports, make_draft
 from graphrag_index.reports.report_titles import Names
-from graphrag_index.reports.theme_terms import CorpusWords, rank_words, split_words
+from graphrag_index.reports.theme_terms import CorpusWords, rank_words, split_headlines, split_words
+from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.step import ShardFrames
 
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
-FILE_EXTENSION = r"\.\w{1,5}$"
-# Maximum number of characters of the title of a document that says the theme of a report.
-MAX_TITLE_CHARS = 100
+# Minimum share of the sentences of a report whose documents have a headline that says its theme.
+MIN_HEADLINE_SHARE = 0.75
 
 
 def write_reports(
@@ -35,16 +35,22 @@ def write_reports(
     The frame `known` has choices of the last version. A choice with the same input is kept.
     """
     entities, communities = shard["entities"], shard["communities"]
-    sentences, uses = _rank_sentences(shard["sentences"], corpus)
+    documents = shard["documents"]
+    sentences, uses = _rank_sentences(shard["sentences"], corpus, split_headlines(documents))
     titles, weight = (
         dict(entities.select("entity", name).iter_rows()) for name in ("title", "weight")
     )
     # A community of one document has one subject, also if other documents mention its members.
     has_several = (communities["n_documents"] > 1).to_list()
-    subjects = find_subjects(sentences, shard["documents"])
+    subjects = find_subjects(sentences, documents)
+    headline_of = dict(documents.select("document", "headline").iter_rows())
+    own = gather_lists(sentences["report"].to_numpy(), sentences["document"], communities.height)
+    headlines = [{document: headline_of[document] for document in some} for some in own]
     mains = [
-        [str(several), subjects.get(at, ""), *(titles[entity] for entity in main)]
-        for at, (several, main) in enumerate(zip(has_several, communities["main"], strict=True))
+        [str(several), subjects.get(at, ""), *map(titles.__getitem__, main), *own.values()]
+        for at, (several, main, own) in enumerate(
+            zip(has_several, communities["main"], headlines, strict=True)
+        )
     ]
     hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
     wanted = communities.select("community", hashes).with_row_index("report")
@@ -56,7 +62,7 @@ def write_reports(
         make_draft(
             texts.get(at, ()),
             words.get(at, ()),
-            Names(weight, titles, communities["main"][at].to_list()),
+            Names(weight, titles, communities["main"][at].to_list(), headlines[at]),
             has_several[at],
             subjects.get(at, ""),
         )
@@ -83,23 +89,21 @@ def write_reports(
 
 
 def find_subjects(sentences: pl.DataFrame, documents: pl.DataFrame) -> dict[int, str]:
-    """Map each report whose sentences are from one document to the title of the document.
+    """Map each report to the headline of nearly all of its sentences, if there is one.
 
-    The name of a file is a title if it has several words, such as "Annual report.pdf".
+    Letters of one thread have the same headline.
     """
-    title = pl.col("title").str.replace(FILE_EXTENSION, "")
-    is_title = (
-        title.str.contains(r"^\p{Lu}[^_\n]*\p{L}{2}[^_\n]*$")
-        & ((title == pl.col("title")) | title.str.contains(" "))
-        & (title.str.len_chars() <= MAX_TITLE_CHARS)
-    )
     found = (
-        sentences.group_by("report")
-        .agg(pl.first("document"), n_documents=pl.col("document").n_unique())
-        .filter(n_documents=1)
-        .join(documents.filter(is_title).with_columns(title), on="document")
+        sentences.select("report", "document")
+        .join(documents.select("document", "headline"), on="document")
+        .group_by("report", "headline")
+        .len()
+        .filter(
+            pl.col("len") >= MIN_HEADLINE_SHARE * pl.col("len").sum().over("report"),
+            pl.col("headline") != "",
+        )
     )
-    return dict(found.select("report", "title").iter_rows())
+    return dict(found.select("report", "headline").iter_rows())
 
 
 def _read_rows(rows: pl.DataFrame, reports: pl.DataFrame) -> dict[int, list[tuple[Any, ...]]]:
@@ -131,16 +135,22 @@ def _write_report(
 
 
 def _rank_sentences(
-    sentences: pl.DataFrame, corpus: CorpusWords
+    sentences: pl.DataFrame, corpus: CorpusWords, headlines: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return sentences by report, best first, and the uses of words that set reports apart.
 
     The score of a sentence grows with these words; the column `words` has all its words that may
     name a theme. A use has the columns `report`, `text`, `word`,
-    `weight` and `form`; the best word of a report comes first.
+    `weight` and `form`; the best word of a report comes first. `headlines` are the words of
+    headlines (see `split_headlines`).
     """
     sentences = sentences.with_row_index("row")
-    words = split_words(sentences).join(sentences.select("row", "report", "source"), on="row")
+    words = split_words(sentences).join(
+        sentences.select("row", "report", "source", "document"), on="row"
+    )
+    words = words.join(
+        headlines.with_columns(is_headline=True), on=["document", "word"], how="left"
+    ).with_columns(pl.col("is_headline").fill_null(False))
     by_row = words.group_by("row").agg(words="word")
     uses = (
         words.join(rank_words(words, corpus), on=["report", "word"])

@@ -16,6 +16,7 @@ from graphrag_index.reports.candidate_sentences import (
     drop_repeats_of_siblings,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
+from graphrag_index.reports.headlines import read_headlines
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
@@ -93,8 +94,8 @@ def create_community_reports_nlp(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Write a report on each community from sentences about its members, without a model.
 
-    The title has terms that set the sentences apart from the corpus, or the title of the only
-    document, and the main members. The score of a sentence grows with these terms, and with the
+    The title has terms that set the sentences apart from the corpus, or the headline of most
+    of them, and the main members. The score of a sentence grows with these terms, and with the
     number and the degree of the members in it. The summary is about the main members, and ends with
     counts. Each finding is about one main member and the members that are mentioned with it, or is
     a chronology. Communities with the same parent share no sentence. If the sentences are from at
@@ -108,12 +109,9 @@ def create_community_reports_nlp(
     """
     units = _read_text_units(base_text_units, documents)
     rows = rank_communities(communities)
-    rows = rows.join(
-        count_documents(communities, base_text_units, documents),
-        on="community",
-        how="left",
-        maintain_order="left",
-    ).with_columns(pl.col("n_documents").fill_null(0))
+    counted = count_documents(communities, base_text_units, documents)
+    rows = rows.join(counted, on="community", how="left", maintain_order="left")
+    rows = rows.with_columns(pl.col("n_documents").fill_null(0))
     progress.start(rows.height, "reports")
     named = entities.select("title", "type", "degree").collect()
     named = named.with_columns(
@@ -149,7 +147,7 @@ def create_community_reports_nlp(
         named = named.with_columns(rank=rank_title_members(named, pl.concat(turns)))
         by_number = {
             "text_units": ("source", base_text_units.select("id").collect()),
-            "documents": ("document", documents.select("id", "title").collect()),
+            "documents": ("document", read_headlines(documents)),
         }
         known = read_known_rows(previous, CHOICES_TABLE)
         unwritten = _prepare_shards(rows, members, named, by_report, links, by_number, known)

@@ -40,6 +40,20 @@ def test_a_report_is_mixed_if_no_group_is_large_enough() -> None:
     assert not are_mixed(groups_of())
 
 
+def test_documents_with_the_same_headline_are_in_one_group() -> None:
+    same = {TALIBAN.document: "Afghanistan", RAID.document: "Afghanistan", ACTOR.document: ""}
+    groups = group_documents([ACTOR, TALIBAN, RAID], same)
+    assert groups == [{TALIBAN.document, RAID.document}, {ACTOR.document}]
+
+
+def test_a_finding_on_a_document_has_its_headline() -> None:
+    evidence = [ACTOR, TALIBAN, RAID]
+    names = Names(WEIGHT, TITLES, [0], {ACTOR.document: "Obituary", RAID.document: ""})
+    groups = group_documents(evidence, names.headlines)
+    headings, _ = choose_statements(evidence, names, [], 6, 14, 1.0, "en", groups)
+    assert headings == ["Obituary", "Omar", "Gaza"]
+
+
 def test_the_shared_name_is_in_half_of_the_documents() -> None:
     assert find_shared_name([ACTOR, TALIBAN, RAID], WEIGHT) == [0]
     assert find_shared_name([ACTOR, RAID], WEIGHT) == []
@@ -71,6 +85,9 @@ def test_the_title_lists_subjects_as_they_stand_in_the_text() -> None:
     title = compose_mixed_title(["BBC"], headings, findings)
     assert title == "BBC: cancer (Hawthorne); Omar; Gaza; …"
     assert compose_mixed_title([], headings[1:3], findings[1:3]) == "Different subjects: Omar; Gaza"
+    long = [f"{subject} and what came of it at the very end" for subject in ("Fire", "Ice", "Rain")]
+    title = compose_mixed_title([], long, findings[:3])
+    assert title == f"Different subjects: {long[0]}; {long[1]}; …"
 
 
 @given(st.permutations([ACTOR, CANCER, TALIBAN, RAID]))

@@ -126,34 +126,12 @@ def test_a_choice_is_kept_if_it_has_the_same_input_and_settings(
     assert choices.drop("title").equals(tables["report_choices"].drop("title").collect())
 
 
-@pytest.mark.parametrize(
-    ("title", "subject"),
-    [
-        ("Demon Dice", "Demon Dice"),
-        ("Österreich", "Österreich"),
-        ("Inception (film), 2010", "Inception (film), 2010"),
-        ("St. Louis", "St. Louis"),
-        ("Annual report 2023.pdf", "Annual report 2023"),
-        # Names of files, numbers and what is no text.
-        ("Report.pdf", None),
-        ("Annual_report.pdf", None),
-        ("Annual_report", None),
-        ("report 7", None),
-        ("en-news-01", None),
-        ("20260408", None),
-        ("Two\nlines", None),
-        ("A" + 49 * " b" + "b", "A" + 49 * " b" + "b"),
-        ("A" + 50 * " b" + "b", None),
-        ("", None),
-    ],
-)
-def test_the_title_of_the_only_document_is_the_subject_unless_it_names_a_file(
-    title: str, subject: str | None
-) -> None:
-    documents = pl.DataFrame({"document": [2, 3], "id": ["a", "b"], "title": [title, "Other"]})
-    sentences = pl.DataFrame({"report": [0, 0, 1, 1], "document": [2, 2, 2, 3]})
-    assert find_subjects(sentences, documents).get(0) == subject
-    assert 1 not in find_subjects(sentences, documents)
+def test_the_headline_of_nearly_all_sentences_is_the_subject() -> None:
+    documents = pl.DataFrame({"document": [2, 3, 4], "headline": ["Leaks", "Leaks", ""]})
+    reports = {0: [2, 2, 3, 4], 1: [2, 4], 2: [4, 4]}
+    pairs = [(report, document) for report, some in reports.items() for document in some]
+    sentences = pl.DataFrame(pairs, ["report", "document"], orient="row")
+    assert find_subjects(sentences, documents) == {0: "Leaks"}
 
 
 def test_speakers_of_a_chat_come_last_in_titles() -> None:
@@ -175,6 +153,18 @@ def test_speakers_of_a_chat_come_last_in_titles() -> None:
     # A place is no speaker.
     places = pl.Series(["Bern: It rains.", "Bern: It snows.", "Bern: The dam is open."])
     assert rank_title_members(entities, find_turns(places)).tolist() == [0, 2, 3, 1]
+
+
+def test_frequent_words_come_after_names_in_titles() -> None:
+    entities = pl.DataFrame(
+        {
+            "title": ["Members", "One", "Bern", "Upper House"],
+            "type": ["person", "name", "geo", "organization"],
+            "weight": [9.0, 8.0, 2.0, 5.0],
+        }
+    )
+    no_turns = find_turns(pl.Series(dtype=pl.String))
+    assert rank_title_members(entities, no_turns).tolist() == [2, 3, 1, 0]
 
 
 def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -> None:

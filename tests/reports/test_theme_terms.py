@@ -8,6 +8,7 @@ from graphrag_index.reports.theme_terms import (
     count_words,
     find_terms,
     rank_words,
+    split_headlines,
     split_words,
 )
 
@@ -25,7 +26,9 @@ def terms_of(texts: tuple[str, ...], language: str, names: frozenset[str]) -> li
     languages = pl.Series([language] * len(all_texts))
     corpus = count_corpus_words([count_words(all_texts, languages)])
     sentences = pl.DataFrame({"row": range(len(texts)), "text": texts, "language": language})
-    words = split_words(sentences).with_columns(report=0, source="row")
+    words = split_words(sentences).with_columns(
+        report=0, source="row", document="row", is_headline=False
+    )
     ranked = rank_words(words, corpus).sort("weight", "word", descending=[True, False])
     uses = ranked.join(words, on="word", maintain_order="left").join(sentences, on="row")
     uses = uses.select("text", "word", "weight", "form")
@@ -62,9 +65,42 @@ def test_a_word_in_several_sources_comes_before_one_of_a_subject_in_one() -> Non
     assert terms_of(texts, "en", frozenset())[0] == "ceiling"
 
 
+def test_a_word_in_headlines_comes_before_one_in_texts_alone() -> None:
+    texts = ("The ceiling fell near the carpet.", "They bought a carpet.", "It was a ceiling.")
+    languages = pl.Series(["en"] * len(texts + OTHERS))
+    corpus = count_corpus_words([count_words(pl.Series(texts + OTHERS), languages)])
+    sentences = pl.DataFrame({"row": range(len(texts)), "text": texts, "language": "en"})
+    words = split_words(sentences).with_columns(report=0, source="row", document="row")
+    headlines = pl.DataFrame({"document": [0, 1], "headline": ["Ceilings for Kings", ""]})
+    for own, best in ((headlines[1:], "carpet"), (headlines, "ceiling")):
+        in_headlines = split_headlines(own).with_columns(is_headline=True)
+        flagged = words.join(in_headlines, on=["document", "word"], how="left")
+        ranked = rank_words(flagged.with_columns(pl.col("is_headline").fill_null(False)), corpus)
+        assert ranked.sort("weight", "word", descending=[True, False])["word"][0] == best
+
+
+def test_a_term_in_a_headline_is_better_and_a_lone_one_gives_way_to_headlines() -> None:
+    said = {"The old pump broke.": "old pump", "A new pump came.": "new pump"}
+    pump = Term("pump", ("pump",), 9.0, said)
+    valve = Term("valves", ("valves",), 8.0, {"Shut the valves.": "valves", "Valves shut.": ""})
+    assert compose_title([pump, valve], ["Ann"], "en") == "Pump and valves: Ann"
+    assert compose_title([pump, valve], ["Ann"], "en", headlines=["A valve"]) == "Valves: Ann"
+    first = [*said][:1]
+    own = ["Water supply", "", "Water supply"]
+    lone = Term("old pump", ("pump",), 9.0, {first[0]: "old pump"})
+    assert compose_title([lone], ["Ann"], "en", first, "", own) == "Water supply: Ann"
+    assert compose_title([lone], ["Ann"], "en", first) == "Old pump: Ann"
+
+
+def test_a_long_theme_stands_before_one_name() -> None:
+    subject = "How the waterworks of a small town were saved in one long night"
+    assert compose_title([], ["Ann", "Bo"], "en", subject=subject) == f"{subject}: Ann"
+    assert compose_title([], ["Ann", "Town"], "en", subject="Towns") == "Towns: Ann"
+
+
 def test_in_a_report_of_one_source_all_nouns_count() -> None:
     sentences = pl.DataFrame({"row": [0], "text": "She bought a carpet.", "language": "en"})
-    words = split_words(sentences).with_columns(report=0, source=0)
+    words = split_words(sentences).with_columns(report=0, source=0, document=0, is_headline=False)
     corpus = count_corpus_words([count_words(pl.Series(OTHERS), pl.Series(["en"] * len(OTHERS)))])
     assert "carpet" in rank_words(words, corpus)["word"].to_list()
 
@@ -111,7 +147,7 @@ def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
     [
         (["race"], ["Ann", "Oslo"], "Winter Games: Ann and Oslo"),
         ([], ["Ann"], "Winter Games: Ann"),
-        # The title of the document is one of the names, so that the term says more.
+        # The headline is one of the names, so that the term says more.
         (["race"], ["Winter Games", "Ann"], "Race: Winter Games and Ann"),
         ([], ["Winter Games", "Ann"], "Winter Games: Ann"),
     ],

@@ -1,0 +1,70 @@
+"""Headlines of documents: titles, subjects of letters, first headings."""
+
+import polars as pl
+import pytest
+
+from graphrag_index.reports.headlines import MAX_DOCUMENT_BYTES, read_headlines
+
+
+def headline_of(title: str, text: str = "") -> str:
+    documents = pl.LazyFrame({"id": ["a"], "title": [title], "text": [text]})
+    [headline] = read_headlines(documents)["headline"]
+    return str(headline)
+
+
+@pytest.mark.parametrize(
+    ("title", "headline"),
+    [
+        ("Demon Dice", "Demon Dice"),
+        ("Österreich", "Österreich"),
+        ("Inception (film), 2010", "Inception (film), 2010"),
+        ("St. Louis", "St. Louis"),
+        ("Annual report 2023.pdf", "Annual report 2023"),
+        # Numbers before a title, and sections behind it.
+        ("8.9. Brightness-Contrast", "Brightness-Contrast"),
+        ("Chapter 9. Text Management", "Text Management"),
+        ("Swine Flu [Oral Answers > Health]", "Swine Flu"),
+        # Names of files, numbers and what is no text.
+        ("Report.pdf", ""),
+        ("Annual_report.pdf", ""),
+        ("Annual_report", ""),
+        ("Report 7", ""),
+        ("report 7", ""),
+        ("en-news-01", ""),
+        ("20260408", ""),
+        ("Two\nlines", ""),
+        ("A" + 49 * " b" + "b", "A" + 49 * " b" + "b"),
+        ("A" + 50 * " b" + "b", ""),
+        ("", ""),
+    ],
+)
+def test_a_title_is_a_headline_unless_it_names_a_file(title: str, headline: str) -> None:
+    assert headline_of(title) == headline
+
+
+@pytest.mark.parametrize(
+    ("text", "headline"),
+    [
+        ("From: Ann\nSubject: Re: [LIST] a leak??\n\nHello", "A leak?"),
+        ("To: Bo\n  and Cy\nSubject: Fwd: RE: Leaks (was: Pipes)\n\nHello", "Leaks"),
+        ("Subject: write to ann@example.org\n\nHello", ""),
+        # What a sentence says of a subject is no head of a letter.
+        ("They spoke. Subject: leaks\n\nHello", ""),
+        ("# Leaks in pipes\nA pipe leaks.", "Leaks in pipes"),
+        ("**Leaks in pipes**\n\nA pipe leaks.", ""),
+        ("Leaks in pipes\n\nA pipe leaks.", "Leaks in pipes"),
+        ("A pipe leaks.\n\nAnother bursts.", ""),
+        ("A pipe leaks\nand another bursts.", ""),
+    ],
+)
+def test_the_subject_of_a_letter_or_the_first_heading_is_a_headline(
+    text: str, headline: str
+) -> None:
+    assert headline_of("note-1.txt", text) == headline
+
+
+def test_what_stands_over_many_documents_and_the_title_of_a_book_are_no_headlines() -> None:
+    titles = [*["Minutes"] * 6, *["Leaks"] * 2, "Pipes"]
+    texts = [*[""] * 8, "x" * (MAX_DOCUMENT_BYTES + 1)]
+    documents = pl.LazyFrame({"id": list("abcdefghi"), "title": titles, "text": texts})
+    assert read_headlines(documents)["headline"].to_list() == [*[""] * 6, "Leaks", "Leaks", ""]
