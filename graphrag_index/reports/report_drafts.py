@@ -16,7 +16,7 @@ from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report_choices import ReportChoice
 from graphrag_index.reports.report_titles import Names, compose_mixed_title, compose_title
 from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
-from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms
+from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms, says_little
 from graphrag_index.text.languages import language_of
 
 # Minimum number of findings of a report on different subjects.
@@ -135,7 +135,12 @@ def _name_by_subjects(draft: Draft) -> Draft:
     """Replace the main members of a report on different subjects by the name that they share."""
     if not are_mixed(draft.groups):
         return draft
-    shared = find_shared_name(draft.evidence, draft.names.weight)
+    # A frequent word such as "Members" joins documents, but says nothing of them.
+    shared = [
+        entity
+        for entity in find_shared_name(draft.evidence, draft.names.weight)
+        if not says_little(draft.names.titles[entity].removesuffix("s"), draft.language)
+    ]
     return replace(draft, names=replace(draft.names, main=shared))
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.chosen_statements import PlacedStatements
@@ -16,9 +17,15 @@ from graphrag_index.reports.report_titles import Names
 from graphrag_index.reports.theme_terms import CorpusWords, rank_words, split_headlines, split_words
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.step import ShardFrames
+from graphrag_index.text.languages import read_lists
+
+Floats = npt.NDArray[np.float64]
 
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
+# So does a sentence of somebody on himself or to others; and lines of a quoted letter are old.
+PERSONAL_FACTOR, OLD_LETTER, OLD_LETTER_FACTOR = 0.7, r"(?:^|\s)\p{L}{0,4}>(?:\s|$)", 0.3
+_PERSONAL_WORDS: dict[str, str] = read_lists("reports/data/report_words")["personal_words"]
 # Minimum share of the sentences of a report whose documents have a headline that says its theme.
 MIN_HEADLINE_SHARE = 0.75
 
@@ -164,13 +171,31 @@ def _rank_sentences(
     best = np.zeros(report.max(initial=0) + 1)
     np.maximum.at(best, report, theme)
     factor = 0.3 + theme / np.maximum(best[report], 1e-9)
-    is_quotation = sentences["text"].str.contains(QUOTATION_START).to_numpy()
-    factor *= np.where(is_quotation, QUOTATION_FACTOR, 1.0)
+    factor *= rate_wording(sentences["text"], sentences["language"])
     scored = sentences.with_columns(score=sentences["score"].to_numpy() * factor)
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
     scored = scored.join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
+
+
+def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
+    """Rate sentences by their wording: 1, or less for those that tell what somebody thinks."""
+    text, language = pl.col("text"), pl.col("language")
+    is_personal = pl.any_horizontal(
+        False,
+        *(
+            (language == code) & text.str.contains(rf"(?i)\b(?:{'|'.join(words.split())})\b")
+            for code, words in _PERSONAL_WORDS.items()
+            if code in set(languages.unique())
+        ),
+    )
+    factors = {QUOTATION_START: QUOTATION_FACTOR, OLD_LETTER: OLD_LETTER_FACTOR}
+    rated = pl.when(is_personal).then(PERSONAL_FACTOR).otherwise(1.0)
+    for pattern, factor in factors.items():
+        rated *= pl.when(text.str.contains(pattern)).then(factor).otherwise(1.0)
+    frame = pl.DataFrame({"text": texts, "language": languages})
+    return frame.select(rated).to_series().to_numpy()
 
 
 def _explain_rank(row: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
 from graphrag_index.reports.title_members import find_turns, rank_title_members
-from graphrag_index.reports.written_reports import find_subjects
+from graphrag_index.reports.written_reports import find_subjects, rate_wording
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
@@ -174,3 +174,23 @@ def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -
     (root / "input/a.txt").write_text("Tom Crean, Kerry", encoding="utf-8")
     run_project(root)
     assert read_table(root, "community_reports")["title"].to_list() == ["Tom Crean and Kerry"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "factor"),
+    [
+        ("en", "The dam burst in May.", 1.0),
+        ("en", "I think that the dam burst.", 0.7),
+        ("en", "They’ve mended your dam.", 0.7),
+        ("de", "Der Damm brach uns im Mai.", 0.7),
+        ("de", "Me and my dam.", 1.0),
+        ("xx", "I think that the dam burst.", 1.0),
+        ("en", "“The dam burst”, said Ann.", 0.5),
+        ("en", "GLM> The dam burst GLM> in May.", 0.3),
+    ],
+)
+def test_sentences_on_what_somebody_thinks_count_less(
+    language: str, text: str, factor: float
+) -> None:
+    rated = rate_wording(pl.Series([text]), pl.Series([language]))
+    assert rated.tolist() == pytest.approx([factor])
