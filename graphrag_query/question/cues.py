@@ -61,11 +61,14 @@ def _is_noun(word: str, before: Sequence[str]) -> bool:
     """Return whether a word for change is a noun after words: "How did Ann see climate change?".
 
     In "How did the climate change?", there is no other verb, and in "How did the colour of the sea
-    change?", an article shows that "sea" is the end of the subject.
+    change?", an article shows that "sea" is the end of the subject. "How did people react to the
+    climate change?" has another verb.
     """
     if word != "change" or len(before) <= MAX_WORDS_BEFORE_VERB:
         return False
     patterns, articles = compile_cues(), language_of("en").articles
+    if patterns["reacting"].search(" ".join(before)):
+        return True
     # One word may stand between them: "the Arctic climate".
     has_article = not articles.isdisjoint(before[-3:-1])
     kinds = ("before_noun",) if has_article else ("before_noun", "nouns_before_noun")

@@ -92,11 +92,11 @@ def subject_words(question: Question) -> list[str]:
     # "What problems do users report?" keeps the users: problems alone would be any problems.
     if not STEMS_OF_ABSTRACT_NOUNS.issuperset(content_words(told, question.language)):
         text = told
-    if "whole" in cues:
-        text = remove_cues(text, "whole", "summary", "listing")
     if asks_for_change(question.text):
         # How something changed over time is told by sentences on it, with or without "change".
         text = remove_change(text)
+    if "whole" in cues:
+        text = remove_cues(text, "whole", "summary", "listing")
     if "most_frequent" in cues:
         text = remove_cues(text, "most_frequent")
     verbs = SAYING.get(question.language.code, frozenset())

@@ -41,6 +41,7 @@ def test_what_changed_is_told_by_periods_with_the_words_of_each(tmp_path: Path) 
         # What all periods say, such as "Bern", sets none apart.
         assert [words for _, _, words in periods] == [[s] for s in subjects for _ in range(2)]
         answer = index.global_("What changed?")
+        assert index.global_("What changed over time?").text == answer.text
         assert "1. **2000 to 2003: Harbour" in answer.text
         assert answer.citations
         assert answer.parameters["level"] is None

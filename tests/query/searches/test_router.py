@@ -50,6 +50,7 @@ SEEN: Labelled = [
     ("总结所有文件的内容。", "global"),
     ("Quali sono i temi principali dei documenti?", "global"),
     ("What changed?", "global"),
+    ("What changed over the years?", "global"),
     ("What has changed here?", "global"),
     ("Was hat sich verändert?", "global"),
     ("Qu'est-ce qui a changé ?", "global"),
