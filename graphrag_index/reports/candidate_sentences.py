@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.nlp.values import find_dates
 from graphrag_index.schema.list_columns import Integers, NumberLists, gather_lists
 from graphrag_index.step import ShardFrames
 
@@ -17,6 +19,11 @@ MAX_SENTENCES_PER_REPORT = 20_000
 # Maximum number of members that increase the score of a sentence. A sentence that mentions more
 # members is probably a list.
 MAX_SCORED_MEMBERS = 4
+# A report with fewer sentences, all from one document, gets the first sentences of the document,
+# among this many, with the fitness of a whole sentence of normal length. Each has this share of
+# the score of the sentence before it.
+MIN_SENTENCES, LEADS_SEARCHED, MIN_LEAD_FITNESS, LEAD_SHARE = 3, 8, 0.5, 0.5
+_YEAR = r"\b(?:1\d|20)\d\d"
 # Columns of candidate sentences. `report` and `sentence` are row numbers, `place` is the place
 # in the ranking of the report (from 0), `entities` are the members that the sentence mentions.
 CHOSEN_COLUMNS: dict[str, Any] = {
@@ -42,7 +49,8 @@ def choose_main_members(
 def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> ShardFrames:
     """Choose the candidate sentences of a shard of communities, and find their members.
 
-    Sentences of one document that are more than its share of the candidates are chosen last.
+    Sentences of one document that are more than its share of the candidates are chosen last. The
+    frame `leads` has the first sentences of documents, for reports with few sentences.
     """
     members, sentences = shard["members"], shard["sentences"]
     times = members["n_sentences"].to_numpy()
@@ -81,7 +89,63 @@ def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> Shar
         "score": total[best],
         "entities": gather_lists(owner, pl.Series(member), len(best)),
     }
-    return {"chosen": pl.DataFrame(columns, CHOSEN_COLUMNS)}
+    chosen = pl.DataFrame(columns, CHOSEN_COLUMNS)
+    return {"chosen": _add_leads(chosen, pl.Series("document", document[best]), shard["leads"])}
+
+
+def find_leads(document: Integers, fitness: npt.NDArray[np.float32]) -> pl.DataFrame:
+    """Return the first fit sentences of each document, at most `MIN_SENTENCES`.
+
+    `document` has the document of each sentence, in ascending order.
+    """
+    rows = np.flatnonzero(fitness >= MIN_LEAD_FITNESS)
+    rows = rows[rows - np.searchsorted(document, document[rows]) < LEADS_SEARCHED]
+    place = np.arange(len(rows)) - np.searchsorted(document[rows], document[rows])
+    rows = rows[place < MIN_SENTENCES]
+    return pl.DataFrame({"document": document[rows], "sentence": rows.astype(np.int32)})
+
+
+def _add_leads(chosen: pl.DataFrame, document: pl.Series, leads: pl.DataFrame) -> pl.DataFrame:
+    """Add the first sentences of its only document to each report with few sentences."""
+    by_report = chosen.with_columns(document).group_by("report")
+    few = by_report.agg(
+        "sentence",
+        pl.first("document"),
+        n=pl.len().cast(pl.Int32),
+        n_documents=pl.col("document").n_unique(),
+        score=pl.min("score"),
+    ).filter(pl.col("n") < MIN_SENTENCES, n_documents=1)
+    added = (
+        few.join(leads, on="document", suffix="_added")
+        .filter(~pl.col("sentence_added").is_in(pl.col("sentence")))
+        .sort("report", "sentence_added")
+        .with_columns(nth=pl.int_range(pl.len(), dtype=pl.Int32).over("report"))
+        .filter(pl.col("n") + pl.col("nth") < MIN_SENTENCES)
+        .select(
+            "report",
+            sentence="sentence_added",
+            place=pl.col("n") + pl.col("nth"),
+            score=pl.col("score") * LEAD_SHARE ** (pl.col("nth") + 1),
+            entities=pl.lit([], CHOSEN_COLUMNS["entities"]),
+        )
+    )
+    # The rows of a report stand together.
+    return pl.concat([chosen, added.cast(chosen.schema)]).sort("report", "place")
+
+
+def find_first_dates(quoted: pl.DataFrame) -> list[pl.Series]:
+    """Return the first and last day of the first date in each sentence that stands alone."""
+    rows = ((quoted["clarity"] == 2) & quoted["text"].str.contains(_YEAR)).arg_true()
+    found = [
+        next(find_dates(text, language), None)
+        for text, language in quoted[rows].select("text", "language").iter_rows()
+    ]
+    none = pl.Series([None] * quoted.height, dtype=pl.Date)
+    days = {
+        "first_day": [date and date.first for date in found],
+        "last_day": [date and date.last for date in found],
+    }
+    return [none.clone().scatter(rows, values).alias(name) for name, values in days.items()]
 
 
 def _number_equal(keys: Integers) -> Integers:

@@ -149,6 +149,9 @@ def _choose_sentences(
         return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
     main = pool.find_sentences(groups[0]) if groups else None
     summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set(), main)
+    if not all(sentence.entities for sentence in summary):
+        # The start of a document leads to its other sentences.
+        summary.sort(key=lambda sentence: (sentence.document, sentence.place))
     left = max_sentences - len(summary)
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)

@@ -70,9 +70,9 @@ def make_draft(
     """Make a draft of the rows of candidate sentences, with the columns `CANDIDATE_COLUMNS`."""
     languages = Counter(row[0] for row in rows)
     language = max(languages, key=lambda code: languages[code], default="")
-    # Of sentences with a text, use those with the highest clarity.
-    clarity = max((row[1] for row in rows if row[2]), default=0)
-    positions = [at for at, row in enumerate(rows) if row[2] and row[1] == clarity]
+    # Of sentences with a text, use those with the highest clarity among those about members.
+    clarity = max((row[1] for row in rows if row[2] and row[3]), default=0)
+    positions = [at for at, row in enumerate(rows) if row[2] and row[1] >= clarity]
     evidence = [_make_evidence(*rows[at][2:]) for at in positions]
     groups = group_documents(evidence, names.headlines) if has_several_documents else []
     return Draft(evidence, positions, uses, language, names, groups, subject)

@@ -151,7 +151,12 @@ def _rank_sentences(
     `weight` and `form`; the best word of a report comes first. `headlines` are the words of
     headlines (see `split_headlines`).
     """
-    sentences = sentences.with_row_index("row")
+    wording = rate_wording(sentences["text"], sentences["language"])
+    # The start of a document, which mentions no member, has to be a clear statement.
+    is_used = (pl.col("entities").list.len() > 0) | (
+        (pl.col("clarity") == 2) & (pl.col("wording") == 1)
+    )
+    sentences = sentences.with_columns(wording=wording).filter(is_used).with_row_index("row")
     words = split_words(sentences).join(
         sentences.select("row", "report", "source", "document"), on="row"
     )
@@ -171,11 +176,11 @@ def _rank_sentences(
     best = np.zeros(report.max(initial=0) + 1)
     np.maximum.at(best, report, theme)
     factor = 0.3 + theme / np.maximum(best[report], 1e-9)
-    factor *= rate_wording(sentences["text"], sentences["language"])
+    factor *= sentences["wording"].to_numpy()
     scored = sentences.with_columns(score=sentences["score"].to_numpy() * factor)
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
-    scored = scored.join(by_row, on="row", how="left")
+    scored = scored.drop("wording").join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.nlp.values import find_dates
 from graphrag_index.reports.candidate_sentences import (
     CHOSEN_COLUMNS,
     choose_best_sentences,
     choose_main_members,
     drop_repeats_of_siblings,
+    find_first_dates,
+    find_leads,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.headlines import read_headlines
@@ -58,7 +59,6 @@ PARTITION_SENTENCES = 500_000
 BATCH_ROWS = 64 * ROW_GROUP_SIZE  # mentions or relationships that are read at once
 
 Floats = npt.NDArray[np.float64]
-_YEAR = r"\b(?:1\d|20)\d\d"
 # Columns of candidate sentences: `clarity` is 2 for whole sentences that stand alone, 1 for other
 # whole sentences and 0 for headings, list items and table rows. `first_day` and `last_day` are the
 # days of the first date in the sentence, `source` and `document` are the numbers of its text unit
@@ -257,6 +257,7 @@ def _pair_members_with_sentences(
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of the first report, shard): members of communities, and their sentences."""
     document = sentences.select("document").collect().to_series()
+    leads = find_leads(document.to_numpy(), fitness)
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
         report, entity = choose_main_members(*members.take(reports), weight, sentences_of)
@@ -278,6 +279,9 @@ def _pair_members_with_sentences(
                         "fitness": fitness[sentence],
                         "document": document.gather(sentence),
                     }
+                ),
+                "leads": leads.filter(
+                    pl.col("document").is_in(document.gather(sentence).implode())
                 ),
             },
         )
@@ -311,23 +315,8 @@ def _quote_sentences(
     quoted = quoted.with_columns(
         clarity=pl.col("clarity") * (stand_alone(texts, language).cast(pl.Int8) + 1)
     )
-    quoted = quoted.with_columns(_find_first_dates(quoted))
+    quoted = quoted.with_columns(find_first_dates(quoted))
     return pl.concat([chosen, quoted[quotations.map_sentence_rows(rows)]], how="horizontal")
-
-
-def _find_first_dates(quoted: pl.DataFrame) -> list[pl.Series]:
-    """Return the first and last day of the first date in each sentence that stands alone."""
-    rows = ((quoted["clarity"] == 2) & quoted["text"].str.contains(_YEAR)).arg_true()
-    found = [
-        next(find_dates(text, language), None)
-        for text, language in quoted[rows].select("text", "language").iter_rows()
-    ]
-    none = pl.Series([None] * quoted.height, dtype=pl.Date)
-    days = {
-        "first_day": [date and date.first for date in found],
-        "last_day": [date and date.last for date in found],
-    }
-    return [none.clone().scatter(rows, values).alias(name) for name, values in days.items()]
 
 
 def _prepare_shards(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from graphrag_index.reports.candidate_sentences import (
     choose_best_sentences,
     drop_repeats_of_siblings,
+    find_leads,
 )
-from graphrag_index.reports.chosen_statements import Choice, Evidence, PlacedStatements
+from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence, PlacedStatements
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report import Finding, format_citation, join_titles
@@ -201,9 +202,41 @@ def test_a_document_with_many_sentences_leaves_candidates_to_other_documents() -
         "document": [0] * n + [*range(1, others + 1)],
     }
     shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
+    shard["leads"] = find_leads(np.array([0]), np.array([1.0], np.float32))
     chosen = choose_best_sentences(shard, 0.5)["chosen"]["sentence"]
     assert (chosen < n).sum() == 11
     assert len(chosen) == 22
+
+
+def test_a_report_with_one_sentence_gets_the_first_fit_sentences_of_its_document() -> None:
+    document = np.array([0, 0, 0, 0, 0, 1, 1])
+    fitness = np.array([0.01, 1.3, 0.8, 0.9, 1.0, 1.0, 1.0], np.float32)
+    leads = find_leads(document, fitness)
+    assert leads["sentence"].to_list() == [1, 2, 3, 5, 6]
+    # Report 0 has one sentence, report 1 two documents, and report 2 a whole document.
+    members = {"report": [0, 1, 2], "entity": [5, 6, 7], "weight": 2.0, "n_sentences": [1, 2, 2]}
+    rows = [2, 4, 5, 5, 6]
+    sentences = {"sentence": rows, "fitness": fitness[rows], "document": document[rows]}
+    shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
+    chosen = choose_best_sentences({**shard, "leads": leads}, 0.5)["chosen"]
+    assert chosen.select("report", "sentence", "place").rows() == [
+        (0, 2, 0),
+        (0, 1, 1),
+        (0, 3, 2),
+        (1, 4, 0),
+        (1, 5, 1),
+        (2, 5, 0),
+        (2, 6, 1),
+    ]
+    assert chosen.filter(report=0)["entities"].to_list() == [[5], [], []]
+    assert chosen.filter(report=0)["score"].is_sorted(descending=True)
+
+
+def test_the_start_of_a_document_leads_a_summary() -> None:
+    start = replace(evidence("The harbour of Tralee was built in 1829.", score=0.1), place=(0, 40))
+    other = replace(evidence("Crean came from Kerry.", 3, score=9.0), place=(50, 72))
+    _, chosen = choose_statements([other, start], Names(WEIGHT, TITLES, [3]), [], 6, 14)
+    assert [one.sentences[0] for one in chosen if one.finding == SUMMARY] == [1, 0]
 
 
 def test_no_evidence_gives_no_findings() -> None:
