@@ -36,12 +36,17 @@ def group_documents(
         words.setdefault(sentence.document, set()).update(sentence.words)
         names.setdefault(sentence.document, set()).update(sentence.entities)
     documents = list(words)
-    group_of = {document: {document} for document in documents}
+    named: dict[str, set[int]] = {}
+    group_of: dict[int, set[int]] = {}
+    for document in documents:
+        headline = headlines.get(document, "")
+        group = named.setdefault(headline, set()) if headline else set()
+        group.add(document)
+        group_of[document] = group
     for at, a in enumerate(documents):
         for b in documents[:at]:
-            if group_of[a] is not group_of[b] and (
-                "" != headlines.get(a, "") == headlines.get(b)
-                or _are_alike(words[a], words[b], names[a], names[b])
+            if group_of[a] is not group_of[b] and _are_alike(
+                words[a], words[b], names[a], names[b]
             ):
                 group_of[a] |= group_of[b]
                 for document in group_of[b]:

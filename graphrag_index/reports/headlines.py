@@ -49,7 +49,11 @@ def read_headlines(documents: pl.LazyFrame) -> pl.DataFrame:
         pl.when(~first_line.str.contains(_SENTENCE_END)).then(first_line),
     )
     words = found.str.replace(_PREFIX, "").str.replace(_SUFFIX, "")
-    words = words.str.replace_all(_MARKS, "$1").str.strip_chars(" *_\u00a0")
+    words = (
+        words.str.replace_all(_MARKS, "$1")
+        .str.replace_all(r"\s+", " ")
+        .str.strip_chars(" *_\u00a0")
+    )
     is_fit = (
         words.str.contains(r"\p{L}{2}")
         & ~words.str.contains(_IS_NUMBER)

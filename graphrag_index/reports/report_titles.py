@@ -17,7 +17,7 @@ MAX_HEADING_NAMES = 3
 # phrase, and of a single word.
 MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
 # Maximum number of subjects in the title of a report on different subjects, and maximum number of
-# characters of these together, unless the first one has more.
+# characters of these together, unless two have more.
 MAX_TITLE_SUBJECTS, MAX_SUBJECT_CHARS = 3, 110
 # A theme with more characters stands before one name only.
 MAX_THEME_CHARS = 60
@@ -59,6 +59,7 @@ def compose_title(
     of all `headlines`. Names that are in a term are not repeated.
     """
     scored = []
+    folded = "".join(f" {_fold(one)} |" for one in dict.fromkeys(filter(None, headlines)))
     for place, term in enumerate(terms):
         central = next(filter(None, map(term.phrases.get, summary)), "")
         # A word of one sentence may stand there by chance: "Bridges is good in many ways."
@@ -66,16 +67,18 @@ def compose_title(
         for text in filter(None, dict.fromkeys((central, term.text))):
             if says_little(text, language, max_rank):
                 continue
-            in_headlines = any(_contains(one, text) for one in headlines)
+            in_headlines = f" {_fold(text)} " in folded if folded else False
             score = term.weight * (1.0 if central else OTHER_FACTOR)
-            n_sentences = sum(_contains(phrase, text) for phrase in term.phrases.values())
+            n_sentences = sum(text in phrase for phrase in term.phrases.values())
             if " " in text:
                 score *= PHRASE_FACTOR if n_sentences > 1 or in_headlines else 1.0
             elif len(term.phrases) == 1:
                 score *= LONE_FACTOR
             if in_headlines:
                 score *= HEADLINE_FACTOR
-            if not PLACE_NOUNS.isdisjoint(_fold(" ".join(term.forms)).split()):
+            if any(
+                form in PLACE_NOUNS or form.removesuffix("s") in PLACE_NOUNS for form in term.forms
+            ):
                 score *= PLACE_FACTOR
             scored.append((-score, place, text, n_sentences > 1 or in_headlines))
     scored.sort()
@@ -90,7 +93,7 @@ def compose_title(
         if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
             chosen.append(text)
     theme = join_titles(chosen, language)
-    if subject and not (theme and any(_fold(subject) == _fold(name) for name in names)):
+    if subject and not (theme and _fold(subject) in map(_fold, names)):
         theme = subject
     others = [name for name in names if not _contains(theme, name)]
     named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
@@ -113,7 +116,7 @@ def compose_mixed_title(
         subject = uncapitalized if uncapitalized in " ".join(texts) else subject
         subjects.append(f"{subject} ({name})" if name else subject)
     n = MAX_TITLE_SUBJECTS
-    while n > 1 and len("; ".join(subjects[:n])) > MAX_SUBJECT_CHARS:
+    while n > 2 and len("; ".join(subjects[:n])) > MAX_SUBJECT_CHARS:
         n -= 1
     others = "; …" if len(subjects) > n else ""
     return f"{join_titles(names) or 'Different subjects'}: {'; '.join(subjects[:n])}{others}"
@@ -123,14 +126,19 @@ def _share_word(a: str, b: str) -> bool:
     return not {*a.lower().split()}.isdisjoint(b.lower().split())
 
 
+_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+
+
 def _fold(text: str) -> str:
     """Return the words of a text in lower case, and in the singular as far as a rule tells."""
-    words = re.findall(r"[^\W_]+(?:['’.-][^\W_]+)*", text.lower())
+    words = _WORD.findall(text.lower())
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)
 
 
 def _contains(text: str, name: str) -> bool:
-    return f" {_fold(name)} " in f" {_fold(text)} "
+    # Most texts do not even have the first letters of a name.
+    starts = name[:2].lower() in text.lower()
+    return starts and f" {_fold(name)} " in f" {_fold(text)} "
 
 
 class Headings:

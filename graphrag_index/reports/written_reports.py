@@ -52,7 +52,7 @@ def write_reports(
     subjects = find_subjects(sentences, documents)
     headline_of = dict(documents.select("document", "headline").iter_rows())
     own = gather_lists(sentences["report"].to_numpy(), sentences["document"], communities.height)
-    headlines = [{document: headline_of[document] for document in some} for some in own]
+    headlines = [{document: headline_of[document] for document in some} for some in own.to_list()]
     mains = [
         [str(several), subjects.get(at, ""), *map(titles.__getitem__, main), *own.values()]
         for at, (several, main, own) in enumerate(

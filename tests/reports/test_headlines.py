@@ -47,6 +47,7 @@ def test_a_title_is_a_headline_unless_it_names_a_file(title: str, headline: str)
     [
         ("From: Ann\nSubject: Re: [LIST] a leak??\n\nHello", "A leak?"),
         ("To: Bo\n  and Cy\nSubject: Fwd: RE: Leaks (was: Pipes)\n\nHello", "Leaks"),
+        ("Subject: Leaks in\told  pipes\n\nHello", "Leaks in old pipes"),
         ("Subject: write to ann@example.org\n\nHello", ""),
         # What a sentence says of a subject is no head of a letter.
         ("They spoke. Subject: leaks\n\nHello", ""),
