@@ -16,6 +16,8 @@ LONG_SENTENCE = 25
 LONG_SENTENCE_PENALTY = 0.005
 # Maximum number of names of a theme in a list of themes without sentences.
 MAX_NAMES_IN_LIST = 2
+# Maximum number of words of a name there.
+MAX_WORDS_IN_LIST = 6
 # Maximum number of sentences of one theme.
 MAX_SENTENCES_OF_THEME = 6
 
@@ -69,6 +71,10 @@ class Theme:
         if self.extent and "%" not in self.extent:
             return self.name
         names = ", ".join(shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST])
+        words = names.split()
+        if len(words) > MAX_WORDS_IN_LIST:
+            # The headline of a document may be a sentence.
+            names = f"{' '.join(words[:MAX_WORDS_IN_LIST]).rstrip(',;')} …"
         return f"{names} ({self.extent})" if self.extent else names
 
 

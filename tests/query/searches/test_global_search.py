@@ -350,3 +350,26 @@ def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index:
             assert (f"{said} ({n} documents)" in texts[community]) == (n > 1)
             n_marked += n > 1
     assert n_marked
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "heading"),
+    [
+        ("Fires and smoke: Sydney", "7 %", "Fires and smoke (7 %)"),
+        (
+            "Weather Service decided last minute not to cut snow forecast: Boston",
+            "8 %",
+            "Weather Service decided last minute not … (8 %)",
+        ),
+        (
+            "Different subjects: Leighton Hospital; Care and Support; Nursing Training; …",
+            "under 1 %",
+            "Leighton Hospital, Care and Support (under 1 %)",
+        ),
+        ("Sydney, Hill Top", "3 documents", "Sydney, Hill Top"),
+    ],
+)
+def test_a_list_of_themes_has_the_first_words_of_their_names(
+    name: str, extent: str, heading: str
+) -> None:
+    assert Theme(name, extent, "", []).short_heading == heading
