@@ -21,6 +21,9 @@ from graphrag_index.text.languages import language_of
 
 # Minimum number of findings of a report on different subjects.
 MIN_SUBJECTS = 2
+# Maximum number of documents of a report without a theme that their headlines stand for: of many
+# documents, a few headlines say no more than a term, and are longer.
+MAX_DOCUMENTS_OF_HEADLINES = 3
 # Columns of the rows of candidate sentences.
 CANDIDATE_COLUMNS = (
     *("language", "clarity", "text", "entities", "source", "document", "score"),
@@ -168,14 +171,19 @@ def _choose_one(
         title = compose_mixed_title(draft.main_titles, headings, [*texts.values()])
     else:
         summary = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
-        headlines = draft.names.headlines
+        headlines, own = draft.names.headlines, set[str]()
+        if len(headlines) <= MAX_DOCUMENTS_OF_HEADLINES:
+            # A headline that is the name of a member says no more than a term.
+            members = {entity for one in summary for entity in one.entities}
+            own = {headlines.get(one.document, "") for one in summary}
+            own -= {draft.names.titles[entity] for entity in members}
         title = compose_title(
             terms,
             draft.main_titles,
             language,
             [one.text for one in summary],
             draft.subject,
-            [headlines.get(one.document, "") for one in summary],
+            sorted(own),
             headlines.values(),
         )
     positions = draft.positions

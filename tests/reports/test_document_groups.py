@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from graphrag_index.reports.document_groups import (
     group_documents,
 )
 from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.report_drafts import Draft, choose_reports
 from graphrag_index.reports.report_titles import Names, compose_mixed_title
 
 TITLES = {0: "BBC", 1: "Hawthorne", 2: "Omar", 3: "Gaza"}
@@ -98,3 +100,21 @@ def test_groups_do_not_depend_on_the_order_of_sentences(evidence: list[Evidence]
 def test_a_document_of_few_words_is_on_no_subject_of_its_own() -> None:
     taught, sails = said(0, "Ada taught Bo.", 0, 1), said(1, "Cy sails.", 2)
     assert groups_of(taught, sails) == [{0, 1}]
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "headline", "title"),
+    [
+        (3, "War in the east", "War in the east: BBC"),
+        (4, "War in the east", "BBC"),
+        # The name of a member says no more than the member.
+        (3, "Omar", "BBC"),
+    ],
+)
+def test_headlines_stand_for_few_documents_without_a_term(
+    n_documents: int, headline: str, title: str
+) -> None:
+    headlines = {n: headline if n == TALIBAN.document else "" for n in range(n_documents)}
+    names = Names(WEIGHT, TITLES, [0], headlines)
+    draft = Draft([TALIBAN], [0], [], "xx", names, [], "")
+    assert choose_reports([draft], 6, 14, 1.0)[0].title == title
