@@ -29,7 +29,8 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.place_ratings import COUNTRY, TOWN, rate_known_places
-from graphrag_index.nlp.type_classifier import TYPES, classify_types, count_listed, rate_words
+from graphrag_index.nlp.type_classifier import TYPES, classify_types, count_listed, share_of_things
+from graphrag_index.nlp.type_parts import find_type_by_parts, find_type_of_acronym, is_product
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
 from graphrag_index.text.languages import (
@@ -46,7 +47,6 @@ _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
-_SURNAME_END = re.compile(_LISTS["surname_endings"])
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
@@ -94,7 +94,7 @@ class _TypeFinder:
         self.entity_of = variants.entity_of
         n = len(self.names)
         entity_of = variants.entity_of[: len(classified.names)]
-        times = np.maximum(np.bincount(entity_of, counts, n), 1)
+        times = self.times = np.maximum(np.bincount(entity_of, counts, n), 1)
 
         def share_of(share: np.ndarray) -> list[float]:
             shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
@@ -112,15 +112,15 @@ class _TypeFinder:
         self.article = share_of(classified.article_share)
         self.hints = most_shown(classified.hint_shares)
         self.person_verb = share_of(classified.person_share)
-        self.is_rare = times <= MAX_RARE_MENTIONS
         self.cues = most_shown(classified.cue_shares)
         self.codes = [language.code for language in classified.languages]
         self.codes += [UNKNOWN_LANGUAGE.code] * (n - len(self.codes))
         self.common, self.written_lower = classified.common, classified.written_lower
         self.known_places = rate_known_places(self.names)
-        words = sorted({word for name in self.names if " " in name for word in name.split(" ")})
-        rated = zip(words, rate_known_places(words), strict=True)
-        self.place_words = {word for word, rating in rated if rating}
+        longer = [name for name in self.names if " " in name]
+        words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
+        # Words of names, and names without their last word.
+        self.part_ratings = dict(zip(words, rate_known_places(words), strict=True))
         # Numbers of the entities of which no rule is sure, and the types that the rules give.
         self.unsure: dict[int, str] = {}
 
@@ -134,11 +134,12 @@ class _TypeFinder:
         sure = ["" if number in self.unsure else kind for number, kind in enumerate(types)]
         self.listed = count_listed(sure, self.lists)
         usages = [self.describe_usage(number) for number in self.unsure]
-        found = classify_types(names, usages, list(self.unsure.values()))
+        found = classify_types(names, usages, list(self.unsure.values()), share_of_things(sure))
         for number, kind in zip(self.unsure, found, strict=True):
             kind = "name" if self._has_article_of_thing(number) else kind
             is_untyped = "name" in (kind, self.unsure[number])
             types[number] = "" if is_untyped and self._is_rare_word(number) else kind
+        self.kinds = dict(zip(self.names, types, strict=True))
         companies, firms = find_shortened_companies(self.names, types)
         for number, name in enumerate(self.names):
             is_given = name.partition(" ")[0] in more_given_names()
@@ -155,6 +156,9 @@ class _TypeFinder:
             if is_company or is_firm:
                 is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
+            if types[number] == "acronym":
+                listed = (self.listed[number, : len(TYPES)] / self.times[number]).tolist()
+                types[number] = find_type_of_acronym(name, self.person_verb[number], listed)
             if types[number] in TYPES and self._is_other_word(number, types[number]):
                 types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
         return types
@@ -187,7 +191,8 @@ class _TypeFinder:
             return True
         if kind == "organization":  # without a sign of one: MaxSpareThreads
             is_shown = kind in (cue if share else "", self._find_hint(number))
-            return is_unsure and not is_shown and name_shapes.is_written_together(name)
+            is_thing = name_shapes.is_written_together(name) or is_product(name, self.kinds)
+            return is_unsure and not is_shown and is_thing
         if cue == kind and share >= MIN_NICKNAME_SHARE:
             return False
         if kind == "geo":
@@ -199,7 +204,8 @@ class _TypeFinder:
         """Return whether a name is a rare word, without an article, that is in lower case too."""
         name = self.names[number]
         is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
-        return bool(self.is_rare[number]) and is_word and self.determiner[number] == 0
+        is_rare = bool(self.times[number] <= MAX_RARE_MENTIONS)
+        return is_rare and is_word and self.determiner[number] == 0
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]
@@ -218,6 +224,10 @@ class _TypeFinder:
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
         if (has_form and len(words) > 1) or name.lower() in KNOWN_ORGANIZATIONS:
             return "organization"
+        is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
+        share = self.determiner[number]
+        if is_open and (kind := find_type_by_parts(name, self.part_ratings, share)):
+            return kind
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
         cue_share, cue = self.cues[number]
@@ -234,7 +244,9 @@ class _TypeFinder:
         is_work = cue == "name" and cue_share > 0.5 and head != "organization"
         is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
         is_place = is_city or (is_country and cue == "organization")
-        is_other = (head and not is_work) or is_group or is_place
+        is_surname = cue == "person" and head == "geo" and not self.place[number]  # Kanye West
+        is_surname = is_surname and len(words) == 2 and name_shapes.is_surname(words[1])
+        is_other = (head and not is_work and not is_surname) or is_group or is_place
         if cue_share > max(needed, opposed) and not is_other:
             return cue
         if self._is_place(number, words):
@@ -247,7 +259,7 @@ class _TypeFinder:
             return head or "person"
         if is_group:
             return "name"
-        if name in known_firms():
+        if name in known_firms() and not (name.isupper() and len(name) <= MAX_ACRONYM_LETTERS):
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
         is_word = len(words) == 1 and (
@@ -264,7 +276,7 @@ class _TypeFinder:
         share, hint = self.hints[number]
         cue_share, cue = self.cues[number]
         common = common_words(self.codes[number])
-        listed = self.listed[number] / (self.listed[number].sum() + 0.5)
+        listed = self.listed[number, : len(TYPES)] / (self.listed[number].sum() + 0.5)
         return {
             "place": self.place[number],
             "preposition": self.preposition[number],
@@ -274,14 +286,10 @@ class _TypeFinder:
             **{f"hint_{kind}": share * (hint == kind) for kind in HINT_TYPES},
             **{f"cue_{kind}": cue_share * (cue == kind) for kind in CUE_TYPES},
             **{f"listed_{kind}": share for kind, share in zip(TYPES, listed, strict=True)},
-            "one_word": len(words) == 1,
-            "many_words": len(words) > 2,
-            "capitals": name.isupper(),
-            "digit": any(map(str.isdigit, name)),
+            **name_shapes.describe_shape(name),
             "common": name in self.common,
             "written_lower": sum(word in self.written_lower for word in words) / len(words),
             "frequent": sum(word.lower() in common for word in words) / len(words),
-            "demonym": name_shapes.DEMONYM_END.search(words[-1]) is not None,
             "may_be_person": number in self.persons,
             "known_place": self.known_places[number] > 0,
             "rule_person": rule == "person",
@@ -294,18 +302,22 @@ class _TypeFinder:
         is_placed = self.place[number] >= MIN_KNOWN_PLACE_SHARE
         if is_placed or " " in name or self.known_places[number] == COUNTRY:
             return False
-        return rate_words([name])[name].surname > 1
+        return name_shapes.is_surname(name)
 
     def _is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
         """Return whether a name that may be a person's is no place or thing by its usage."""
         placed = self.place[number]
-        if self.known_places[number] and len(words) > 1 and words[0] not in GIVEN_NAMES:
+        rating, spoken = self.known_places[number], self.person_verb[number]
+        is_country = rating == COUNTRY and words[0] not in more_given_names()
+        if is_country and spoken < MIN_VERB_SHARE:
             return False
-        if self.known_places[number] and placed > self.person_verb[number]:
+        if rating and (placed > spoken or (len(words) > 1 and words[0] not in GIVEN_NAMES)):
             return False
         if any(map(is_title, words[:-2])) and words[-2] in more_given_names():
             return True
-        if head and words[-1].lower() not in _SURNAMES:
+        # A given name before a surname: Heath Ledger.
+        is_full_name = words[0] in more_given_names() and words[0].lower() in _SURNAMES
+        if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
             return False
         if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
             return placed < MIN_KNOWN_PLACE_SHARE and self.preposition[number] < 0.5
@@ -326,7 +338,7 @@ class _TypeFinder:
         if self.person_verb[number] > placed and number in self.persons:
             return False
         name = self.names[number]
-        if name.isupper() and len(name) <= MAX_ACRONYM_LETTERS:
+        if name.isupper() and (len(name) <= MAX_ACRONYM_LETTERS or rating == TOWN):
             return placed >= MIN_KNOWN_PLACE_SHARE
         given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
@@ -345,7 +357,9 @@ class _TypeFinder:
             # The article is that of the noun behind the name: the Exco spokesman.
             if hint and name not in self.common and (hint != "person" or not is_thing):
                 return hint
-            if not is_thing and self._has_surname_end(number, name):
+            is_open = name not in self.written_lower and not self.known_places[number]
+            is_surname = is_open and self.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and is_surname and name_shapes.ends_as_surname(name):
                 return "person"
             given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
             if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
@@ -366,35 +380,19 @@ class _TypeFinder:
         placed = max(self.place[number], self.article[number]) if kind == "person" else 0
         return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
 
-    def _has_surname_end(self, number: int, name: str) -> bool:
-        """Return whether a word looks like a surname, and is no place and no other word."""
-        return (
-            _SURNAME_END.search(name) is not None
-            and self.place[number] < MIN_KNOWN_PLACE_SHARE
-            and not self.known_places[number]
-            and name not in self.written_lower
-            and name.lower() not in common_words("en")
-        )
-
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""
         first, *others = self.names[number].split(" ")
         words = [first, *(word for word in others if word.lower() not in PARTICLES)]
-        if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
+        if not name_shapes.may_be_full_name(words, common_words(self.codes[number])):
             return False
-        if not 1 < len(words) <= 3 or not all(map(name_shapes.PERSON_WORD.fullmatch, words)):
-            return False
-        common = common_words(self.codes[number])
         # The corpus may write a surname in lower case too: Brooke Shields.
         named = words[0] in more_given_names() or words[-1] in more_given_names()
-        if any(
-            (word in self.written_lower and not named) or word.lower() in common for word in words
-        ):
-            return False
-        if name_shapes.DEMONYM_END.search(words[0]):
+        if not named and not self.written_lower.isdisjoint(words):
             return False
         # Few places and things begin with a given name.
         given = words[0] in GIVEN_NAMES
         prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
         used = max(self.place[number], self.article[number], prepositions)
-        return used < MIN_KNOWN_PLACE_SHARE and self.place_words.isdisjoint(words[given:])
+        is_placed = any(self.part_ratings[word] for word in words[given:])
+        return used < MIN_KNOWN_PLACE_SHARE and not is_placed

@@ -62,7 +62,9 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         return "name"
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
-    if code in HEAD_LAST and HEADS.get(lower[-1]) == "organization":
+    # Also two words: Gyldendal Norwegian Publishing House.
+    heads = (lower[-1], "-".join(lower[-2:]))
+    if code in HEAD_LAST and "organization" in map(HEADS.get, heads):
         return "organization"
     if particle == len(words):
         places = (-1, 0) if code in HEAD_LAST else (0, 1, -1)

@@ -1,9 +1,15 @@
 """Shapes of words: how names of persons are written, and how names of software are."""
 
 import re
+from collections.abc import Collection, Sequence
 
 from graphrag_index.nlp.compounds import is_german_noun
-from graphrag_index.nlp.name_words import GIVEN_NAMES, common_words, more_given_names
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    KNOWN_ORGANIZATIONS,
+    common_words,
+    more_given_names,
+)
 from graphrag_index.nlp.place_ratings import rate_known_places
 from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.text.languages import read_lists, word_set
@@ -15,6 +21,7 @@ _CODED = re.compile(
 )
 
 _WORDS = read_lists("nlp/data/words")
+_SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 _PREFIXES = word_set(_WORDS["hyphen_prefixes"].lower())
 DEMONYMS = word_set(_WORDS["demonyms"])
 DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
@@ -89,10 +96,46 @@ def is_no_place(name: str) -> bool:
 
 def is_no_person(name: str) -> bool:
     """Return whether a name is written as no name of a person is."""
-    if is_coded(name) or " " in name:
-        return is_coded(name)
+    if is_coded(name):
+        return True
+    first, space, _ = name.partition(" ")
+    if space:  # Indian Hindi
+        is_people = first.lower() in DEMONYMS or first.endswith(("ian", "ean", "ese"))
+        return is_people and first not in more_given_names()
     is_other = name.isupper() or name.lower() in DEMONYMS
     return is_other or is_joined_word(name) or is_joined_adjective(name)
+
+
+def is_surname(word: str) -> bool:
+    """Return whether many people have a word as their surname."""
+    return rate_words([word])[word].surname > 1
+
+
+def ends_as_surname(word: str) -> bool:
+    """Return whether a word ends as surnames do, and is no English word."""
+    return _SURNAME_END.search(word) is not None and word.lower() not in common_words("en")
+
+
+def may_be_full_name(words: Sequence[str], common: Collection[str]) -> bool:
+    """Return whether words, without particles, may be a person's full name by their writing."""
+    if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
+        return False
+    if not 1 < len(words) <= 3 or not all(map(PERSON_WORD.fullmatch, words)):
+        return False
+    is_word = any(word.lower() in common for word in words)
+    return not is_word and DEMONYM_END.search(words[0]) is None
+
+
+def describe_shape(name: str) -> dict[str, float]:
+    """Return the features of the shape of a name for the classifier of types."""
+    words = name.split(" ")
+    return {
+        "one_word": len(words) == 1,
+        "many_words": len(words) > 2,
+        "capitals": name.isupper(),
+        "digit": any(map(str.isdigit, name)),
+        "demonym": DEMONYM_END.search(words[-1]) is not None,
+    }
 
 
 def ends_in_noun(name: str) -> bool:

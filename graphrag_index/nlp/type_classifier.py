@@ -41,6 +41,10 @@ LETTER_FEATURES = (
     *(f"one_word_{kind}" for kind in TYPES),
     *(f"dictionary_{kind}" for kind in KINDS),
 )
+# The unit of a logarithm of odds in the sums.
+LOGIT = 1000 * UNIT
+# The share of things among sure names that the classifier expects, and the largest that counts.
+USUAL_THING_SHARE, MAX_THING_SHARE = 0.25, 0.75
 _LAST_LATIN = "\u024f"
 _MAX_WORDS = 4
 _LOW_BYTE = 0xFF
@@ -165,21 +169,26 @@ def rate_names(names: Sequence[str]) -> np.ndarray:
 
 
 def count_listed(kinds: Sequence[str], lists: np.ndarray) -> np.ndarray:
-    """Count the other entities in the enumerations of each entity, by type.
+    """Count the other entities in the enumerations of each entity, by type; things come last.
 
-    `kinds` are the types of the entities that are sure. `lists` has the numbers of enumerations,
-    and the entities in them.
+    `kinds` are the types of the entities that are sure, and "" for others. `lists` has the numbers
+    of enumerations, and the entities in them.
     """
     numbers, entity = lists.T
     _, numbers = np.unique(numbers, return_inverse=True)
-    kind = np.array([TYPES.index(kind) if kind in TYPES else -1 for kind in kinds], np.int64)[
-        entity
-    ]
-    of_lists = np.zeros((len(numbers), len(TYPES)))
+    columns = {"": -1, **{kind: column for column, kind in enumerate(TYPES)}}
+    kind = np.array([columns.get(kind, len(TYPES)) for kind in kinds], np.int64)[entity]
+    of_lists = np.zeros((len(numbers), len(TYPES) + 1))
     np.add.at(of_lists, (numbers[kind >= 0], kind[kind >= 0]), 1)
-    counts = np.zeros((len(kinds), len(TYPES)))
+    counts = np.zeros((len(kinds), len(TYPES) + 1))
     np.add.at(counts, entity, of_lists[numbers])
     return counts
+
+
+def share_of_things(kinds: Sequence[str]) -> float:
+    """Return the share of things among the names whose type is sure; "" is an unsure type."""
+    sure = [kind for kind in kinds if kind]
+    return sum(kind not in TYPES for kind in sure) / max(len(sure), 1)
 
 
 def is_latin(name: str) -> bool:
@@ -188,11 +197,16 @@ def is_latin(name: str) -> bool:
 
 
 def classify_types(
-    names: Sequence[str], usages: Sequence[dict[str, float]], rules: Sequence[str]
+    names: Sequence[str],
+    usages: Sequence[dict[str, float]],
+    rules: Sequence[str],
+    thing_share: float,
 ) -> list[str]:
     """Return the type of each name: that of the rules, unless another is surer.
 
     `usages` have shares and truth values (0–1) by feature; `rules` are the types that rules give.
+    `thing_share` is the share of things among the sure names of the corpus: names of a manual are
+    rarely those of persons.
     """
     if not names:
         return []
@@ -202,6 +216,9 @@ def classify_types(
     usage = np.rint(UNIT * np.array([list(row.values()) for row in usages])).astype(np.int64)
     scores += usage @ np.array([weights[name] for name in usages[0]])
     kinds = ("name", *TYPES)
+    things = min(max(thing_share, USUAL_THING_SHARE), MAX_THING_SHARE)
+    odds = things / (1 - things) * (1 - USUAL_THING_SHARE) / USUAL_THING_SHARE
+    scores -= round(math.log(odds) * LOGIT)
     all_scores = np.concatenate([np.zeros((len(names), 1), np.int64), scores], axis=1)
     own = all_scores[np.arange(len(names)), [kinds.index(rule) for rule in rules]]
     best = all_scores.argmax(axis=1)

@@ -3,6 +3,8 @@
 import pytest
 
 from graphrag_index.nlp.head_types import find_head_type
+from graphrag_index.nlp.name_shapes import is_no_person
+from graphrag_index.nlp.type_parts import find_type_of_acronym, is_product
 from tests.fixtures.extraction import extract
 
 
@@ -154,3 +156,69 @@ def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
     types = found.types
     assert types["Ayn Rand"] == "person"
     assert types["Ayn Rand Institute"] == "organization"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        ("The firm moved to Austin TX. Later Austin TX grew.", "Austin TX", "geo"),
+        (
+            "Fans saw the Albany Patroons win. Then the Albany Patroons lost.",
+            "Albany Patroons",
+            "organization",
+        ),
+        ("They ran Edinburgh Prolog on it.", "Edinburgh Prolog", "name"),
+        (
+            "It was written by Gyldendal Publishing House.",
+            "Gyldendal Publishing House",
+            "organization",
+        ),
+        ("A lawyer of PETA was there. PETA said no.", "PETA", "organization"),
+        ("The film with Heath Ledger won.", "Heath Ledger", "person"),
+        ("They praised rapper Kanye West again.", "Kanye West", "person"),
+        ("Idaho: yes.\nOhio: no.\nIdaho: no.", "Idaho", "geo"),
+        ("Some flew to the Hague. The Hague was cold.", "Hague", "geo"),
+    ],
+)
+def test_parts_of_a_name_show_its_type(text: str, title: str, kind: str) -> None:
+    assert extract(text).types[title] == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Indian Hindi", True), ("Win32 Rose", True), ("Roman Polanski", False), ("Hank Rose", False)],
+)
+def test_a_name_that_begins_with_a_people_is_no_person(name: str, expected: bool) -> None:
+    assert is_no_person(name) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "speaker_share", "listed", "kind"),
+    [
+        ("BIPM", 0.5, (0.0, 0.0, 0.0), "organization"),
+        ("TAROM", 0.0, (0.0, 0.0, 2.0), "organization"),
+        ("PDF", 0.0, (0.0, 0.0, 0.1), "acronym"),
+        ("AMA", 0.0, (0.0, 1.0, 1.0), "acronym"),
+        ("NY", 0.0, (0.0, 1.0, 0.0), "geo"),
+        ("LA", 0.0, (0.0, 0.0, 1.0), "acronym"),
+    ],
+)
+def test_an_acronym_is_of_the_type_of_those_listed_beside_it(
+    name: str, speaker_share: float, listed: tuple[float, ...], kind: str
+) -> None:
+    assert find_type_of_acronym(name, speaker_share, listed) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("DEC SunOS", True),
+        ("Microsoft Office Standard Edition", True),
+        ("Parallel Prolog", True),
+        ("Apple Computer", False),
+        ("Kim Python", False),
+    ],
+)
+def test_a_product_is_told_by_its_maker_and_the_thing(name: str, expected: bool) -> None:
+    kinds = {"DEC": "acronym", "SunOS": "name", "Apple": "organization", "Computer": "name"}
+    assert is_product(name, kinds) is expected

@@ -64,4 +64,4 @@ def test_scores_are_integers_and_do_not_depend_on_other_names() -> None:
 def test_only_latin_letters_are_classified() -> None:
     assert all(map(is_latin, ("Schmitt", "O’Brien", "Łódź")))
     assert not any(map(is_latin, ("Зефирия", "Αθήνα", "東京")))
-    assert classify_types([], [], []) == []
+    assert classify_types([], [], [], 0.0) == []

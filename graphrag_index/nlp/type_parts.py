@@ -1,0 +1,79 @@
+"""Types that the parts of a name show: a city with its state, a team, a product of a firm."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from graphrag_index.nlp.head_types import HEADS
+from graphrag_index.nlp.name_words import (
+    GIVEN_NAMES,
+    KNOWN_ORGANIZATIONS,
+    KNOWN_OTHERS,
+    common_words,
+    known_firms,
+)
+from graphrag_index.nlp.place_ratings import COUNTRY
+
+# Codes of the states of the US: Austin TX.
+STATE_CODES = frozenset(
+    "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ "
+    "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
+)
+_TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
+# Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
+MIN_TEAM_SHARE = 0.4
+# Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
+# and in enumerations of organizations.
+MIN_SPEAKER_SHARE, MIN_LISTED_SHARE = 0.3, 0.25
+
+
+def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: float) -> str:
+    """Return the type that the parts of an English name of several words show; "" if none.
+
+    `ratings` rate parts of names as places, as `rate_known_places` does.
+    """
+    start, _, last = name.rpartition(" ")
+    start_rating = ratings.get(start, 0)
+    if start_rating and last in STATE_CODES:
+        return "geo"
+    is_team = article_share >= MIN_TEAM_SHARE and 0 < start_rating < COUNTRY
+    # The West and the South are no cities.
+    is_team = is_team and start.partition(" ")[0].lower() not in common_words("en")
+    is_place = last.lower() in HEADS or last.lower().removesuffix("s") in HEADS
+    if is_team and _TEAM_WORD.fullmatch(last) and not is_place:
+        return "organization"
+    return ""
+
+
+def is_product(name: str, kinds: Mapping[str, str]) -> bool:
+    """Return whether a name is of a known thing, or of a thing that an organization makes.
+
+    Microsoft Office Professional Edition; Edinburgh Prolog; DEC Alpha, if Alpha is a thing in the
+    corpus. `kinds` are the types of the names of the corpus.
+    """
+    words = name.split(" ")
+    if words[0] in GIVEN_NAMES:
+        return False
+    for length in range(1, len(words)):
+        start, rest = " ".join(words[:length]), " ".join(words[length:])
+        is_firm = start.lower() in KNOWN_ORGANIZATIONS or start in known_firms()
+        is_firm = is_firm or kinds.get(start) == "organization" or start.isupper()
+        if start.lower() in KNOWN_OTHERS or rest.lower() in KNOWN_OTHERS:
+            return True
+        is_thing = kinds.get(rest) in ("name", "acronym") and rest.lower() not in common_words("en")
+        if is_firm and (is_thing or any(map(str.isdigit, rest))):
+            return True
+    return False
+
+
+def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float]) -> str:
+    """Return the type of an acronym: that of the names beside which enumerations put it.
+
+    `speaker_share` are the mentions before a verb of persons; `listed` are the persons, places
+    and organizations in its enumerations for each mention.
+    """
+    person, geo, organization = listed
+    if name in STATE_CODES:
+        return "geo" if geo > max(person, organization) else "acronym"
+    is_speaker = speaker_share >= MIN_SPEAKER_SHARE
+    is_listed = organization >= MIN_LISTED_SHARE and organization > person + geo
+    return "organization" if is_speaker or is_listed else "acronym"
