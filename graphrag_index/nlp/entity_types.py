@@ -12,14 +12,13 @@ from graphrag_index.nlp import name_shapes
 from graphrag_index.nlp.head_types import (
     COMPANY_FORMS,
     HEAD_LAST,
-    HEADS,
     find_head_type,
     find_shortened_companies,
+    is_kind_of_thing,
 )
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_NAMES,
     KNOWN_ORGANIZATIONS,
     KNOWN_OTHERS,
     KNOWN_PERSONS,
@@ -29,7 +28,13 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.place_ratings import COUNTRY, TOWN, rate_known_places
-from graphrag_index.nlp.type_classifier import TYPES, classify_types, count_listed, share_of_things
+from graphrag_index.nlp.type_classifier import (
+    TYPES,
+    classify_types,
+    count_listed,
+    find_known_types,
+    share_of_things,
+)
 from graphrag_index.nlp.type_parts import find_type_by_parts, find_type_of_acronym, is_product
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
@@ -120,7 +125,7 @@ class _TypeFinder:
         longer = [name for name in self.names if " " in name]
         words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
         # Words of names, and names without their last word.
-        self.part_ratings = dict(zip(words, rate_known_places(words), strict=True))
+        self.parts = dict(zip(words, rate_known_places(words), strict=True))
         # Numbers of the entities of which no rule is sure, and the types that the rules give.
         self.unsure: dict[int, str] = {}
 
@@ -135,8 +140,10 @@ class _TypeFinder:
         self.listed = count_listed(sure, self.lists)
         usages = [self.describe_usage(number) for number in self.unsure]
         found = classify_types(names, usages, list(self.unsure.values()), share_of_things(sure))
-        for number, kind in zip(self.unsure, found, strict=True):
-            kind = "name" if self._has_article_of_thing(number) else kind
+        for number, kind, known in zip(self.unsure, found, find_known_types(names), strict=True):
+            has_article = self._has_article_of_thing(number)
+            known = "" if has_article and known == "person" else known  # the Nimrod
+            kind = known or "name" if has_article or kind == "name" else kind  # the Taj Mahal
             is_untyped = "name" in (kind, self.unsure[number])
             types[number] = "" if is_untyped and self._is_rare_word(number) else kind
         self.kinds = dict(zip(self.names, types, strict=True))
@@ -147,8 +154,10 @@ class _TypeFinder:
             is_shown = number in self.persons and hint == "person" and share >= MIN_CUE_SHARE
             is_person = types[number] == "person" and (is_given or is_shown)
             is_open = types[number] in ("name", "person") and not is_person
+            # Academy Awards Committee is no firm called Academy Awards.
+            is_thing = types[number] == "name" and " " in name and number not in self.unsure
             is_company = is_open and name in companies and not self.known_places[number]
-            is_company = is_company and name.lower() not in KNOWN_OTHERS
+            is_company &= name.lower() not in KNOWN_OTHERS and not is_thing
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
@@ -165,14 +174,8 @@ class _TypeFinder:
 
     def _is_bare_kind(self, number: int) -> bool:
         """Return whether a name is only the kind of a body, a law or an event: the Council."""
-        lower = self.names[number].lower()
-        return (
-            self.determiner[number] >= MIN_THING_SHARE
-            and HEADS.get(lower, "geo") != "geo"
-            and lower in common_words(self.codes[number])
-            and lower not in KNOWN_NAMES
-            and not self.names[number].isupper()
-        )
+        has_article = self.determiner[number] >= MIN_THING_SHARE
+        return has_article and is_kind_of_thing(self.names[number], self.codes[number])
 
     def _has_article_of_thing(self, number: int) -> bool:
         """Return whether an English name has an article as ships and works have: the Nimrod.
@@ -222,11 +225,10 @@ class _TypeFinder:
         if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
             return "name"
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
-        if (has_form and len(words) > 1) or name.lower() in KNOWN_ORGANIZATIONS:
+        if (has_form and len(words) > 1) or (name.lower() in KNOWN_ORGANIZATIONS and not is_placed):
             return "organization"
         is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
-        share = self.determiner[number]
-        if is_open and (kind := find_type_by_parts(name, self.part_ratings, share)):
+        if is_open and (kind := find_type_by_parts(name, self.parts, self.determiner[number])):
             return kind
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
@@ -394,5 +396,5 @@ class _TypeFinder:
         given = words[0] in GIVEN_NAMES
         prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
         used = max(self.place[number], self.article[number], prepositions)
-        is_placed = any(self.part_ratings[word] for word in words[given:])
+        is_placed = any(self.parts[word] for word in words[given:])
         return used < MIN_KNOWN_PLACE_SHARE and not is_placed

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,
+    KNOWN_NAMES,
     ORGANIZATION_WORDS,
     PLACE_WORDS,
+    common_words,
 )
 from graphrag_index.text.languages import read_lists, word_set
 
@@ -62,6 +64,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         return "name"
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if particle < len(words) and HEADS.get(lower[particle - 1]) in ("name", "event"):
+        return HEADS[lower[particle - 1]]  # Articles of Confederation
     # Also two words: Gyldendal Norwegian Publishing House.
     heads = (lower[-1], "-".join(lower[-2:]))
     if code in HEAD_LAST and "organization" in map(HEADS.get, heads):
@@ -72,8 +76,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         places = (particle - 1, 0) if code in HEAD_LAST else (0, particle - 1)
         if code in HEAD_LAST and not (words[-1].islower() or words[-2].islower()):
             places = (particle - 1, 0, -1)  # Banc of California Stadium
-    # "Bill Hatcher" is no bill, but "Port Talbot" is a place.
-    is_name = words[0] in GIVEN_NAMES and places[0] != 0
+    # "Bill Hatcher" is no bill, and "Open Society" no tournament; but "Port Talbot" is a place.
+    is_name = (words[0] in GIVEN_NAMES or lower[0] == "open") and places[0] != 0
     return next(
         (
             HEADS[lower[place]]
@@ -82,6 +86,13 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         ),
         "",
     )
+
+
+def is_kind_of_thing(name: str, code: str) -> bool:
+    """Return whether a name is a common word for a body, a law or an event: Council."""
+    lower = name.lower()
+    is_word = lower in common_words(code) and lower not in KNOWN_NAMES and not name.isupper()
+    return is_word and HEADS.get(lower, "geo") != "geo"
 
 
 def find_shortened_companies(

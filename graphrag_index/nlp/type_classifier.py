@@ -106,6 +106,19 @@ def _look_up(table: np.ndarray, words: Sequence[str]) -> np.ndarray:
     return np.where(table[at] & ~np.uint32(_LOW_BYTE) == hashes, table[at] & _LOW_BYTE, 0)
 
 
+def find_known_types(names: Sequence[str]) -> list[str]:
+    """Return the type of each name in the dictionary; "" if it has none, several or "name".
+
+    English words have none: State.
+    """
+    kinds = {1 << bit: kind for bit, kind in enumerate(TYPES)}
+    common, found = common_words("en"), _look_up(_read_names(), names).tolist()
+    return [
+        "" if name.lower() in common else kinds.get(bits, "")
+        for name, bits in zip(names, found, strict=True)
+    ]
+
+
 def list_letter_features(name: str, rate: Callable[[str], WordRating]) -> set[int]:
     """Return the hashes of the features of a name: its words, their letters and their ratings."""
     words = name.split(" ")

@@ -19,6 +19,7 @@ STATE_CODES = frozenset(
     "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
 )
 _TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
+_DIRECTION = re.compile(r"(?:[NSEW]\.)+")
 # Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
 MIN_TEAM_SHARE = 0.4
 # Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
@@ -33,6 +34,8 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
     """
     start, _, last = name.rpartition(" ")
     start_rating = ratings.get(start, 0)
+    if _DIRECTION.fullmatch(start) and ratings.get(last, 0) == COUNTRY:
+        return "geo"
     if start_rating and last in STATE_CODES:
         return "geo"
     is_team = article_share >= MIN_TEAM_SHARE and 0 < start_rating < COUNTRY

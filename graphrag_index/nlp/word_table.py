@@ -84,6 +84,8 @@ _CUES = {
     )
     for word in word_set(_LISTS[list_name])
 }
+# Verbs and adverbs that another language has as such a noun: "See BSD".
+_OTHER_CUES = {("en", "see"), ("en", "editorial"), ("de", "nun")}
 _IN_THINGS = word_set(_LISTS["in_things"])
 _HINTS = dict.fromkeys(word_set(_LISTS["human_pronouns"]), HUMAN_PRONOUN)
 for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
@@ -166,7 +168,11 @@ class Vocabulary(dict[str, int]):
         bare = word.rstrip(FINAL_PUNCTUATION)
         return (
             kind_before_name(word, language)
-            | _CUES.get(bare.lower(), 0)
+            | (
+                _CUES.get(bare.lower(), 0)
+                if (language.code, bare.lower()) not in _OTHER_CUES
+                else 0
+            )
             | _HINTS.get(bare, 0)
             | COPULA * (word in language.copulas)
             | PERSON_VERB * (bare in language.person_verbs)

@@ -178,6 +178,12 @@ def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
         ("They praised rapper Kanye West again.", "Kanye West", "person"),
         ("Idaho: yes.\nOhio: no.\nIdaho: no.", "Idaho", "geo"),
         ("Some flew to the Hague. The Hague was cold.", "Hague", "geo"),
+        ("They saw the Taj Mahal. Then the Taj Mahal was closed.", "Taj Mahal", "geo"),
+        ("She won the Halden Open in May.", "Halden Open", "event"),
+        ("They signed the Articles of Confederation.", "Articles of Confederation", "name"),
+        ("They read about it (see Vaxocentrism) at noon.", "Vaxocentrism", "name"),
+        ("Rain fell in N.E. Ohio all day.", "N.E. Ohio", "geo"),
+        ("They live in Kingston. In Kingston it rained.", "Kingston", "geo"),
     ],
 )
 def test_parts_of_a_name_show_its_type(text: str, title: str, kind: str) -> None:
