@@ -52,6 +52,7 @@ _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
+_PEOPLE = _GROUPS | _PARTIES
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
@@ -59,16 +60,14 @@ _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
 # Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
 MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
-# Longer names in capitals are other words: places of datelines, such as DETROIT.
-MAX_ACRONYM_LETTERS = 4
 # Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
 MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
-# Maximum number of mentions of a common word that is capitalized, but no name.
-MAX_RARE_MENTIONS = 2
-# Minimum share of mentions before a verb, a noun or a pronoun that suggests a type.
-MIN_HINT_SHARE = 0.2
-# Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
-MIN_NICKNAME_SHARE = 0.5
+# Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
+# DETROIT; of mentions of a common word that is capitalized, but no name.
+MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
+# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; beside a
+# word that shows a person, for a nickname such as Alex99.
+MIN_HINT_SHARE, MIN_NICKNAME_SHARE = 0.2, 0.5
 
 
 def find_entity_types(
@@ -230,6 +229,8 @@ class _TypeFinder:
         is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
         if is_open and (kind := find_type_by_parts(name, self.parts, self.determiner[number])):
             return kind
+        is_group = len(words) == 1 and (lower[0] in _PEOPLE or lower[0].endswith(_GROUP_ENDS))
+        is_person = is_person and not (is_group and words[0] not in GIVEN_NAMES)
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
         cue_share, cue = self.cues[number]
@@ -238,7 +239,6 @@ class _TypeFinder:
             # A colon follows countries and headings too: "Somalia: ...".
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
-        is_group = len(words) == 1 and (lower[0] in _GROUPS or lower[0].endswith(_GROUP_ENDS))
         # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
         opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
         if cue == "person" and self.codes[number] == "en":

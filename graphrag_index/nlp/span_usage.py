@@ -100,9 +100,11 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
     has_article = before & word_table.ARTICLE > 0
     of_articles = np.where(has_article & (at > 1), kinds[np.maximum(at - 2, 0)], 0)
     found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
-    # "city of Fryeburg": only nouns of places stand before a preposition and the name.
+    # "city of Fryeburg", "mayor of Fryeburg": such nouns stand before a preposition and the name.
     of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > 1)
-    found |= np.where(of_place, kinds[np.maximum(at - 2, 0)] & word_table.CUE_NOUNS[2], 0)
+    place, governing = word_table.CUE_NOUNS[2], kinds[np.maximum(at - 2, 0)]
+    shown = np.where(governing & word_table.OF_PLACE > 0, place, governing & place)
+    found |= np.where(of_place, shown, 0)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(kinds) - 1)
     # Behind a comma, skip the comma, which is written as a part of the name's last word.
     first = kinds[following]

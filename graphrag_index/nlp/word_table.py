@@ -50,6 +50,8 @@ HUMAN_PRONOUN = 1 << 27
 FOREIGN = 1 << 28
 # Bits for a German word in lower case that is an adjective, and for one with the ending of one.
 ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
+# Bit for a noun before "of" and a place.
+OF_PLACE = 1 << 31
 # Number of words of a block in which function words of other languages are counted, and the
 # minimum number of them, and their share of those of the text's language, in a mixed block.
 MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
@@ -93,6 +95,8 @@ for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
         for _word in word_set(_LISTS[f"{_kind}_{_part}"]):
             _HINTS[_word] = _HINTS.get(_word, 0) | _bit
 _BEFORE_PLACES = word_set(_LISTS["before_places"])
+_BEFORE_OF_PLACES = word_set(_LISTS["before_of_places"])
+_ADDRESS = word_set(_LISTS["address"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
 
 
@@ -175,7 +179,7 @@ class Vocabulary(dict[str, int]):
             )
             | _HINTS.get(bare, 0)
             | COPULA * (word in language.copulas)
-            | PERSON_VERB * (bare in language.person_verbs)
+            | PERSON_VERB * (bare in language.person_verbs or bare in _ADDRESS)
             | LOWER * word.islower()
             | FUNCTION * (word in functions)
             | OPENING * (word in self._opening)
@@ -187,6 +191,7 @@ class Vocabulary(dict[str, int]):
             | NO_NOUN * bare.endswith(_NO_NOUN_ENDINGS)
             | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
             | IN_THING * (word.lower() in _IN_THINGS)
+            | OF_PLACE * (word.lower() in _BEFORE_OF_PLACES)
             | INDEFINITE * (word in _INDEFINITE_ARTICLES)
             | self._adjective_kind(word)
             | FOREIGN * (language.code not in map_words_to_languages().get(word, [language.code]))

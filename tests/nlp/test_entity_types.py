@@ -184,6 +184,11 @@ def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
         ("They read about it (see Vaxocentrism) at noon.", "Vaxocentrism", "name"),
         ("Rain fell in N.E. Ohio all day.", "N.E. Ohio", "geo"),
         ("They live in Kingston. In Kingston it rained.", "Kingston", "geo"),
+        ("They met the mayor of Karien there.", "Karien", "geo"),
+        ("Le habló el señor Llibre ayer.", "Llibre", "person"),
+        ("Many Democrats said no. Democrats said yes.", "Democrats", "organization"),
+        ("She reads the China Daily every day.", "China Daily", "organization"),
+        ("Votó con Coalición Canaria en mayo.", "Coalición Canaria", "organization"),
     ],
 )
 def test_parts_of_a_name_show_its_type(text: str, title: str, kind: str) -> None:
@@ -192,7 +197,12 @@ def test_parts_of_a_name_show_its_type(text: str, title: str, kind: str) -> None
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("Indian Hindi", True), ("Win32 Rose", True), ("Roman Polanski", False), ("Hank Rose", False)],
+    [
+        ("Indian Hindi", True),
+        ("Win32 Rose", True),
+        ("Roman Polanski", False),
+        ("Hank Rose", False),
+    ],
 )
 def test_a_name_that_begins_with_a_people_is_no_person(name: str, expected: bool) -> None:
     assert is_no_person(name) is expected
