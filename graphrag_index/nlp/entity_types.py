@@ -261,7 +261,7 @@ class _TypeFinder:
             return head or "person"
         if is_group:
             return "name"
-        if name in known_firms() and not (name.isupper() and len(name) <= MAX_ACRONYM_LETTERS):
+        if name in known_firms() and not (name.isupper() and len(name) < MAX_ACRONYM_LETTERS):
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
         is_word = len(words) == 1 and (

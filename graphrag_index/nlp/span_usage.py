@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from graphrag_index.nlp import word_table
 from graphrag_index.nlp.name_words import word_before
-from graphrag_index.nlp.word_table import DocumentWords, Integers, WordKinds
+from graphrag_index.nlp.word_table import DocumentWords, Integers
 from graphrag_index.text.languages import Language
 
 # Bit flags for the usage of a span at one position in a text.
@@ -42,7 +42,7 @@ def find_usage_flags(
     written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
     earlier = np.append(0, np.maximum.accumulate(written)[:-1])
     at = np.searchsorted(words.starts, start, "right") - 1
-    before = words.kinds[earlier[at]].astype(np.int64) * (at > 0)
+    before = words.kinds[earlier[at]] * (at > 0)
     # Look again at the word before spans that begin inside a word: "l'Institut".
     for row in np.flatnonzero(words.starts[at] != start):
         before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
@@ -63,7 +63,7 @@ def find_usage_flags(
     conjoined = np.flatnonzero((marks & CONJOINED > 0) & ~is_owner)
     flags[conjoined] |= flags[conjoined - 1] & (PLACE | PREPOSITION)
     following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
-    after = words.kinds[following].astype(np.int64)
+    after = words.kinds[following]
     after[(marks & WORD_AFTER) == 0] = 0
     copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
     flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
@@ -127,9 +127,9 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
 
 
 def _find_hints(
-    kinds: WordKinds, following: Integers, marks: Integers, before: WordKinds
+    kinds: Integers, following: Integers, marks: Integers, before: Integers
 ) -> Integers:
-    """Return the type that a verb, a noun or a pronoun behind each span suggests.
+    """Return the type that a verb, a noun or a pronoun behind each span, or an address, suggests.
 
     "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
     `following` is the word behind each span, and `before` the kind of the word before it.
@@ -141,6 +141,8 @@ def _find_hints(
     for number, (word, possession) in enumerate(bits, word_table.FIRST_HINT):
         hints[is_subject & (first & word > 0)] = number
         hints[(marks & POSSESSIVE > 0) & (first & possession > 0)] = number
+    # el señor Llibre; two such surnames are no given name and surname
+    hints[(before & word_table.ADDRESS > 0) & (hints == 0)] = word_table.FIRST_HINT
     functions = first & (word_table.FUNCTION | word_table.COPULA)
     is_verb = (first & word_table.LOWER > 0) & (functions != word_table.FUNCTION)
     is_free = before & (word_table.ARTICLE | _PREPOSITIONS) == 0

@@ -22,6 +22,8 @@ _TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
 _DIRECTION = re.compile(r"(?:[NSEW]\.)+")
 # Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
 MIN_TEAM_SHARE = 0.4
+# Minimum number of letters of the city of a team: shorter words are numbers, as in Six Nations.
+MIN_CITY_LETTERS = 4
 # Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
 # and in enumerations of organizations.
 MIN_SPEAKER_SHARE, MIN_LISTED_SHARE = 0.3, 0.25
@@ -41,6 +43,7 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
     is_team = article_share >= MIN_TEAM_SHARE and 0 < start_rating < COUNTRY
     # The West and the South are no cities.
     is_team = is_team and start.partition(" ")[0].lower() not in common_words("en")
+    is_team = is_team and len(start) >= MIN_CITY_LETTERS
     is_place = last.lower() in HEADS or last.lower().removesuffix("s") in HEADS
     if is_team and _TEAM_WORD.fullmatch(last) and not is_place:
         return "organization"

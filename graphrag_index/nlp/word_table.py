@@ -50,8 +50,8 @@ HUMAN_PRONOUN = 1 << 27
 FOREIGN = 1 << 28
 # Bits for a German word in lower case that is an adjective, and for one with the ending of one.
 ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
-# Bit for a noun before "of" and a place.
-OF_PLACE = 1 << 31
+# Bits for a noun before "of" and a place, and for a word of address before a person.
+OF_PLACE, ADDRESS = 1 << 31, 1 << 32
 # Number of words of a block in which function words of other languages are counted, and the
 # minimum number of them, and their share of those of the text's language, in a mixed block.
 MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
@@ -106,7 +106,6 @@ def cue_type(word: str) -> str:
     return CUE_TYPES[CUE_NOUNS.index(bit)] if bit else ""
 
 
-WordKinds = npt.NDArray[np.uint32]
 Integers = npt.NDArray[np.int64]
 
 
@@ -118,7 +117,7 @@ class DocumentWords(NamedTuple):
     """
 
     numbers: Integers
-    kinds: WordKinds
+    kinds: Integers
     starts: Integers
     ends: Integers
 
@@ -132,7 +131,7 @@ class Vocabulary(dict[str, int]):
     def __init__(self, language: Language) -> None:
         super().__init__({"": 0})
         self._language = language
-        self._kinds, self._counts = array("I", [0]), array("q")
+        self._kinds, self._counts = array("q", [0]), array("q")
         self._opening = (
             language.determiners | language.place_prepositions | language.other_prepositions
         ) - _WORDS_BEFORE_VERBS
@@ -143,7 +142,7 @@ class Vocabulary(dict[str, int]):
         numbers = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         ends = np.cumsum(lengths + 1) - 1
-        kinds = np.frombuffer(self._kinds, np.uint32)[numbers]
+        kinds = np.frombuffer(self._kinds, np.int64)[numbers]
         return DocumentWords(numbers, kinds, ends - lengths, ends)
 
     def count_words(self, words: DocumentWords) -> None:
@@ -179,7 +178,7 @@ class Vocabulary(dict[str, int]):
             )
             | _HINTS.get(bare, 0)
             | COPULA * (word in language.copulas)
-            | PERSON_VERB * (bare in language.person_verbs or bare in _ADDRESS)
+            | PERSON_VERB * (bare in language.person_verbs)
             | LOWER * word.islower()
             | FUNCTION * (word in functions)
             | OPENING * (word in self._opening)
@@ -192,6 +191,7 @@ class Vocabulary(dict[str, int]):
             | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
             | IN_THING * (word.lower() in _IN_THINGS)
             | OF_PLACE * (word.lower() in _BEFORE_OF_PLACES)
+            | ADDRESS * (word in _ADDRESS)
             | INDEFINITE * (word in _INDEFINITE_ARTICLES)
             | self._adjective_kind(word)
             | FOREIGN * (language.code not in map_words_to_languages().get(word, [language.code]))
@@ -322,13 +322,13 @@ class TermCandidates:
         return np.where(accepted[singular], singular, np.int32(-1))
 
 
-def _find_noun_phrases(kinds: WordKinds) -> tuple[Integers, Integers]:
+def _find_noun_phrases(kinds: Integers) -> tuple[Integers, Integers]:
     """Return the indexes of the first and the last word of each candidate noun phrase."""
     opening, function = (kinds & OPENING) > 0, (kinds & FUNCTION) > 0
     first = np.flatnonzero(opening[:-2] & ~function[1:-1] & ~function[2:]) + 1
     first = first[(kinds[first] & (LOWER | NO_MODIFIER)) == LOWER]
     # One row per phrase: its first word and the words after it, padded at the end of the text.
-    padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.uint32))
+    padded = np.append(kinds, np.zeros(MAX_TERM_WORDS, np.int64))
     window = padded[first[:, None] + np.arange(MAX_TERM_WORDS + 1)]
     part = (window & (LETTERS | BARE_FUNCTION)) == LETTERS
     punctuated = (window & PUNCTUATED) > 0
