@@ -129,7 +129,7 @@ def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integ
 def _find_hints(
     kinds: Integers, following: Integers, marks: Integers, before: Integers
 ) -> Integers:
-    """Return the type that a verb, a noun or a pronoun behind each span, or an address, suggests.
+    """Return the type that the word behind each span, or an address before it, suggests.
 
     "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
     `following` is the word behind each span, and `before` the kind of the word before it.
