@@ -38,9 +38,9 @@ def gather_by_owner(rows: pl.DataFrame, n_lists: int) -> pl.Series:
     return gather_lists(rows["owner"].to_numpy(), items, n_lists)
 
 
-def pack_lists(lists: Sequence[Sequence[int]]) -> pl.Series:
-    """Build a list column from short lists, faster than polars does."""
-    values = pl.Series([*chain.from_iterable(lists)], dtype=pl.Int64)
+def pack_lists(lists: Sequence[Sequence[Any]], dtype: Any = pl.Int64) -> pl.Series:
+    """Build a column of lists of a type from short lists, faster than polars does."""
+    values = pl.Series([*chain.from_iterable(lists)], dtype=dtype)
     lengths = np.fromiter(map(len, lists), np.int64, len(lists))
     return gather_lists(np.repeat(np.arange(len(lists)), lengths), values, len(lists))
 

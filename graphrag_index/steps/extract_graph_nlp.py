@@ -18,7 +18,7 @@ from graphrag_index.nlp.mention_links import (
     merge_pairs,
 )
 from graphrag_index.nlp.uncased import find_fallback_entity
-from graphrag_index.schema.list_columns import Integers, gather_lists
+from graphrag_index.schema.list_columns import Integers, gather_lists, pack_lists
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
@@ -365,7 +365,7 @@ def _make_entity_rows(
         "title": [entities.titles[n] for n in order],
         "type": [entities.types[n] for n in order],
         "description": gather_lists(owners, quoted["text"], len(order)).list.join(" "),
-        "aliases": [entities.aliases.get(n, []) for n in order.tolist()],
+        "aliases": pack_lists([entities.aliases.get(n, []) for n in order.tolist()], pl.String),
         "evidence": gather_lists(owners, evidence, len(order)),
     }
     schema = {name: TABLES["extracted_entities"].schema[name] for name in columns}
