@@ -92,7 +92,7 @@ class MappedWriter(TableWriter):
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         try:
             if kind is None:
-                self._write_rows(self.schema.empty_table(), is_last=True)
+                self._write_rows(empty_table(self.schema), is_last=True)
         except BaseException as error:
             super().__exit__(type(error), *rest)
             raise
@@ -172,6 +172,13 @@ def _text_column_paths(fields: Any, before: str = "") -> Iterator[str]:
             yield from _text_column_paths(dtype, f"{path}.")
         elif pa.types.is_large_string(dtype):
             yield path
+
+
+def empty_table(schema: "pa.Schema") -> "pa.Table":
+    """Return a table without rows; `schema.empty_table()` imports pandas if it is installed."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([], schema)
 
 
 def to_arrow(frame: pl.DataFrame, schema: "pa.Schema") -> "pa.Table":

@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.tables import Table
-from graphrag_index.storage.table_writer import EqualBatches, check_columns
+from graphrag_index.storage.table_writer import EqualBatches, check_columns, empty_table
 from graphrag_index.storage.vector_store import ROWS_PER_FRAGMENT, connect, convert_os_errors
 from graphrag_index.storage.versions import StoredTable, Vectors
 from graphrag_index.text.normalize import UNSPACED
@@ -107,7 +107,7 @@ class VectorWriter:
         """Write the last rows, and start to build the indexes in another thread."""
         if self.indexing is not None:
             return
-        empty = self.schema.empty_table()
+        empty = empty_table(self.schema)
         self._write_rows(self.regrouped.add(empty, is_last=True))
         if self.table is None:
             self._write_rows([empty])
