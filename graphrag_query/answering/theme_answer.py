@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
+from graphrag_index.text.languages import map_words_to_languages
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.answering.cited_text import best_sentence
@@ -74,7 +75,11 @@ class Theme:
         words = names.split()
         if len(words) > MAX_WORDS_IN_LIST:
             # The headline of a document may be a sentence.
-            names = f"{' '.join(words[:MAX_WORDS_IN_LIST]).rstrip(',;')} …"
+            del words[MAX_WORDS_IN_LIST:]
+            # "The Belgian Antarctic Expedition in the"
+            while len(words) > 3 and words[-1].lower() in map_words_to_languages():
+                words.pop()
+            names = f"{' '.join(words).rstrip(',;')} …"
         return f"{names} ({self.extent})" if self.extent else names
 
 

@@ -359,13 +359,14 @@ def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index:
         (
             "Weather Service decided last minute not to cut snow forecast: Boston",
             "8 %",
-            "Weather Service decided last minute not … (8 %)",
+            "Weather Service decided last minute … (8 %)",
         ),
         (
             "Different subjects: Leighton Hospital; Care and Support; Nursing Training; …",
             "under 1 %",
             "Leighton Hospital, Care and Support (under 1 %)",
         ),
+        ("What is it that it was for all: Rome", "8 %", "What is it … (8 %)"),
         ("Sydney, Hill Top", "3 documents", "Sydney, Hill Top"),
     ],
 )
