@@ -44,10 +44,16 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
     # The West and the South are no cities.
     is_team = is_team and start.partition(" ")[0].lower() not in common_words("en")
     is_team = is_team and len(start) >= MIN_CITY_LETTERS
-    is_place = last.lower() in HEADS or last.lower().removesuffix("s") in HEADS
-    if is_team and _TEAM_WORD.fullmatch(last) and not is_place:
+    if is_team and _TEAM_WORD.fullmatch(last) and not _is_thing(last.lower()):
         return "organization"
     return ""
+
+
+def _is_thing(plural: str) -> bool:
+    """Return whether a plural names things or an event rather than a team: the Canterbury Tales."""
+    singular = plural[:-3] + "y" if plural.endswith("ies") else plural.removesuffix("s")
+    forms = {plural, singular, plural.removesuffix("es")}
+    return not (forms.isdisjoint(HEADS) and forms.isdisjoint(common_words("en")))
 
 
 def is_product(name: str, kinds: Mapping[str, str]) -> bool:

@@ -167,6 +167,11 @@ def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
             "Albany Patroons",
             "organization",
         ),
+        (
+            "She read the Canterbury Tales. Then the Canterbury Tales were lost.",
+            "Canterbury Tales",
+            "name",
+        ),
         ("They ran Edinburgh Prolog on it.", "Edinburgh Prolog", "name"),
         (
             "It was written by Gyldendal Publishing House.",
