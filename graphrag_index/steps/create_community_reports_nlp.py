@@ -77,7 +77,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=11)
+@step(writes=["community_reports", "report_choices"], code_version=12)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
