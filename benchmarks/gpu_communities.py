@@ -10,12 +10,13 @@ communities (1: equal, 0: by chance).
 
 import argparse
 import subprocess
+import sys
 import time
 
 import numpy as np
 from communities import adjusted_rand
 
-from graphrag_index.communities.cugraph_leiden import partition_on_gpu
+from graphrag_index.communities.cugraph_leiden import load_cugraph, partition_on_gpu
 from graphrag_index.communities.leiden import choose_resolution, partition_with_graspologic
 from graphrag_index.communities.simple_graph import (
     Graph,
@@ -24,6 +25,7 @@ from graphrag_index.communities.simple_graph import (
     build_sparse_rows,
     compute_modularity,
 )
+from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 
 EDGES_PER_NODE = 8
@@ -79,6 +81,10 @@ if __name__ == "__main__":
     sizes = [10_000, 100_000, 1_000_000, 10_000_000]
     parser.add_argument("--edges", type=int, nargs="+", default=sizes)
     arguments = parser.parse_args()
+    try:
+        load_cugraph()
+    except SettingsError as error:
+        sys.exit(str(error))
     query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
     print(subprocess.run(query, check=True, capture_output=True, text=True).stdout)
     print(f"| {' | '.join(COLUMNS)} |")

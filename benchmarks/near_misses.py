@@ -1,4 +1,4 @@
-"""Ask questions whose evidence is gone, and count how often an answer says that it is missing.
+"""Ask questions whose evidence is gone, and count the answers that say that it is missing.
 
     python benchmarks/near_misses.py
 

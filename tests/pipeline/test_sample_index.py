@@ -1,4 +1,4 @@
-"""The rules of every table, checked on the index of the sample (Microsoft's contract and ours)."""
+"""The rules of every table, checked on the index of the sample: Microsoft's and ours."""
 
 import json
 import re
