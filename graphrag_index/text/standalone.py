@@ -24,7 +24,7 @@ def trim_sentences(texts: pl.Series) -> pl.Series:
 
     A result is a part of the sentence, so that it can be found in the document.
     """
-    texts = texts.str.replace_all(_LAYOUT, "")
+    texts = texts.str.replace_all(_LAYOUT, "$1")
     rows = texts.str.contains(_DASH_NEAR_START).arg_true()
     return texts.scatter(rows, [_DATELINE.sub("", text) for text in texts.gather(rows)])
 
