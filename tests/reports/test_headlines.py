@@ -6,8 +6,9 @@ import pytest
 from graphrag_index.reports.headlines import MAX_DOCUMENT_BYTES, read_headlines
 
 
-def headline_of(title: str, text: str = "") -> str:
-    documents = pl.LazyFrame({"id": ["a"], "title": [title], "text": [text]})
+def headline_of(title: str, text: str = "", language: str = "en") -> str:
+    columns = {"id": ["a"], "title": [title], "text": [text], "language": [language]}
+    documents = pl.LazyFrame(columns)
     [headline] = read_headlines(documents)["headline"]
     return str(headline)
 
@@ -23,6 +24,14 @@ def headline_of(title: str, text: str = "") -> str:
         # Numbers before a title, and sections behind it.
         ("8.9. Brightness-Contrast", "Brightness-Contrast"),
         ("Chapter 9. Text Management", "Text Management"),
+        ("3) Text Management", "Text Management"),
+        ("01 Introduction.pdf", "Introduction"),
+        # A number that belongs to the title.
+        ("2019 Budget", "2019 Budget"),
+        ("2020 Budget.xlsx", "2020 Budget"),
+        ("101 Dalmatians", "101 Dalmatians"),
+        ("20 Years Later", "20 Years Later"),
+        ("12 Angry Men.pdf", "12 Angry Men"),
         ("Swine Flu [Oral Answers > Health]", "Swine Flu"),
         # Names of files, numbers and what is no text.
         ("Report.pdf", ""),
@@ -32,6 +41,8 @@ def headline_of(title: str, text: str = "") -> str:
         ("report 7", ""),
         ("en-news-01", ""),
         ("20260408", ""),
+        ("5 May 2023", ""),
+        ("Draft", ""),
         ("Two\nlines", ""),
         ("A" + 49 * " b" + "b", "A" + 49 * " b" + "b"),
         ("A" + 50 * " b" + "b", ""),
@@ -64,8 +75,45 @@ def test_the_subject_of_a_letter_or_the_first_heading_is_a_headline(
     assert headline_of("note-1.txt", text) == headline
 
 
+@pytest.mark.parametrize(
+    ("language", "line", "is_headline"),
+    [
+        ("en", "Monday, 5 May 2023", False),
+        ("de", "Berlin, den 5. Mai 2023", False),
+        ("en", "Accident on 5 May 2023", True),
+        ("en", "May 2023", False),
+        ("en", "Budget (2023)", True),
+        ("en", "Dear Sir or Madam", False),
+        ("de", "Sehr geehrte Damen und Herren", False),
+        ("de", "Liebe Anna", False),
+        ("de", "Liebe in Zeiten der Cholera", True),
+        ("fr", "Madame, Monsieur", False),
+        ("en", "Good governance in Bern", True),
+        ("en", "Page 1 of 7", False),
+        ("de", "Seite 1 von 7", False),
+        ("en", "CONFIDENTIAL DRAFT", False),
+        ("fr", "Strictement confidentiel", False),
+        ("en", "Draft budget of the town", True),
+        ("en", "Table of Contents", False),
+        ("pl", "Spis treści", False),
+        ("en", "Ann: Hello there", True),
+        ("en", "Photo: Ann Smith", False),
+    ],
+)
+def test_dates_salutations_and_marks_of_documents_are_no_headlines(
+    language: str, line: str, is_headline: bool
+) -> None:
+    found = headline_of("note-1.txt", f"{line}\n\nA pipe leaks.", language)
+    assert found == (line if is_headline else "")
+
+
+def test_the_first_turn_of_a_chat_is_no_headline() -> None:
+    assert headline_of("chat.txt", "Ann: Hello there\n\nBob: Hello, Ann.") == ""
+
+
 def test_what_stands_over_many_documents_and_the_title_of_a_book_are_no_headlines() -> None:
     titles = [*["Minutes"] * 6, *["Leaks"] * 2, "Pipes"]
     texts = [*[""] * 8, "x" * (MAX_DOCUMENT_BYTES + 1)]
-    documents = pl.LazyFrame({"id": list("abcdefghi"), "title": titles, "text": texts})
+    columns = {"id": list("abcdefghi"), "title": titles, "text": texts, "language": ["en"] * 9}
+    documents = pl.LazyFrame(columns)
     assert read_headlines(documents)["headline"].to_list() == [*[""] * 6, "Leaks", "Leaks", ""]
