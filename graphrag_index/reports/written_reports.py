@@ -23,9 +23,21 @@ Floats = npt.NDArray[np.float64]
 
 # A sentence that begins with a quotation says what somebody thinks, rather than what happened.
 QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
-# So does a sentence of somebody on himself or to others; and lines of a quoted letter are old.
-PERSONAL_FACTOR, OLD_LETTER, OLD_LETTER_FACTOR = 0.7, r"(?:^|\s)\p{L}{0,4}>(?:\s|$)", 0.3
-_PERSONAL_WORDS: dict[str, str] = read_lists("reports/data/report_words")["personal_words"]
+# So does a sentence of somebody on himself or to others; and lines of a quoted letter are old. They
+# begin with ">" or with initials, "GLM>", unlike "p > 0.05" and "speed > limit".
+PERSONAL_FACTOR, OLD_LETTER_FACTOR = 0.7, 0.3
+OLD_LETTER = r"(?:^|\s\p{Lu}{1,4}|^\p{L}{1,4})>\s+[^\d\s]"
+_LISTS = read_lists("reports/data/report_words")
+# By language. A word in capitals alone is none: "US".
+_PERSONAL_PATTERNS = {
+    code: "|".join(
+        [
+            rf"\b(?:{'|'.join(f'(?i:{word[0]}){word[1:]}' for word in words.split())})\b",
+            *filter(None, [_LISTS["personal_patterns"].get(code, "").replace(" ", "")]),
+        ]
+    )
+    for code, words in _LISTS["personal_words"].items()
+}
 # Minimum share of the sentences of a report whose documents have a headline that says its theme.
 MIN_HEADLINE_SHARE = 0.75
 
@@ -187,12 +199,13 @@ def _rank_sentences(
 def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
     """Rate sentences by their wording: 1, or less for those that tell what somebody thinks."""
     text, language = pl.col("text"), pl.col("language")
+    codes = set(languages.unique())
     is_personal = pl.any_horizontal(
         False,
         *(
-            (language == code) & text.str.contains(rf"(?i)\b(?:{'|'.join(words.split())})\b")
-            for code, words in _PERSONAL_WORDS.items()
-            if code in set(languages.unique())
+            (language == code) & text.str.contains(pattern)
+            for code, pattern in _PERSONAL_PATTERNS.items()
+            if code in codes
         ),
     )
     factors = {QUOTATION_START: QUOTATION_FACTOR, OLD_LETTER: OLD_LETTER_FACTOR}

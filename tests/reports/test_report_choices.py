@@ -186,7 +186,18 @@ def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -
         ("de", "Me and my dam.", 1.0),
         ("xx", "I think that the dam burst.", 1.0),
         ("en", "“The dam burst”, said Ann.", 0.5),
+        ("en", "If I know, I tell.", 0.7),
+        ("en", "They sent us to Bern.", 0.7),
+        ("en", "I’m in Bern.", 0.7),
+        ("en", "The US invaded.", 1.0),
+        ("en", "World War I ended.", 1.0),
+        ("en", "John Paul I died in Rome.", 1.0),
+        ("en", "The mine collapsed.", 1.0),
+        ("pt", "A barragem rompeu nos Alpes.", 1.0),
+        ("it", "Nel lago ci sono pesci.", 1.0),
         ("en", "GLM> The dam burst GLM> in May.", 0.3),
+        ("en", "It is significant at p > 0.05.", 1.0),
+        ("en", "A speed > limit is an error.", 1.0),
     ],
 )
 def test_sentences_on_what_somebody_thinks_count_less(
