@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_words import common_words
+from graphrag_index.nlp.name_words import KNOWN_NAMES, common_words, known_firms
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
 from graphrag_index.schema.list_columns import Integers
@@ -13,8 +13,8 @@ from graphrag_index.schema.list_columns import Integers
 # Numbers of entities in the title of a report, the first that gives a new title; then more.
 ENTITIES_IN_TITLE = (3, 2, 4)
 
-_FREQUENT = sorted(common_words("en", MAX_FREQUENT_RANK))
-
+# A name in capitals: WHO, IT.
+_ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"
 # The label of a turn of a chat, and minimum number of distinct turns of a speaker.
 _SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
 
@@ -25,10 +25,12 @@ def find_turns(sentences: pl.Series) -> pl.DataFrame:
     return turns.drop_nulls("speaker").unique()
 
 
-def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame) -> Integers:
+def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: str) -> Integers:
     """Return the rank of each entity in titles: names, then other phrases, then speakers.
 
-    A frequent English word alone, such as "Member" or "One", tells as little as a noun phrase.
+    A frequent word of the report's `language` alone, such as "Member" or "One", tells as little as
+    a noun phrase. Names in capitals, known names and firms are no such words, even if they are
+    spelled alike: "WHO", "Windows".
 
     Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
     the rows of `find_turns`: who speaks in a chat is not what it is about.
@@ -37,9 +39,11 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame) -> Integers:
     speakers = counts.filter(pl.col("count") >= MIN_TURNS)["speaker"]
     is_person = entities["type"] == "person"
     is_speaker = (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
-    word = entities["title"].str.to_lowercase()
-    is_frequent = word.is_in(_FREQUENT) | word.str.replace(r"s$", "").is_in(_FREQUENT)
-    is_phrase = ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
+    title, frequent = entities["title"], common_words(language, MAX_FREQUENT_RANK)
+    word = title.str.to_lowercase()
+    is_known = word.is_in(KNOWN_NAMES) | title.is_in(known_firms()) | title.str.contains(_ACRONYM)
+    is_frequent = word.is_in(frequent) | word.str.replace(r"s$", "").is_in(frequent)
+    is_phrase = ((entities["type"] == "noun phrase") | (is_frequent & ~is_known)).to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
 
 

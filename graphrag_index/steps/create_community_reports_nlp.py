@@ -1,6 +1,7 @@
 """Community reports from sentences that mention the members, written without a model."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -144,13 +145,15 @@ def create_community_reports_nlp(
                 turns.append(find_turns(distinct["text"]))
                 by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
         # Speakers are counted over all partitions, whose sizes do not change the titles.
-        named = named.with_columns(rank=rank_title_members(named, pl.concat(turns)))
+        rank_members = cache(partial(rank_title_members, named, pl.concat(turns)))
         by_number = {
             "text_units": ("source", base_text_units.select("id").collect()),
             "documents": ("document", read_headlines(documents)),
         }
         known = read_known_rows(previous, CHOICES_TABLE)
-        unwritten = _prepare_shards(rows, members, named, by_report, links, by_number, known)
+        unwritten = _prepare_shards(
+            rows, members, named, rank_members, by_report, links, by_number, known
+        )
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         shared = (count_corpus_words(counts), *limits)
         batch: list[ShardFrames] = []
@@ -323,6 +326,7 @@ def _prepare_shards(
     rows: pl.DataFrame,
     members: RowGroups,
     named: pl.DataFrame,
+    rank_members: Callable[[str], Integers],
     by_report: Partitions,
     links: RelationshipLookup,
     by_number: Mapping[str, tuple[str, pl.DataFrame]],
@@ -332,21 +336,24 @@ def _prepare_shards(
 
     A shard has communities with their titles and candidate sentences. `by_number` has a column of
     numbers in candidate sentences, and the rows by number, for each further frame of a shard.
+    `rank_members` returns the rank of each entity in titles in a language.
     """
-    titles, rank, used = named["title"], named["rank"].to_numpy(), set[str]()
+    titles, used = named["title"], set[str]()
     kinds, n_kinds = named["kind"].to_numpy(), len(COUNTED_TYPES)
     for partition in range(by_report.n):
         quoted = by_report.read(partition)
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
         report = quoted["report"].to_numpy()
+        language = pl.col("language").mode().sort().first()
+        languages = dict(quoted.group_by("report").agg(language).iter_rows())
         first = partition * PARTITION_REPORTS
         last = min(first + PARTITION_REPORTS, rows.height)
         for start, stop in _cut_into_shards(report, first, last):
             part = rows[start:stop]
             chosen, counts = [], []
             ranked = [
-                entities[np.argsort(rank[entities])]
-                for entities in map(members.__getitem__, range(start, stop))
+                entities[np.argsort(rank_members(languages.get(at, ""))[entities])]
+                for at, entities in enumerate(map(members.__getitem__, range(start, stop)), start)
             ]
             first_titles = gather_titles(titles, ranked)
             for entities in ranked:

@@ -143,16 +143,16 @@ def test_speakers_of_a_chat_come_last_in_titles() -> None:
         }
     )
     said = pl.Series(["Ann: I like Bern.", "Ann: It rains.", "Ann: Bob is in Bern.", "Bob: Yes."])
-    assert rank_title_members(entities, find_turns(said)).tolist() == [3, 1, 2, 0]
-    assert rank_title_members(entities, find_turns(said[1:])).tolist() == [0, 2, 3, 1]
+    assert rank_title_members(entities, find_turns(said), "en").tolist() == [3, 1, 2, 0]
+    assert rank_title_members(entities, find_turns(said[1:]), "en").tolist() == [0, 2, 3, 1]
     # The turns may be found in any parts, and a turn that is repeated counts once.
     parts = [find_turns(said[:2]), find_turns(said[1:])]
-    assert rank_title_members(entities, pl.concat(parts)).tolist() == [3, 1, 2, 0]
+    assert rank_title_members(entities, pl.concat(parts), "en").tolist() == [3, 1, 2, 0]
     repeated = find_turns(pl.concat([said[:2]] * 3))
-    assert rank_title_members(entities, repeated).tolist() == [0, 2, 3, 1]
+    assert rank_title_members(entities, repeated, "en").tolist() == [0, 2, 3, 1]
     # A place is no speaker.
     places = pl.Series(["Bern: It rains.", "Bern: It snows.", "Bern: The dam is open."])
-    assert rank_title_members(entities, find_turns(places)).tolist() == [0, 2, 3, 1]
+    assert rank_title_members(entities, find_turns(places), "en").tolist() == [0, 2, 3, 1]
 
 
 def test_frequent_words_come_after_names_in_titles() -> None:
@@ -164,7 +164,21 @@ def test_frequent_words_come_after_names_in_titles() -> None:
         }
     )
     no_turns = find_turns(pl.Series(dtype=pl.String))
-    assert rank_title_members(entities, no_turns).tolist() == [2, 3, 1, 0]
+    assert rank_title_members(entities, no_turns, "en").tolist() == [2, 3, 1, 0]
+    # Other languages have other frequent words: Polish has "one", but not "member".
+    assert rank_title_members(entities, no_turns, "pl").tolist() == [0, 3, 2, 1]
+
+
+def test_acronyms_and_known_names_are_no_frequent_words() -> None:
+    entities = pl.DataFrame(
+        {
+            "title": ["WHO", "IT", "Google", "Windows", "Bern", "People"],
+            "type": ["organization", "name", "organization", "product", "geo", "name"],
+            "weight": [9.0, 8.0, 7.0, 6.0, 2.0, 5.0],
+        }
+    )
+    no_turns = find_turns(pl.Series(dtype=pl.String))
+    assert rank_title_members(entities, no_turns, "en").tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -> None:
