@@ -14,7 +14,12 @@ from graphrag_index.reports.document_groups import (
 )
 from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report_choices import ReportChoice
-from graphrag_index.reports.report_titles import Names, compose_mixed_title, compose_title
+from graphrag_index.reports.report_titles import (
+    MAX_SUBJECT_CHARS,
+    Names,
+    compose_mixed_title,
+    compose_title,
+)
 from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
 from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms, says_little
 from graphrag_index.text.languages import language_of
@@ -24,6 +29,9 @@ MIN_SUBJECTS = 2
 # Maximum number of documents of a report without a theme that their headlines stand for: of many
 # documents, a few headlines say no more than a term, and are longer.
 MAX_DOCUMENTS_OF_HEADLINES = 3
+# Minimum share of the documents that these headlines name: those of fewer do not say what the
+# report is on.
+MIN_NAMED_SHARE = 2 / 3
 # Columns of the rows of candidate sentences.
 CANDIDATE_COLUMNS = (
     *("language", "clarity", "text", "entities", "source", "document", "score"),
@@ -175,7 +183,10 @@ def _choose_one(
         if len(headlines) <= MAX_DOCUMENTS_OF_HEADLINES:
             # A headline that is the name of a member says no more than a term.
             members = {entity for one in summary for entity in one.entities}
-            own = {headlines.get(one.document, "") for one in summary}
+            own = {headlines.get(one.document, "") for one in summary} - {""}
+            n_named = sum(headline in own for headline in headlines.values())
+            is_short = len("; ".join(own)) <= MAX_SUBJECT_CHARS
+            own = own if is_short and n_named >= MIN_NAMED_SHARE * len(headlines) else set()
             own -= {draft.names.titles[entity] for entity in members}
         title = compose_title(
             terms,

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,18 +105,33 @@ def test_a_document_of_few_words_is_on_no_subject_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_documents", "headline", "title"),
+    ("n_documents", "n_named", "headline", "title"),
     [
-        (3, "War in the east", "War in the east: BBC"),
-        (4, "War in the east", "BBC"),
+        (3, 2, "War in the east", "War in the east: BBC"),
+        (4, 4, "War in the east", "BBC"),
+        # A headline of one of three documents does not say what the others are on.
+        (3, 1, "War in the east", "BBC"),
         # The name of a member says no more than the member.
-        (3, "Omar", "BBC"),
+        (3, 2, "Omar", "BBC"),
     ],
 )
 def test_headlines_stand_for_few_documents_without_a_term(
-    n_documents: int, headline: str, title: str
+    n_documents: int, n_named: int, headline: str, title: str
 ) -> None:
-    headlines = {n: headline if n == TALIBAN.document else "" for n in range(n_documents)}
+    # The document of the sentence comes last of those with the headline.
+    numbers = range(TALIBAN.document - n_named + 1, TALIBAN.document - n_named + 1 + n_documents)
+    headlines = {n: headline if n <= TALIBAN.document else "" for n in numbers}
     names = Names(WEIGHT, TITLES, [0], headlines)
     draft = Draft([TALIBAN], [0], [], "xx", names, [], "")
     assert choose_reports([draft], 6, 14, 1.0)[0].title == title
+
+
+def test_long_headlines_do_not_stand_for_documents() -> None:
+    evidence = [replace(TALIBAN, document=0), replace(ACTOR, document=1)]
+    headlines = {n: f"Measurements of the levels of cold rivers in valley {n}" for n in range(2)}
+    draft = Draft(evidence, [0, 1], [], "xx", Names(WEIGHT, TITLES, [0], headlines), [], "")
+    shown = choose_reports([draft], 6, 14, 1.0)[0].title
+    assert shown == f"{headlines[0]}; {headlines[1]}: BBC"
+    longer = {n: f"{headline}, a new study" for n, headline in headlines.items()}
+    draft = replace(draft, names=replace(draft.names, headlines=longer))
+    assert choose_reports([draft], 6, 14, 1.0)[0].title == "BBC"
