@@ -5,14 +5,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_words import KNOWN_NAMES, common_words, known_firms
+from graphrag_index.nlp.name_words import (
+    KNOWN_NAMES,
+    ORGANIZATION_WORDS,
+    common_words,
+    known_firms,
+)
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
 from graphrag_index.schema.list_columns import Integers
+from graphrag_index.text.languages import read_lists, word_set
 
 # Numbers of entities in the title of a report, the first that gives a new title; then more.
 ENTITIES_IN_TITLE = (3, 2, 4)
 
+# Kinds of organizations, which name none alone, except newspapers.
+_KINDS = ORGANIZATION_WORDS - word_set(read_lists("reports/data/report_words")["newspapers"])
 # A name in capitals: WHO, IT.
 _ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"
 # The label of a turn of a chat, and minimum number of distinct turns of a speaker.
@@ -29,8 +37,8 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     """Return the rank of each entity in titles: names, then other phrases, then speakers.
 
     A frequent word of the report's `language` alone, such as "Member" or "One", tells as little as
-    a noun phrase. Names in capitals, known names and firms are no such words, even if they are
-    spelled alike: "WHO", "Windows".
+    a noun phrase. Names in capitals, known names and organizations are no such words, even if they
+    are spelled alike: "WHO", "Windows", "Times"; but "Council" is one.
 
     Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
     the rows of `find_turns`: who speaks in a chat is not what it is about.
@@ -42,6 +50,7 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     title, frequent = entities["title"], common_words(language, MAX_FREQUENT_RANK)
     word = title.str.to_lowercase()
     is_known = word.is_in(KNOWN_NAMES) | title.is_in(known_firms()) | title.str.contains(_ACRONYM)
+    is_known |= (entities["type"] == "organization") & ~word.is_in(_KINDS)
     is_frequent = word.is_in(frequent) | word.str.replace(r"s$", "").is_in(frequent)
     is_phrase = ((entities["type"] == "noun phrase") | (is_frequent & ~is_known)).to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))

@@ -172,13 +172,16 @@ def test_frequent_words_come_after_names_in_titles() -> None:
 def test_acronyms_and_known_names_are_no_frequent_words() -> None:
     entities = pl.DataFrame(
         {
-            "title": ["WHO", "IT", "Google", "Windows", "Bern", "People"],
-            "type": ["organization", "name", "organization", "product", "geo", "name"],
-            "weight": [9.0, 8.0, 7.0, 6.0, 2.0, 5.0],
+            "title": ["WHO", "IT", "Google", "Windows", "Times", "Bern", "People", "Company"],
+            "type": [
+                *("organization", "name", "organization", "product", "organization", "geo"),
+                *("name", "organization"),
+            ],
+            "weight": [9.0, 8.0, 7.0, 6.0, 5.5, 2.0, 5.0, 4.0],
         }
     )
     no_turns = find_turns(pl.Series(dtype=pl.String))
-    assert rank_title_members(entities, no_turns, "en").tolist() == [0, 1, 2, 3, 4, 5]
+    assert rank_title_members(entities, no_turns, "en").tolist() == [*range(8)]
 
 
 def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -> None:
