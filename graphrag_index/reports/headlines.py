@@ -33,7 +33,7 @@ _NO_HEADLINES = read_lists("reports/data/no_headlines")
 _SALUTATION = f"^(?:{'|'.join(_NO_HEADLINES['salutations'].values())})"
 _MARKS_OF_DOCUMENTS = "|".join(" ".join(_NO_HEADLINES["document_marks"].values()).split())
 # "CONFIDENTIAL DRAFT", "Page 1 of 7".
-_ARE_MARKS = rf"^(?i:\W*\b(?:{_MARKS_OF_DOCUMENTS}|\d+)\b)+\W*$"
+_ARE_MARKS = rf"^(?i:\W*\b(?:{_MARKS_OF_DOCUMENTS}|v?\d+)\b)+\W*$"
 # What may stand beside the date of a letter: "Bern, Monday", "Bern, den".
 _BESIDE_DATE = re.compile(r"\W*(?:[^\W\d_]+,)?\W*[^\W\d_]*\W*")
 # What stands before the words of a headline: an answer, a list, the number of a section; and
@@ -47,9 +47,9 @@ _SUFFIX = r"(?i:\s*\[[^\]]*\]|\s*\((?:was|thread|fwd)\b[^)]*\)*|[\s.…:;,*_-]+)
 _MARKS = r"([?!])[?!]+"
 # "Report 7" tells nothing but a number.
 _IS_NUMBER = r"^\p{L}+[ #-]*\d+$"
-# Files are numbered with zeros: "01 Introduction.pdf".
-_FILE_NUMBER = r"^0\d\s+"
-_IS_TITLE = r"^(?:\d+\s+)?\p{Lu}[^_\n]*\p{L}{2}[^_\n]*$"
+# Files are numbered with zeros or hyphens: "01 Introduction.pdf", "12 - Minutes.pdf".
+_FILE_NUMBER = r"^(?:0\d[\s.-]+|\d{1,2}\s+-\s+)"
+_IS_TITLE = r"^(?:\d[\d.,:]*\s+)?\p{Lu}[^_\n]*\p{L}{2}[^_\n]*$"
 
 
 def read_headlines(documents: pl.LazyFrame) -> pl.DataFrame:

@@ -32,6 +32,9 @@ def headline_of(title: str, text: str = "", language: str = "en") -> str:
         ("101 Dalmatians", "101 Dalmatians"),
         ("20 Years Later", "20 Years Later"),
         ("12 Angry Men.pdf", "12 Angry Men"),
+        ("12 - Minutes of May.pdf", "Minutes of May"),
+        ("2001: A Space Odyssey", "2001: A Space Odyssey"),
+        ("3.5 Million People", "3.5 Million People"),
         ("Swine Flu [Oral Answers > Health]", "Swine Flu"),
         # Names of files, numbers and what is no text.
         ("Report.pdf", ""),
@@ -93,6 +96,8 @@ def test_the_subject_of_a_letter_or_the_first_heading_is_a_headline(
         ("de", "Seite 1 von 7", False),
         ("en", "CONFIDENTIAL DRAFT", False),
         ("fr", "Strictement confidentiel", False),
+        ("en", "DRAFT v2", False),
+        ("en", "Hi-fi systems compared", True),
         ("en", "Draft budget of the town", True),
         ("en", "Table of Contents", False),
         ("pl", "Spis treści", False),
