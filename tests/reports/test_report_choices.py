@@ -206,6 +206,7 @@ def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -
         ("en", "If I know, I tell.", 0.7),
         ("en", "They sent us to Bern.", 0.7),
         ("en", "I’m in Bern.", 0.7),
+        ("en", "I, Ann, am in Bern.", 0.7),
         ("en", "The US invaded.", 1.0),
         ("en", "World War I ended.", 1.0),
         ("en", "John Paul I died in Rome.", 1.0),
