@@ -62,13 +62,17 @@ def _is_noun(word: str, before: Sequence[str]) -> bool:
 
     In "How did the climate change?", there is no other verb, and in "How did the colour of the sea
     change?", an article shows that "sea" is the end of the subject. "How did people react to the
-    climate change?" has another verb.
+    climate change?" has another verb, unless it is in the subject, as in "the way people react".
     """
     if word != "change" or len(before) <= MAX_WORDS_BEFORE_VERB:
         return False
     patterns, articles = compile_cues(), language_of("en").articles
-    if patterns["reacting"].search(" ".join(before)):
-        return True
+    plain = " ".join(before)
+    auxiliary, verb = (patterns[kind].search(plain) for kind in ("auxiliary", "dealing_with"))
+    if auxiliary and verb:
+        subject = plain[auxiliary.end() + 1 : verb.start()]
+        if not (subject.endswith(" to ") or patterns["in_subject"].search(subject)):
+            return True
     # One word may stand between them: "the Arctic climate".
     has_article = not articles.isdisjoint(before[-3:-1])
     kinds = ("before_noun",) if has_article else ("before_noun", "nouns_before_noun")
