@@ -9,7 +9,7 @@ the question, and none stands out from the others.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
@@ -55,6 +55,8 @@ MIN_SHARE_OF_CLEAR = 0.6
 KINDS_NEVER_UNCLEAR = frozenset(("definition", "yes_no"))
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
 _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
+# A word with the parts that hyphens join to it: "e-mail".
+_HYPHENATED = re.compile(rf"{WORD.pattern}(?:[-\u2010\u2011]{WORD.pattern})*")
 
 
 def state_what_is_unsaid(
@@ -90,8 +92,7 @@ def state_what_is_unsaid(
         similar = RelatedWords.find([word.lower() for word in words], language).match(best)
         is_similar = similar.max(initial=0.0) >= MIN_MATCH
         if words and not is_similar and _are_in_documents(words, question, candidates):
-            quoted = ", ".join(f'"{word}"' for word in dict.fromkeys(words))
-            return texts["words"].format(words=quoted)
+            return texts["words"].format(words=_quote_words(question, beside))
     if wanted.kind not in KINDS:
         return ""
     vague = find_phrases(KINDS[wanted.kind], language.code)
@@ -165,11 +166,23 @@ def introduce_nearest(question: Question, nearest: Sequence[Candidate], unsaid: 
     lacking = _find_words_beside_names(question, asked).difference(
         _find_said(asked, [_join(candidate) for candidate in nearest]), question.wanted.categories
     )
-    words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in lacking]
-    quoted = ", ".join(f'"{word}"' for word in dict.fromkeys(words))
     is_short = 0 < len(lacking) <= MAX_LACKING
-    nearest_without = texts["nearest_without"].format(words=quoted)
+    nearest_without = texts["nearest_without"].format(words=_quote_words(question, lacking))
     return f"{texts['unclear']} {nearest_without if is_short else texts['nearest']}"
+
+
+def _quote_words(question: Question, stems: Set[str]) -> str:
+    return ", ".join(f'"{word}"' for word in _find_words(question, stems))
+
+
+def _find_words(question: Question, stems: Set[str]) -> list[str]:
+    """Return the words of a question that have some stems; hyphenated words as a whole."""
+    words = [
+        word
+        for word in _HYPHENATED.findall(question.text)
+        if not stems.isdisjoint(stem_word(part.lower()) for part in WORD.findall(word))
+    ]
+    return [*dict.fromkeys(words)]
 
 
 def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:
