@@ -140,17 +140,26 @@ def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
 def choose_nearest(question: Question, chosen: Sequence[Candidate]) -> list[Candidate]:
     """Return the first sentence, and the one that says most words of the question beside it.
 
-    The second one is left out if both are longer than `MAX_WORDS_OF_NEAREST`.
+    If none says more, the second one is the one most similar to the words that the first lacks,
+    unless the first is more similar: bees are animals. The second one is left out if both are
+    longer than `MAX_WORDS_OF_NEAREST`.
     """
     asked = AskedWords(question)
     first, *others = chosen
     said = _find_said(asked, [_join(first)])
     n_left = MAX_WORDS_OF_NEAREST - len(first.quotation.split())
-    more = [
-        len(_find_said(asked, [_join(other)]) - said) * (len(other.quotation.split()) <= n_left)
-        for other in others
-    ]
-    return [first, others[more.index(max(more))]] if any(more) else [first]
+    others = [other for other in others if len(other.quotation.split()) <= n_left]
+    more = [len(_find_said(asked, [_join(other)]) - said) for other in others]
+    if any(more):
+        return [first, others[more.index(max(more))]]
+    lacking = _find_words(question, _find_words_beside_names(question, asked) - said)
+    if not others or not lacking:
+        return [first]
+    embedder = question.index.embedder
+    vectors = embedder.embed([candidate.text_to_embed for candidate in (first, *others)])
+    similarities = vectors @ embedder.embed([" ".join(lacking)], are_queries=True)[0]
+    nearest = int(similarities.argmax())
+    return [first, others[nearest - 1]] if nearest else [first]
 
 
 def introduce_nearest(question: Question, nearest: Sequence[Candidate], unsaid: str) -> str:

@@ -1,7 +1,9 @@
 """The nearest sentences of questions that no sentence answers clearly."""
 
+import pytest
+
 from graphrag_query.answering.extractive import Candidate
-from graphrag_query.answering.unsaid_words import introduce_nearest
+from graphrag_query.answering.unsaid_words import choose_nearest, introduce_nearest
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 
@@ -13,10 +15,52 @@ LIFE = (
     "{name} liked walking and music.",
     "The garden of {name} was open to visitors.",
 )
+LEBEN = (
+    "{name} wurde in Graz geboren und studierte Recht.",
+    "{name} schrieb einen Roman über das Meer.",
+    "{name} zog in ein Dorf an der Küste und hielt Bienen.",
+    "{name} mochte Musik und lange Spaziergänge.",
+    "Der Garten von {name} stand Besuchern offen.",
+)
 
 
 def candidates_of(life: tuple[str, ...], name: str) -> list[Candidate]:
     return [Candidate(text.format(name=name), 0, 0, 0) for text in life]
+
+
+@pytest.mark.parametrize(
+    ("question", "life", "said"),
+    [
+        ("Which animals did Tom Berg raise?", LIFE, "kept bees"),
+        ("Which insects lived with Tom Berg?", LIFE, "kept bees"),
+        ("What hobbies did Tom Berg enjoy?", LIFE[:2] + LIFE[3:], "walking and music"),
+        ("What did reviewers say about the book of Tom Berg?", LIFE, "Critics praised"),
+        ("Welche Insekten lebten bei Tom Berg?", LEBEN, "hielt Bienen"),
+        ("Welche Hobbys pflegte Tom Berg?", LEBEN, "Musik"),
+    ],
+)
+def test_what_is_most_similar_to_the_lacking_words_is_near_too(
+    index: Index, question: str, life: tuple[str, ...], said: str
+) -> None:
+    asked = Question(question, index.store)
+    first, second = choose_nearest(asked, candidates_of(life, "Tom Berg"))
+    assert first.text == life[0].format(name="Tom Berg")
+    assert said in second.text
+
+
+def test_the_first_sentence_is_enough_if_it_is_most_similar_to_the_lacking_words(
+    index: Index,
+) -> None:
+    first, *others = candidates_of(LIFE, "Tom Berg")
+    asked = Question("Which university degree did Tom Berg take?", index.store)
+    assert choose_nearest(asked, [first, *others]) == [first]
+
+
+def test_the_second_sentence_is_left_out_if_both_are_long(index: Index) -> None:
+    first, *_, bees = candidates_of(LIFE[:4], "Tom Berg")
+    asked = Question("Which animals did Tom Berg raise?", index.store)
+    long = Candidate(f"{bees.text[:-1]}{' and more bees' * 13}.", 0, 0, 0)
+    assert choose_nearest(asked, [first, long]) == [first]
 
 
 def test_words_with_hyphens_are_quoted_as_a_whole(index: Index) -> None:
