@@ -71,7 +71,9 @@ class Theme:
         """The text in a list of themes without sentences: the first names and the share."""
         if self.extent and "%" not in self.extent:
             return self.name
-        names = ", ".join(shorten_title(self.name).split(", ")[:MAX_NAMES_IN_LIST])
+        # A semicolon stands between themes.
+        theme = shorten_title(self.name).replace("; ", ", ")
+        names = ", ".join(theme.split(", ")[:MAX_NAMES_IN_LIST])
         words = names.split()
         if len(words) > MAX_WORDS_IN_LIST:
             # The headline of a document may be a sentence.
@@ -139,7 +141,7 @@ def write_themes(
         lines.append(f"{number}. {theme.heading}\n   {' '.join(parts)}\n")
     unsaid = [t.short_heading for t in themes if t is not filler and not t.chosen]
     if rest and unsaid:
-        lines.append(f"{rest}: {'; '.join(unsaid)}.")
+        lines.append(f"{rest}: {'; '.join(unsaid)}{'' if unsaid[-1].endswith('…') else '.'}")
     question.counts["reports_used"] = len(told)
     return question.answer("\n".join(lines).rstrip(), citations=tuple(citations))
 

@@ -367,6 +367,11 @@ def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index:
             "Leighton Hospital, Care and Support (under 1 %)",
         ),
         ("What is it that it was for all: Rome", "8 %", "What is it … (8 %)"),
+        (
+            "Edward Wilson; The Winter Journey: Rome",
+            "8 %",
+            "Edward Wilson, The Winter Journey (8 %)",
+        ),
         ("Sydney, Hill Top", "3 documents", "Sydney, Hill Top"),
     ],
 )
