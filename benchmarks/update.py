@@ -152,10 +152,10 @@ def update(project: Path, arguments: argparse.Namespace) -> str:
 
 
 def hold_back(project: Path, share: float) -> list[Path]:
-    """Take documents from everywhere in the folder; returns where they lie."""
+    """Take documents from everywhere in the folder, at least one; returns where they lie."""
     (project / "later").mkdir(exist_ok=True)
     paths = sorted(project.glob("input/*"))
-    every = max(1, round(1 / share))
+    every = min(max(1, round(1 / share)), len(paths))
     for path in paths[every // 2 :: every]:
         path.rename(project / "later" / path.name)
     return sorted(project.glob("later/*"))
