@@ -40,13 +40,11 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
         return "geo"
     if start_rating and last in STATE_CODES:
         return "geo"
-    is_team = article_share >= MIN_TEAM_SHARE and 0 < start_rating < COUNTRY
+    is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS
     # The West and the South are no cities.
-    is_team = is_team and start.partition(" ")[0].lower() not in common_words("en")
-    is_team = is_team and len(start) >= MIN_CITY_LETTERS
-    if is_team and _TEAM_WORD.fullmatch(last) and not _is_thing(last.lower()):
-        return "organization"
-    return ""
+    is_city = is_city and start.partition(" ")[0].lower() not in common_words("en")
+    is_team = is_city and article_share >= MIN_TEAM_SHARE and _TEAM_WORD.fullmatch(last)
+    return "organization" if is_team and not _is_thing(last.lower()) else ""
 
 
 def _is_thing(plural: str) -> bool:

@@ -171,11 +171,7 @@ class Vocabulary(dict[str, int]):
         bare = word.rstrip(FINAL_PUNCTUATION)
         return (
             kind_before_name(word, language)
-            | (
-                _CUES.get(bare.lower(), 0)
-                if (language.code, bare.lower()) not in _OTHER_CUES
-                else 0
-            )
+            | _CUES.get(bare.lower(), 0) * ((language.code, bare.lower()) not in _OTHER_CUES)
             | _HINTS.get(bare, 0)
             | COPULA * (word in language.copulas)
             | PERSON_VERB * (bare in language.person_verbs)
