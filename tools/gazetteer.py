@@ -42,10 +42,10 @@ from german_words import (
 from sources import check_source, read_faker_lists, read_package
 from type_lists import read_faker_surnames
 
+from graphrag_index.nlp.known_names import list_known_names
 from graphrag_index.nlp.name_words import (
     COMMON_WORDS_FILE,
     GIVEN_NAMES,
-    KNOWN_NAMES,
     LOAN_WORDS,
     MORE_GIVEN_NAMES_FILE,
     known_firms,
@@ -244,7 +244,7 @@ def main(folder: Path) -> None:
     usual = (name for name in names if counts[name] > 1)
     known = {name.lower() for name in (*usual, *GIVEN_NAMES)} | set(large["name"])
     cities = places.filter((pl.col("kind") != "city") | (pl.col("population") >= 100_000))
-    other_names = known | KNOWN_NAMES | set(cities["name"])
+    other_names = known | list_known_names().keys() | set(cities["name"])
     lines = []
     for code, listed in frequent.items():
         dictionary = read_dictionary(folder, code)

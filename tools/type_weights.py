@@ -42,12 +42,9 @@ from type_lists import (
 )
 from type_usages import NO_NAME, Usages, read_labels, read_marks, read_usages
 
+from graphrag_index.nlp.known_names import list_known_names
 from graphrag_index.nlp.name_words import (
     FIRMS_FILE,
-    KNOWN_ORGANIZATIONS,
-    KNOWN_OTHERS,
-    KNOWN_PERSONS,
-    KNOWN_PLACES,
     common_words,
 )
 from graphrag_index.nlp.type_classifier import (
@@ -182,14 +179,8 @@ def list_examples(
         weight = max(0.15, math.log10(towns[town] + 1) - 2.5) * 0.6
         yield Example(town, "geo", weight, is_town_known=rng.random() >= 0.4)
     yield from (Example(name, "organization", 2) for name in read_firms(folder))
-    known = {
-        "organization": KNOWN_ORGANIZATIONS,
-        "name": KNOWN_OTHERS,
-        "person": KNOWN_PERSONS,
-        "geo": KNOWN_PLACES,
-    }
-    for kind, names in known.items():
-        yield from (Example(name.title(), kind, 1.5) for name in sorted(names))
+    for name, kind in sorted(list_known_names().items()):
+        yield Example(name.title(), "name" if kind == "event" else kind, 1.5)
     found, lower = read_wordnet(folder)
     for name, kind in found:
         if name.count(" ") < 4:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from graphrag_index.nlp.name_words import GIVEN_NAMES, KNOWN_NAMES, KNOWN_PLACES, common_words
+from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_words import GIVEN_NAMES, common_words
 from graphrag_index.text import languages
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems
 from graphrag_index.text.normalize import fold
@@ -38,7 +39,7 @@ def find_base_forms(
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
             # "Windows" is a known name: it is no genitive of "Window".
-            is_own = word.lower() in KNOWN_NAMES and owner not in GIVEN_NAMES
+            is_own = find_known_type(word) != "" and owner not in GIVEN_NAMES
             is_known = (owner in counts and not is_own) or (
                 word not in surnames and _is_owning_place(owner, word)
             )
@@ -82,7 +83,7 @@ def find_base_forms(
 def _is_owning_place(owner: str, word: str) -> bool:
     """Return whether a German word is the genitive of a place, and no place itself: Dresdens."""
     places, lower = large_place_names(), owner.lower().replace("-", " ")
-    known = lower in places or lower in KNOWN_PLACES
+    known = lower in places or find_known_type(owner.replace("-", " ")) == "geo"
     is_place = owner != word and known and word.lower() not in places
     return is_place and lower not in common_words("de")
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Container
 from functools import lru_cache
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_NAMES,
-    KNOWN_ORGANIZATIONS,
     LOAN_WORDS,
     common_words,
     is_head_word,
@@ -117,7 +116,7 @@ def _is_known_name(word: str) -> bool:
     # Tage is a given name, too, but Hermes is no form of a frequent word.
     is_form = _is_form(word, common_words("de", MAX_FREQUENT_RANK))
     is_given = name in GIVEN_NAMES or (name in more_given_names() and not is_form)
-    return word in KNOWN_NAMES or is_given
+    return find_known_type(word) != "" or is_given
 
 
 def is_loan_word(word: str) -> bool:
@@ -133,9 +132,9 @@ def is_model(name: str, language: Language) -> bool:
     """Return whether a name with a number is a model, and no place, score or version: Silva 600."""
     base, _, number = name.rpartition(" ")
     words = base.lower().split(" ")
-    if base.lower() in KNOWN_NAMES and " " not in base:
-        return len(number) > 2 and base.lower() in KNOWN_ORGANIZATIONS  # Peugeot 208
-    if base.isupper() or base.lower() in KNOWN_NAMES or base.lower() in large_place_names():
+    if find_known_type(base) and " " not in base:
+        return len(number) > 2 and find_known_type(base) == "organization"  # Peugeot 208
+    if base.isupper() or find_known_type(base) or base.lower() in large_place_names():
         return False
     is_word = language.capitalizes_nouns and is_german_noun(base.rpartition(" ")[2])
     common = common_words(language.code)

@@ -15,9 +15,9 @@ import polars as pl
 from graphrag_index.nlp import name_spans, span_usage
 from graphrag_index.nlp.base_forms import find_base_forms
 from graphrag_index.nlp.compounds import is_german_noun
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_PLACES,
     PLACE_WORDS,
     common_words,
 )
@@ -39,7 +39,7 @@ def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[
     found = find_places(texts.cast(pl.String))
     is_known = (pl.col("kind") != "city") | (pl.col("population") >= MIN_POPULATION)
     known = texts.gather(found.filter(is_known)["row"].unique())
-    natural = (text for text in texts if text.lower() in KNOWN_PLACES)
+    natural = (text for text in texts if find_known_type(text) == "geo")
     return frozenset((*known, *natural)), frozenset(texts.gather(found["row"].unique()))
 
 

@@ -16,12 +16,10 @@ from graphrag_index.nlp.head_types import (
     find_shortened_companies,
     is_kind_of_thing,
 )
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_ORGANIZATIONS,
-    KNOWN_OTHERS,
-    KNOWN_PERSONS,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
     known_firms,
@@ -156,7 +154,7 @@ class _TypeFinder:
             # Academy Awards Committee is no firm called Academy Awards.
             is_thing = types[number] == "name" and " " in name and number not in self.unsure
             is_company = is_open and name in companies and not self.known_places[number]
-            is_company &= name.lower() not in KNOWN_OTHERS and not is_thing
+            is_company &= find_known_type(name) != "name" and not is_thing
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
             is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
@@ -221,10 +219,11 @@ class _TypeFinder:
         if lower[0] in ("st", "saint") and self.place[number] >= MIN_KNOWN_PLACE_SHARE:
             is_person = is_person and self.person_verb[number] > 0  # in St. Moritz
         is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE
-        if name.lower() in KNOWN_OTHERS and not is_placed:  # but: in Java
-            return "name"
+        known = "" if is_placed else find_known_type(name)  # in Java
+        if known in ("name", "event"):
+            return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
-        if (has_form and len(words) > 1) or (name.lower() in KNOWN_ORGANIZATIONS and not is_placed):
+        if (has_form and len(words) > 1) or known == "organization":
             return "organization"
         is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
         if is_open and (kind := find_type_by_parts(name, self.parts, self.determiner[number])):
@@ -328,7 +327,7 @@ class _TypeFinder:
     def _is_place(self, number: int, words: list[str]) -> bool:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
-        if self.names[number].lower() in KNOWN_PERSONS:
+        if find_known_type(self.names[number]) == "person":
             return self.place[number] >= MIN_KNOWN_PLACE_SHARE
         # Romance languages put articles before regions: le Gers.
         with_article = self.article[number] > 0.5 and self.codes[number] in HEAD_LAST
@@ -354,7 +353,9 @@ class _TypeFinder:
             if any(map(str.isdigit, name)):
                 return "name"
             is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
-            if not is_thing and (name.lower() in KNOWN_PERSONS or name_shapes.is_double_name(name)):
+            if not is_thing and (
+                find_known_type(name) == "person" or name_shapes.is_double_name(name)
+            ):
                 return "person"
             # The article is that of the noun behind the name: the Exco spokesman.
             if hint and name not in self.common and (hint != "person" or not is_thing):

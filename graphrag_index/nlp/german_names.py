@@ -11,9 +11,9 @@ from graphrag_index.nlp.compounds import (
     is_loan_word,
 )
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_NAMES,
     PARTIES,
     common_words,
     is_head_word,
@@ -47,7 +47,7 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     return (
         not is_title_case
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
-        and not any(word in GIVEN_NAMES or word.lower() in KNOWN_NAMES for word in span)
+        and not any(word in GIVEN_NAMES or find_known_type(word) for word in span)
     )
 
 
@@ -77,7 +77,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)
     if any(letter.isupper() for letter in word[1:]):
         return not is_german_noun(word)  # RheinEnergie, AfD, but not TeilnehmerInnen
-    if is_loan_word(word) and word.lower() not in KNOWN_NAMES:
+    if is_loan_word(word) and not find_known_type(word):
         return False
     is_certain = is_certain_noun(word)
     if usage.person[number] and not is_certain:
@@ -95,13 +95,13 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return False
     is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()
     if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
-        return word.lower() in KNOWN_NAMES
+        return find_known_type(word) != ""
     # A genitive without an article shows that the word is a name.
     genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
     return bool(
         usage.inside[number]
         or PLACE_END.search(word)
-        or word.lower() in KNOWN_NAMES
+        or find_known_type(word)
         or usage.is_part_of_name(word, usage.found.languages[number])
         or (usage.total[number] > 1 and usage.determiner[number] == 0)
         or genitive

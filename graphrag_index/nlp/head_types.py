@@ -7,10 +7,10 @@ before a particle.
 from collections import Counter
 from collections.abc import Sequence
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,
-    KNOWN_NAMES,
     ORGANIZATION_WORDS,
     PLACE_WORDS,
     common_words,
@@ -91,7 +91,7 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
 def is_kind_of_thing(name: str, code: str) -> bool:
     """Return whether a name is a common word for a body, a law or an event: Council."""
     lower = name.lower()
-    is_word = lower in common_words(code) and lower not in KNOWN_NAMES and not name.isupper()
+    is_word = lower in common_words(code) and not find_known_type(name) and not name.isupper()
     return is_word and HEADS.get(lower, "geo") != "geo"
 
 

@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
-from graphrag_index.nlp.name_words import KNOWN_NAMES, common_words
+from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_words import common_words
 
 # Minimum number of letters of a keyword. A word of exactly so many letters is more often an
 # acronym: it is a keyword only if the corpus writes it in lower case more often.
@@ -47,7 +48,7 @@ def find_keywords(usage: CorpusStatistics) -> frozenset[str]:
 def _may_be_keyword(usage: CorpusStatistics, word: str) -> bool:
     """Return whether a word in capitals is also a frequent word in lower case."""
     lower = word.lower()
-    if lower not in common_words("en") or lower in KNOWN_NAMES or len(word) < _MIN_LETTERS:
+    if lower not in common_words("en") or find_known_type(lower) or len(word) < _MIN_LETTERS:
         return False
     least = usage.inside_words[word] if len(word) == _MIN_LETTERS else 0
     return usage.count_lower(word, "en") > least

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection, Sequence
 
 from graphrag_index.nlp.compounds import is_german_noun
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_ORGANIZATIONS,
     common_words,
     more_given_names,
 )
@@ -118,7 +118,7 @@ def ends_as_surname(word: str) -> bool:
 
 def may_be_full_name(words: Sequence[str], common: Collection[str]) -> bool:
     """Return whether words, without particles, may be a person's full name by their writing."""
-    if words[0].lower() in KNOWN_ORGANIZATIONS:  # a product: Google Play
+    if find_known_type(words[0]) == "organization":  # a product: Google Play
         return False
     if not 1 < len(words) <= 3 or not all(map(PERSON_WORD.fullmatch, words)):
         return False

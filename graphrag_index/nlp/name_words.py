@@ -37,13 +37,6 @@ _HEAD_ENDS = tuple(
     for end in _HEADS[kind].split()
 )
 PARTIES = word_set(_HEADS["parties"])
-# Names that are known everywhere: places that the table of places lacks, organizations, products
-# and works, and surnames.
-KNOWN_PLACES, KNOWN_ORGANIZATIONS, KNOWN_OTHERS, KNOWN_PERSONS = (
-    frozenset(map(str.strip, names.split("|")))
-    for names in read_lists("nlp/data/known_names").values()
-)
-KNOWN_NAMES = KNOWN_PLACES | KNOWN_ORGANIZATIONS | KNOWN_OTHERS | KNOWN_PERSONS
 # Words for roles, which precede a person's name without belonging to it: Minister, Sprecherin.
 _ROLES = word_set(_WORDS["roles"])
 _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from graphrag_index.nlp.name_words import KNOWN_PLACES
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.text.places import find_places
 
 # Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
@@ -22,6 +22,6 @@ def rate_known_places(names: list[str]) -> bytearray:
             rating = TOWN
         ratings[row] = max(ratings[row], rating)
     for row, name in enumerate(names):
-        if name.lower() in KNOWN_PLACES:
+        if find_known_type(name) == "geo":
             ratings[row] = COUNTRY
     return ratings

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import find_shouted_bodies
 from graphrag_index.nlp.name_words import is_wrapped_line
 from graphrag_index.nlp.nameless import find_nameless_ranges
@@ -287,7 +288,7 @@ def _cut_compound(text: str, start: int, end: int) -> int:
     for word in _HYPHENATED.finditer(text, start, end):
         first, last = word[1], word[2]
         is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
-        if is_name or first.lower() in name_words.KNOWN_NAMES:
+        if is_name or find_known_type(first):
             is_noun = is_certain_noun(last) or is_loan_word(last)
             is_noun = is_noun and not name_words.is_institution_word(last)
             if is_noun or name_words.is_role(last):

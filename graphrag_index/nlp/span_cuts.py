@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
-    KNOWN_NAMES,
     TYPE_WORDS,
     common_words,
     is_head_word,
@@ -103,7 +103,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):
         is_company = False  # Batteriehersteller Varthold AG
     name = " ".join(words)
-    if is_company or name.lower() in KNOWN_NAMES or span.usage.is_known_place(name, ""):
+    if is_company or find_known_type(name) or span.usage.is_known_place(name, ""):
         return None
     if words[0].isupper() and (label := _count_label_words(span, words)):
         return 0, label

@@ -9,11 +9,11 @@ from graphrag_index.nlp.compounds import (
     is_german_noun,
     is_loan_word,
 )
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
-    KNOWN_NAMES,
     TYPE_WORDS,
     common_words,
     is_head_word,
@@ -135,7 +135,7 @@ class SpanWords:
             return False  # Thermolux Eco 9
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
-        if word.lower() in KNOWN_NAMES:
+        if find_known_type(word):
             return False  # Linux Documentation Project
         if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
             return False

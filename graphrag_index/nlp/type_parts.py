@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from graphrag_index.nlp.head_types import HEADS
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    KNOWN_ORGANIZATIONS,
-    KNOWN_OTHERS,
     common_words,
     known_firms,
 )
@@ -65,9 +64,9 @@ def is_product(name: str, kinds: Mapping[str, str]) -> bool:
         return False
     for length in range(1, len(words)):
         start, rest = " ".join(words[:length]), " ".join(words[length:])
-        is_firm = start.lower() in KNOWN_ORGANIZATIONS or start in known_firms()
+        is_firm = find_known_type(start) == "organization" or start in known_firms()
         is_firm = is_firm or kinds.get(start) == "organization" or start.isupper()
-        if start.lower() in KNOWN_OTHERS or rest.lower() in KNOWN_OTHERS:
+        if "name" in (find_known_type(start), find_known_type(rest)):
             return True
         is_thing = kinds.get(rest) in ("name", "acronym") and rest.lower() not in common_words("en")
         if is_firm and (is_thing or any(map(str.isdigit, rest))):

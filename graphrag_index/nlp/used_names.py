@@ -6,11 +6,11 @@ from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
 from graphrag_index.nlp.keywords import find_keywords
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
-    KNOWN_NAMES,
     NAME_SUFFIXES,
     PARTIES,
     PLACE_WORDS,
@@ -46,7 +46,7 @@ _VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
-_SHOWN_WORDS = TYPE_WORDS | KNOWN_NAMES | PARTIES
+_SHOWN_WORDS = TYPE_WORDS | PARTIES
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ORDINALS = word_set(_WORDS["ordinals"])
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
@@ -132,12 +132,13 @@ class UsedNames:
         """Return whether frequent English words in title case show no sign of a name."""
         usage, name = self.usage, " ".join(span)
         shown = usage.person[number] or usage.place[number] or usage.determiner[number]
-        if shown or usage.is_known_place(name, "en") or name.lower() in KNOWN_NAMES:
+        if shown or usage.is_known_place(name, "en") or find_known_type(name):
             return False
         return all(
             word.lower() in common_words("en")
             and not word.isupper()
             and word.lower() not in _SHOWN_WORDS
+            and not find_known_type(word)
             and word not in more_given_names()
             for word in span
         )
@@ -166,7 +167,7 @@ class UsedNames:
                 return False  # a heading before a colon
             is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
             has_digit = any(map(str.isdigit, word))
-            is_unsure = is_alone and not has_digit and word.lower() not in KNOWN_NAMES
+            is_unsure = is_alone and not has_digit and not find_known_type(word)
             is_unsure = is_unsure and language.code != "en"
             if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
                 # The lists of other languages lack many forms of verbs: RESUELVE.
@@ -190,7 +191,8 @@ class UsedNames:
             return False
         is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
         is_common = word.lower() in common_words(language.code)
-        is_shown = is_shown or word.lower() in _SHOWN_WORDS or word in usage.after_place_word
+        is_shown = is_shown or word.lower() in _SHOWN_WORDS or find_known_type(word) != ""
+        is_shown = is_shown or word in usage.after_place_word
         is_shown = is_shown or (inside > 1 and usage.is_surname(word))
         if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
             return False
@@ -219,7 +221,7 @@ class UsedNames:
     def _is_known_word(self, word: str) -> bool:
         """Return whether a word is a known name, or ends names more often than it begins them."""
         known = word in more_given_names() or word in self.usage.known_places
-        return known or word.lower() in KNOWN_NAMES or self.usage.is_surname(word)
+        return known or find_known_type(word) != "" or self.usage.is_surname(word)
 
     def is_known(self, number: int, span: list[str]) -> bool:
         """Return whether a span is a known name, a full name of a person, or a company."""
@@ -263,10 +265,10 @@ class UsedNames:
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
-            return word.lower() in KNOWN_NAMES or word in ("US", "WHO", "IT")
+            return find_known_type(word) != "" or word in ("US", "WHO", "IT")
         if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
             return not usage.count_lower(word, language.code) or usage.inside_words[word] > 1
-        if word.lower() in KNOWN_NAMES or self._occurs_in_title_case([word]):
+        if find_known_type(word) or self._occurs_in_title_case([word]):
             return True
         is_word = usage.count_lower(word, language.code) or word.lower() in common_words(
             language.code

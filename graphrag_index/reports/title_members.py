@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
-    KNOWN_NAMES,
     ORGANIZATION_WORDS,
     common_words,
     known_firms,
@@ -49,7 +49,8 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     is_speaker = (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
     title, frequent = entities["title"], common_words(language, MAX_FREQUENT_RANK)
     word = title.str.to_lowercase()
-    is_known = word.is_in(KNOWN_NAMES) | title.is_in(known_firms()) | title.str.contains(_ACRONYM)
+    is_known = pl.Series(map(bool, map(find_known_type, title)), dtype=pl.Boolean)
+    is_known |= title.is_in(known_firms()) | title.str.contains(_ACRONYM)
     is_known |= (entities["type"] == "organization") & ~word.is_in(_KINDS)
     is_frequent = word.is_in(frequent) | word.str.replace(r"s$", "").is_in(frequent)
     is_phrase = ((entities["type"] == "noun phrase") | (is_frequent & ~is_known)).to_numpy()

@@ -1,0 +1,34 @@
+"""Names that are known everywhere, and their types."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from graphrag_index.text.languages import read_lists
+
+_TYPES = {
+    "places": "geo",
+    "organizations": "organization",
+    "events": "event",
+    "others": "name",
+    "persons": "person",
+}
+
+
+@cache
+def list_known_names() -> Mapping[str, str]:
+    """Return the type of each name in the list of `find_known_type`."""
+    return {
+        name.strip(): _TYPES[key]
+        for key, names in read_lists("nlp/data/known_names").items()
+        for name in names.split("|")
+    }
+
+
+def find_known_type(name: str) -> str:
+    """Return the type of a name that means one thing everywhere; "" if unknown.
+
+    A name in lower case in the list is known in any case, and another one only as it is written:
+    "WHO", but not "who".
+    """
+    known = list_known_names()
+    return known.get(name) or known.get(name.lower(), "")
