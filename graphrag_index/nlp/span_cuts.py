@@ -32,6 +32,7 @@ _SECTIONS = word_set(
     "part chapter section schedule title article annex appendix clause teil kapitel abschnitt "
     "artikel anhang anlage partie chapitre titre annexe título capítulo sección artículo anexo"
 )
+_INITIAL = re.compile(r"[^\W\d_]\.")
 _NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
@@ -281,14 +282,19 @@ def _may_have_purpose(word: str) -> bool:
 
 def _are_person_and_body(span: SpanWords, left: list[str], right: list[str]) -> bool:
     """Return whether two unknown words may be a person's name, and others those of a body."""
-    is_body = is_organization_word(right[-1]) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
+    # Marino Institute of Education
+    head = right[right.index("of") - 1] if "of" in right[1:] else right[-1]
+    is_body = is_organization_word(head) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
+    left = left[n_titles(left) :]
+    is_given = left[0] in more_given_names() or _INITIAL.fullmatch(left[0])
+    unsure = left[1:] if is_given else left
     return (
         is_body
         and len(left) == 2
-        and all(word[0].isupper() and word.replace("-", "").isalpha() for word in left)
-        and not any(word.lower() in common_words("en") or is_head_word(word) for word in left)
-        and not any(span.usage.is_demonym(w) or w in span.usage.known_places for w in left)
-        and not any(word.isupper() or is_role(word) or is_title(word) for word in left)
+        and all(word[0].isupper() and word.replace("-", "").isalpha() for word in unsure)
+        and not any(word.lower() in common_words("en") or is_head_word(word) for word in unsure)
+        and not any(span.usage.is_demonym(w) or w in span.usage.known_places for w in unsure)
+        and not any(word.isupper() or is_role(word) or is_title(word) for word in unsure)
     )
 
 

@@ -39,6 +39,9 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
         return "geo"
     if start_rating and last in STATE_CODES:
         return "geo"
+    first, _, rest = name.partition(" ")
+    if first.isupper() and find_known_type(rest) == "organization":
+        return "organization"  # UN World Food Programme
     is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS
     # The West and the South are no cities.
     is_city = is_city and start.partition(" ")[0].lower() not in common_words("en")

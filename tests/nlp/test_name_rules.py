@@ -114,6 +114,7 @@ def test_a_reader_counts_the_same_words_as_names(
         ),
         ("They have a stake in Exco since May.", "Exco", "name"),
         ("They have lived in Exco since May.", "Exco", "geo"),
+        ("They met the EU European Commission.", "EU European Commission", "organization"),
     ],
 )
 def test_the_words_around_a_name_show_its_type(text: str, title: str, kind: str) -> None:
@@ -162,6 +163,12 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
             "Businessmen Peter Lindt and Anna Holt met. The businessmen left Norway.",
             {"Peter Lindt", "Anna Holt", "Norway"},
         ),
+        (
+            "Then Dr Clare Maloney of the Marino Institute of Education met S. Orvel of Wessen "
+            "University.",
+            {"Clare Maloney", "Marino Institute of Education", "S. Orvel", "Wessen University"},
+        ),
+        ("Norway heard Taoiseach Enda Bale.", {"Norway", "Enda Bale"}),
         ("Then the Egyptian Foreign Minister came to Norway.", {"Norway"}),
         ("And then I'ma see you again in Norway.", {"Norway"}),
         ("In Norway the Friday Night of the Adviser is long, his Majesty said.", {"Norway"}),
