@@ -122,6 +122,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_after_owner(span, words)
         or _cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
+        or _cut_around_verb(span, words)
         or _cut_between_names(span, words, at_start)
         or _cut_before_noun(span, words)
     )
@@ -323,6 +324,19 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
     begins_sentence = initial and span.language.endings and left[0].lower() not in TYPE_WORDS
     known = max(map(span.count_known_mentions, (left, right)))
     return (at, at) if begins_sentence or known > span.times else None
+
+
+def _cut_around_verb(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut the verb of a headline out of two names: Jake Tapper | Scorches | Donald Trump."""
+    if span.language.code != "en" or span.times > _MAX_RARE_MENTIONS:
+        return None
+    for at in range(1, len(words) - 1):
+        word = words[at].lower()
+        is_verb = word.endswith(("s", "ed")) and words[at].istitle() and not is_head_word(word)
+        sides = (words[:at], words[at + 1 :])
+        if is_verb and all(span.count_known_mentions(side) > span.times for side in sides):
+            return at, at + 1
+    return None
 
 
 def _cut_between_names(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:

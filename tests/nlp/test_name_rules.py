@@ -168,6 +168,10 @@ def test_a_body_by_a_common_word_is_no_name() -> None:
             "University.",
             {"Clare Maloney", "Marino Institute of Education", "S. Orvel", "Wessen University"},
         ),
+        (
+            "Ada Holt Scorches Norway. Then Ada Holt left Norway. Norway saw Ada Holt.",
+            {"Ada Holt", "Norway"},
+        ),
         ("Norway heard Taoiseach Enda Bale.", {"Norway", "Enda Bale"}),
         ("Then the Egyptian Foreign Minister came to Norway.", {"Norway"}),
         ("And then I'ma see you again in Norway.", {"Norway"}),
