@@ -18,6 +18,7 @@ from graphrag_index.nlp.head_types import (
 )
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
+from graphrag_index.nlp.name_usage import NameUsage
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS_IN_SURNAMES,
@@ -95,26 +96,7 @@ class _TypeFinder:
         self.names, self.persons = variants.names, variants.persons
         self.entity_of = variants.entity_of
         n = len(self.names)
-        entity_of = variants.entity_of[: len(classified.names)]
-        times = self.times = np.maximum(np.bincount(entity_of, counts, n), 1)
-
-        def share_of(share: np.ndarray) -> list[float]:
-            shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
-            return shares
-
-        def most_shown(by_type: dict[str, np.ndarray]) -> list[tuple[float, str]]:
-            """Return the type that most words beside each entity show, with their share."""
-            shares = np.array([*map(share_of, by_type.values())])
-            kinds = map([*by_type].__getitem__, shares.argmax(axis=0).tolist())
-            return [*zip(shares.max(axis=0).tolist(), kinds, strict=True)]
-
-        self.place = share_of(classified.place_share)
-        self.preposition = share_of(classified.preposition_share)
-        self.determiner = share_of(classified.determiner_share)
-        self.article = share_of(classified.article_share)
-        self.hints = most_shown(classified.hint_shares)
-        self.person_verb = share_of(classified.person_share)
-        self.cues = most_shown(classified.cue_shares)
+        self.usage = NameUsage(variants, classified, counts)
         self.codes = [language.code for language in classified.languages]
         self.codes += [UNKNOWN_LANGUAGE.code] * (n - len(self.codes))
         self.common, self.written_lower = classified.common, classified.written_lower
@@ -147,7 +129,7 @@ class _TypeFinder:
         companies, firms = find_shortened_companies(self.names, types)
         for number, name in enumerate(self.names):
             is_given = name.partition(" ")[0] in more_given_names()
-            share, hint = self.hints[number]
+            share, hint = self.usage.hints[number]
             is_shown = number in self.persons and hint == "person" and share >= MIN_CUE_SHARE
             is_person = types[number] == "person" and (is_given or is_shown)
             is_open = types[number] in ("name", "person") and not is_person
@@ -157,21 +139,21 @@ class _TypeFinder:
             is_company &= find_known_type(name) != "name" and not is_thing
             # Diamond Shamrock Corp is called Diamond, unless that is a place here.
             is_firm = name in firms and (number in self.unsure or " " not in name)
-            is_open_firm = self.known_places[number] <= TOWN and not self.place[number]
+            is_open_firm = self.known_places[number] <= TOWN and not self.usage.place[number]
             is_firm &= is_open_firm and not is_shown and types[number] in ("name", "person", "geo")
             if is_company or is_firm:
                 is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
                 types[number] = types[number] if is_group else "organization"
             if types[number] == "acronym":
-                listed = (self.listed[number, : len(TYPES)] / self.times[number]).tolist()
-                types[number] = find_type_of_acronym(name, self.person_verb[number], listed)
+                listed = (self.listed[number, : len(TYPES)] / self.usage.times[number]).tolist()
+                types[number] = find_type_of_acronym(name, self.usage.person_verb[number], listed)
             if types[number] in TYPES and self._is_other_word(number, types[number]):
                 types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
         return types
 
     def _is_bare_kind(self, number: int) -> bool:
         """Return whether a name is only the kind of a body, a law or an event: the Council."""
-        has_article = self.determiner[number] >= MIN_THING_SHARE
+        has_article = self.usage.determiner[number] >= MIN_THING_SHARE
         return has_article and is_kind_of_thing(self.names[number], self.codes[number])
 
     def _has_article_of_thing(self, number: int) -> bool:
@@ -179,13 +161,15 @@ class _TypeFinder:
 
         In "a Kubrick film", it is that of a noun. German has articles before rivers, too.
         """
-        has_article = min(self.determiner[number], 4 * self.article[number]) >= MIN_ARTICLE_SHARE
-        return has_article and self.place[number] == 0 and self.codes[number] == "en"
+        has_article = (
+            min(self.usage.determiner[number], 4 * self.usage.article[number]) >= MIN_ARTICLE_SHARE
+        )
+        return has_article and self.usage.place[number] == 0 and self.codes[number] == "en"
 
     def _is_other_word(self, number: int, kind: str) -> bool:
         """Return whether the writing of a name rules out the type: Win32 is no person."""
-        name, (share, cue) = self.names[number], self.cues[number]
-        is_unsure, spoken = number in self.unsure, self.person_verb[number]
+        name, (share, cue) = self.names[number], self.usage.cues[number]
+        is_unsure, spoken = number in self.unsure, self.usage.person_verb[number]
         is_doctrine = name.endswith(name_shapes.DOCTRINE_ENDS) and (kind == "person" or is_unsure)
         if is_doctrine or name_shapes.is_plural_acronym(name):
             return True
@@ -204,8 +188,8 @@ class _TypeFinder:
         """Return whether a name is a rare word, without an article, that is in lower case too."""
         name = self.names[number]
         is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
-        is_rare = bool(self.times[number] <= MAX_RARE_MENTIONS)
-        return is_rare and is_word and self.determiner[number] == 0
+        is_rare = bool(self.usage.times[number] <= MAX_RARE_MENTIONS)
+        return is_rare and is_word and self.usage.determiner[number] == 0
 
     def _find_type(self, number: int) -> str:
         name = self.names[number]
@@ -216,9 +200,9 @@ class _TypeFinder:
             words.pop()  # World War II, West Virginia Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
-        if lower[0] in ("st", "saint") and self.place[number] >= MIN_KNOWN_PLACE_SHARE:
-            is_person = is_person and self.person_verb[number] > 0  # in St. Moritz
-        is_placed = self.known_places[number] and self.place[number] >= MIN_PLACE_SHARE
+        if lower[0] in ("st", "saint") and self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE:
+            is_person = is_person and self.usage.person_verb[number] > 0  # in St. Moritz
+        is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
         if known in ("name", "event"):
             return known
@@ -226,26 +210,30 @@ class _TypeFinder:
         if (has_form and len(words) > 1) or known == "organization":
             return "organization"
         is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
-        if is_open and (kind := find_type_by_parts(name, self.parts, self.determiner[number])):
+        if is_open and (
+            kind := find_type_by_parts(name, self.parts, self.usage.determiner[number])
+        ):
             return kind
         is_group = len(words) == 1 and (lower[0] in _PEOPLE or lower[0].endswith(_GROUP_ENDS))
         is_person = is_person and not (is_group and words[0] not in GIVEN_NAMES)
         if is_person and self._is_used_for_person(number, words, head):
             return "person"
-        cue_share, cue = self.cues[number]
+        cue_share, cue = self.usage.cues[number]
         is_country = self.known_places[number] == COUNTRY
         if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
             # A colon follows countries and headings too: "Somalia: ...".
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
         # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
-        opposed = max(self.place[number], self.person_verb[number] * (cue != "person"))
+        opposed = max(self.usage.place[number], self.usage.person_verb[number] * (cue != "person"))
         if cue == "person" and self.codes[number] == "en":
-            opposed = max(opposed, self.article[number])  # the Earthrise
+            opposed = max(opposed, self.usage.article[number])  # the Earthrise
         is_work = cue == "name" and cue_share > 0.5 and head != "organization"
         is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
         is_place = is_city or (is_country and cue == "organization")
-        is_surname = cue == "person" and head == "geo" and not self.place[number]  # Kanye West
+        is_surname = (
+            cue == "person" and head == "geo" and not self.usage.place[number]
+        )  # Kanye West
         is_surname = is_surname and len(words) == 2 and name_shapes.is_surname(words[1])
         is_other = (head and not is_work and not is_surname) or is_group or is_place
         if cue_share > max(needed, opposed) and not is_other:
@@ -274,16 +262,16 @@ class _TypeFinder:
         """Return the features of the usage of a name for the classifier."""
         name = self.names[number]
         words, rule = name.split(" "), self.unsure[number]
-        share, hint = self.hints[number]
-        cue_share, cue = self.cues[number]
+        share, hint = self.usage.hints[number]
+        cue_share, cue = self.usage.cues[number]
         common = common_words(self.codes[number])
         listed = self.listed[number, : len(TYPES)] / (self.listed[number].sum() + 0.5)
         return {
-            "place": self.place[number],
-            "preposition": self.preposition[number],
-            "determiner": self.determiner[number],
-            "article": self.article[number],
-            "person_verb": self.person_verb[number],
+            "place": self.usage.place[number],
+            "preposition": self.usage.preposition[number],
+            "determiner": self.usage.determiner[number],
+            "article": self.usage.article[number],
+            "person_verb": self.usage.person_verb[number],
             **{f"hint_{kind}": share * (hint == kind) for kind in HINT_TYPES},
             **{f"cue_{kind}": cue_share * (cue == kind) for kind in CUE_TYPES},
             **{f"listed_{kind}": share for kind, share in zip(TYPES, listed, strict=True)},
@@ -300,15 +288,15 @@ class _TypeFinder:
     def _may_be_surname(self, number: int) -> bool:
         """Return whether a known place is rather a surname: never after a preposition of place."""
         name = self.names[number]
-        is_placed = self.place[number] >= MIN_KNOWN_PLACE_SHARE
+        is_placed = self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
         if is_placed or " " in name or self.known_places[number] == COUNTRY:
             return False
         return name_shapes.is_surname(name)
 
     def _is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
         """Return whether a name that may be a person's is no place or thing by its usage."""
-        placed = self.place[number]
-        rating, spoken = self.known_places[number], self.person_verb[number]
+        placed = self.usage.place[number]
+        rating, spoken = self.known_places[number], self.usage.person_verb[number]
         is_country = rating == COUNTRY and words[0] not in more_given_names()
         if is_country and spoken < MIN_VERB_SHARE:
             return False
@@ -321,22 +309,22 @@ class _TypeFinder:
         if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
             return False
         if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
-            return placed < MIN_KNOWN_PLACE_SHARE and self.preposition[number] < 0.5
+            return placed < MIN_KNOWN_PLACE_SHARE and self.usage.preposition[number] < 0.5
         return True
 
     def _is_place(self, number: int, words: list[str]) -> bool:
         """Return whether a name is a known place, and not used for something else."""
         rating = self.known_places[number]
         if find_known_type(self.names[number]) == "person":
-            return self.place[number] >= MIN_KNOWN_PLACE_SHARE
+            return self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
         # Romance languages put articles before regions: le Gers.
-        with_article = self.article[number] > 0.5 and self.codes[number] in HEAD_LAST
+        with_article = self.usage.article[number] > 0.5 and self.codes[number] in HEAD_LAST
         if not rating or (with_article and rating < COUNTRY) or self.names[number] in self.common:
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
             return True
-        placed = max(self.place[number], self.preposition[number] / 2)
-        if self.person_verb[number] > placed and number in self.persons:
+        placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
+        if self.usage.person_verb[number] > placed and number in self.persons:
             return False
         name = self.names[number]
         if name.isupper() and (len(name) <= MAX_ACRONYM_LETTERS or rating == TOWN):
@@ -352,7 +340,7 @@ class _TypeFinder:
                 return hint if hint == "organization" else "acronym"
             if any(map(str.isdigit, name)):
                 return "name"
-            is_thing = self.determiner[number] >= MIN_THING_SHARE or name in self.common
+            is_thing = self.usage.determiner[number] >= MIN_THING_SHARE or name in self.common
             if not is_thing and (
                 find_known_type(name) == "person" or name_shapes.is_double_name(name)
             ):
@@ -361,26 +349,28 @@ class _TypeFinder:
             if hint and name not in self.common and (hint != "person" or not is_thing):
                 return hint
             is_open = name not in self.written_lower and not self.known_places[number]
-            is_surname = is_open and self.place[number] < MIN_KNOWN_PLACE_SHARE
+            is_surname = is_open and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
             if not is_thing and is_surname and name_shapes.ends_as_surname(name):
                 return "person"
-            given = name in more_given_names() and self.place[number] < MIN_KNOWN_PLACE_SHARE
-            if not is_thing and (given or self.person_verb[number] >= MIN_VERB_SHARE):
+            given = name in more_given_names() and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and (given or self.usage.person_verb[number] >= MIN_VERB_SHARE):
                 return "person"
         elif hint:
             return hint
         elif self._looks_like_person(number, lower) or (
-            self.person_verb[number] >= MIN_VERB_SHARE and self.place[number] == 0
+            self.usage.person_verb[number] >= MIN_VERB_SHARE and self.usage.place[number] == 0
         ):
             return "person"
-        place, preposition = self.place[number], self.preposition[number]
+        place, preposition = self.usage.place[number], self.usage.preposition[number]
         placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
         return "geo" if placed else "name"
 
     def _find_hint(self, number: int) -> str:
         """Return the type that the words behind a name suggest; "" if none or if unsure."""
-        share, kind = self.hints[number]
-        placed = max(self.place[number], self.article[number]) if kind == "person" else 0
+        share, kind = self.usage.hints[number]
+        placed = (
+            max(self.usage.place[number], self.usage.article[number]) if kind == "person" else 0
+        )
         return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
 
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
@@ -395,7 +385,7 @@ class _TypeFinder:
             return False
         # Few places and things begin with a given name.
         given = words[0] in GIVEN_NAMES
-        prepositions = 0 if given else self.preposition[number] / (6 if named else 3)
-        used = max(self.place[number], self.article[number], prepositions)
+        prepositions = 0 if given else self.usage.preposition[number] / (6 if named else 3)
+        used = max(self.usage.place[number], self.usage.article[number], prepositions)
         is_placed = any(self.parts[word] for word in words[given:])
         return used < MIN_KNOWN_PLACE_SHARE and not is_placed
