@@ -173,6 +173,8 @@ def list_examples(
     alone = sorted({words[0] for words in persons if len(words) == 1 and words[0][0].isupper()})
     yield from (Example(word, "person", 0.6, 1) for word in rng.sample(surnames, 25_000))
     yield from (Example(word, "person", 0.6) for word in rng.sample(given_names, 6_000))
+    pairs = zip(rng.sample(surnames, 6_000), rng.sample(surnames, 6_000), strict=True)
+    yield from (Example("-".join(pair), "person", 0.5) for pair in pairs)
     yield from (Example(word, "person", 0.5) for word in rng.sample(alone, 6_000))
     yield from (Example(name, "person", 0.6) for name in read_faker_surnames(folder))
     for town in rng.sample(sorted(towns), len(towns) // 2):

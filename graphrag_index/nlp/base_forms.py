@@ -39,7 +39,7 @@ def find_base_forms(
             owner = word.removesuffix("s")
             is_surname = owner in GIVEN_NAMES and word in surnames
             # "Windows" is a known name: it is no genitive of "Window".
-            is_own = find_known_type(word) != "" and owner not in GIVEN_NAMES
+            is_own = find_known_type(word) not in ("", "person") and owner not in GIVEN_NAMES
             is_known = (owner in counts and not is_own) or (
                 word not in surnames and _is_owning_place(owner, word)
             )

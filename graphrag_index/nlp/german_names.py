@@ -47,7 +47,7 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     return (
         not is_title_case
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
-        and not any(word in GIVEN_NAMES or find_known_type(word) for word in span)
+        and not any(w in GIVEN_NAMES or find_known_type(w) not in ("", "person") for w in span)
     )
 
 

@@ -14,12 +14,25 @@ _TYPES = {
 }
 
 
+# The types of names with several meanings.
+LIKELY_TYPES = ("person", "geo", "organization", "name")
+
+
 @cache
 def list_known_names() -> Mapping[str, str]:
     """Return the type of each name in the list of `find_known_type`."""
+    return _read("known_names")
+
+
+@cache
+def _likely_names() -> Mapping[str, str]:
+    return _read("likely_names")
+
+
+def _read(file: str) -> Mapping[str, str]:
     return {
         name.strip(): _TYPES[key]
-        for key, names in read_lists("nlp/data/known_names").items()
+        for key, names in read_lists(f"nlp/data/{file}").items()
         for name in names.split("|")
     }
 
@@ -32,3 +45,8 @@ def find_known_type(name: str) -> str:
     """
     known = list_known_names()
     return known.get(name) or known.get(name.lower(), "")
+
+
+def find_likely_type(name: str) -> str:
+    """Return the type of what a name with several meanings most often stands for; "" if unknown."""
+    return _likely_names().get(name, "")

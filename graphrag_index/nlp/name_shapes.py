@@ -48,8 +48,11 @@ def is_double_name(name: str) -> bool:
     if not hyphen or not all(map(PERSON_WORD.fullmatch, (first, last))):
         return False
     known = rate_known_places([first, last])
+    # Rieder and Kolb end like German nouns, but are surnames.
     is_word = any(
-        is_german_noun(part) or part.lower() in common_words("en") for part in (first, last)
+        part.lower() in common_words("en") | common_words("de")
+        or (is_german_noun(part) and not is_surname(part))
+        for part in (first, last)
     )
     return min(len(first), len(last)) > 2 and not any(known) and not is_word
 

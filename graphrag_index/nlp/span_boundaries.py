@@ -288,7 +288,7 @@ def _cut_compound(text: str, start: int, end: int) -> int:
     for word in _HYPHENATED.finditer(text, start, end):
         first, last = word[1], word[2]
         is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
-        if is_name or find_known_type(first):
+        if is_name or find_known_type(first) not in ("", "geo"):  # but Sachsen-Anhalt
             is_noun = is_certain_noun(last) or is_loan_word(last)
             is_noun = is_noun and not name_words.is_institution_word(last)
             if is_noun or name_words.is_role(last):

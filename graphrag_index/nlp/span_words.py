@@ -135,7 +135,7 @@ class SpanWords:
             return False  # Thermolux Eco 9
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
-        if find_known_type(word):
+        if find_known_type(word) not in ("", "person"):
             return False  # Linux Documentation Project
         if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
             return False

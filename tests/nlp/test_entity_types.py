@@ -73,7 +73,7 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
     [
         ("In the race Korvil wants a parliamentary republic.", "Korvil", "person"),
         ("In the end Korvil handed over his key.", "Korvil", "person"),
-        ("It was told in Korvil's house.", "Korvil", "name"),
+        ("It was told in Prelion's house.", "Prelion", "name"),
         ("It was told by Korvil's widow.", "Korvil", "person"),
         ("As Korvil said, this is no break.", "Korvil", "person"),
         ("In May Korvil acquired the mine.", "Korvil", "organization"),
@@ -98,7 +98,7 @@ def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> N
         ("They have a house in Java and Korvil.", "Korvil", "geo"),
         ("They have a house in Java and Korvil.", "Java", "geo"),
         ("They have a house in northern Korvil.", "Korvil", "geo"),
-        ("In May the founder of Weight Watchers is a singer.", "Weight Watchers", "name"),
+        ("In May the founder of Weight Watchers is a singer.", "Weight Watchers", "organization"),
         ("We saw the 1982 film Korvil. In May Korvil died. Then Korvil wept.", "Korvil", "person"),
     ],
 )
