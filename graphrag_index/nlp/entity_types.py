@@ -16,7 +16,7 @@ from graphrag_index.nlp.head_types import (
     find_shortened_companies,
     is_kind_of_thing,
 )
-from graphrag_index.nlp.known_names import LIKELY_TYPES, find_known_type, find_likely_type
+from graphrag_index.nlp.known_names import find_known_type, find_likely_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_usage import NameUsage
 from graphrag_index.nlp.name_words import (
@@ -204,7 +204,7 @@ class _TypeFinder:
             is_person = is_person and self.usage.person_verb[number] > 0  # in St. Moritz
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
-        if known in ("name", "event") or (known == "person" and len(words) > 1):
+        if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
         if (has_form and len(words) > 1) or known == "organization":
@@ -251,6 +251,9 @@ class _TypeFinder:
         if name in known_firms() and not (name.isupper() and len(name) < MAX_ACRONYM_LETTERS):
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
+        is_open = kind in ("acronym", "name") or self.usage.person_verb[number] < MIN_VERB_SHARE
+        if is_open and (likely := find_likely_type(name)):
+            return likely
         is_word = len(words) == 1 and (
             any(map(str.isdigit, name)) or lower[0] in name_shapes.DEMONYMS
         )
@@ -262,7 +265,7 @@ class _TypeFinder:
     def describe_usage(self, number: int) -> dict[str, float]:
         """Return the features of the usage of a name for the classifier."""
         name = self.names[number]
-        words, rule, likely = name.split(" "), self.unsure[number], find_likely_type(name)
+        words, rule = name.split(" "), self.unsure[number]
         share, hint = self.usage.hints[number]
         cue_share, cue = self.usage.cues[number]
         common = common_words(self.codes[number])
@@ -284,7 +287,6 @@ class _TypeFinder:
             "known_place": self.known_places[number] > 0,
             "rule_person": rule == "person",
             "rule_geo": rule == "geo",
-            **{f"likely_{kind}": likely == kind for kind in LIKELY_TYPES},
         }
 
     def _may_be_surname(self, number: int) -> bool:

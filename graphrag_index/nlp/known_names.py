@@ -14,10 +14,6 @@ _TYPES = {
 }
 
 
-# The types of names with several meanings.
-LIKELY_TYPES = ("person", "geo", "organization", "name")
-
-
 @cache
 def list_known_names() -> Mapping[str, str]:
     """Return the type of each name in the list of `find_known_type`."""

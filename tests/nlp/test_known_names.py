@@ -1,5 +1,8 @@
-from graphrag_index.nlp.known_names import find_known_type, list_known_names
+import pytest
+
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.text.languages import read_lists
+from tests.fixtures.extraction import extract
 
 
 def test_a_known_name_has_its_type_in_any_case() -> None:
@@ -10,7 +13,38 @@ def test_a_known_name_has_its_type_in_any_case() -> None:
     assert find_known_type("Nobody") == ""
 
 
-def test_each_known_name_has_one_type() -> None:
-    lists = read_lists("nlp/data/known_names").values()
+@pytest.mark.parametrize("file", ["known_names", "likely_names"])
+def test_each_name_of_a_list_has_one_type(file: str) -> None:
+    lists = read_lists(f"nlp/data/{file}").values()
     names = [name.strip() for listed in lists for name in listed.split("|")]
-    assert len(names) == len(set(names)) == len(list_known_names())
+    assert len(names) == len(set(names))
+    assert not [name for name in names if not name or "  " in name]
+
+
+def test_an_acronym_that_is_a_word_is_known_as_written() -> None:
+    assert find_known_type("WFP") == "organization"
+    assert find_known_type("wfp") == find_known_type("Wfp") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "kind"),
+    [
+        # A name with several meanings means the usual one, unless it speaks or is a place.
+        ("They wrote about Lush at noon.", "Lush", "organization"),
+        ("They asked Mr Lush. Lush said no, and Lush wept.", "Lush", "person"),
+        ("They lived in Orange for years.", "Orange", "geo"),
+        # A known person behind an article is none the less no town.
+        ("They read about the Obama plan. The plan is old.", "Obama", "person"),
+        ("They met Xi Jinping.", "Xi Jinping", "person"),
+        ("In Kiel lag Sachsen-Anhalt vorn.", "Sachsen-Anhalt", "geo"),
+        ("Nun kam der SAP-Spezialist an.", "SAP", "organization"),
+        ("Nach Ansicht von Rieder-Kolb war es falsch.", "Rieder-Kolb", "person"),
+    ],
+)
+def test_known_names_have_their_types_in_texts(text: str, title: str, kind: str) -> None:
+    assert extract(text).types[title] == kind
+
+
+def test_roles_in_the_plural_and_adjectives_are_no_names() -> None:
+    found = extract("The House Minority Leaders Ada Holt and Emil Rau saw a Midwestern town.")
+    assert set(found.titles) == {"Ada Holt", "Emil Rau"}
