@@ -128,8 +128,11 @@ def is_loan_word(word: str) -> bool:
     return lower in common_words(LOAN_WORDS) or not english.isdisjoint(forms)
 
 
-def is_model(name: str, language: Language) -> bool:
-    """Return whether a name with a number is a model, and no place, score or version: Silva 600."""
+def is_model(name: str, language: Language, determined: bool = False) -> bool:
+    """Return whether a name with a number is a model, and no place, score or version: Silva 600.
+
+    `determined` is true if an article precedes the name, as none precedes a score.
+    """
     base, _, number = name.rpartition(" ")
     words = base.lower().split(" ")
     if find_known_type(base) and " " not in base:
@@ -140,9 +143,12 @@ def is_model(name: str, language: Language) -> bool:
     common = common_words(language.code)
     if is_word or (words[-1] in common and (len(words) == 1 or words[0] in common)):
         return False
-    is_plain = not any(map(is_head_word, words)) and base.split(" ")[0] not in more_given_names()
+    determined = determined and language.code in ("en", "es")
+    is_plain = determined or base.split(" ")[0] not in more_given_names()
+    is_plain = is_plain and not any(map(is_head_word, words))
     # A digit after one word is often a page or a score.
-    return is_plain and (len(number) > 1 or len(words) > 1) and words[0] not in _REFERENCES
+    is_number = len(number) > 1 or len(words) > 1 or determined
+    return is_plain and is_number and words[0] not in _REFERENCES
 
 
 def _last_part(word: str) -> str:

@@ -28,6 +28,7 @@ _NAME_JOINT = re.compile(
     r"|(?:(?<=\bUniversity)|(?<=\bCourt)) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
+    r"|(?: para|(?<=\bApelaciones) en) (?:el |la |los |las |lo )?"
     r"| des (?=(?:Bundes|Innern|Äußern|Saarlandes)\b)| von (?=Berlin\b)"
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
@@ -44,9 +45,35 @@ _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
 # Heads of offices and funds before "for" that are roles or nouns elsewhere.
-_OFFICE_HEADS = frozenset("Endowment Organization Organisation Convention Treaty Covenant".split())
+_OFFICE_HEADS = frozenset(
+    "Endowment Organization Organisation Convention Treaty Covenant Alliance Coalition Campaign "
+    "Movement Front Forum Partnership Network Federation Secretariat".split()
+)
+# Spanish heads of bodies with several fields: Ministerio de Agricultura, Pesca y Alimentación.
+_SPANISH_OFFICES = word_set(
+    "ministerio secretaría subsecretaría viceministerio consejería concejalía departamento "
+    "comisión superintendencia dirección instituto facultad escuela agencia servicio academia "
+    "colegio cámara tribunal autoridad confederación federación consejo"
+)
+_SPANISH_WORDS = r"([A-ZÁÉÍÓÚ][a-záéíóúñ]+)(?: [A-ZÁÉÍÓÚ][a-záéíóúñ]+)?"
+# The rest of the fields of a Spanish body: | , Pesca y Alimentación.
+_SPANISH_FIELDS = re.compile(
+    rf"(?:, (?:de |la )?{_SPANISH_WORDS}){{0,3}}"
+    rf",? [ye] (?:de )?(?:(?:la|el|los|las|del) )?(?P<last>{_SPANISH_WORDS})"
+)
+# The second founder of a Spanish body, and words before the first.
+_FOUNDER = re.compile(r" [ye] [A-ZÁÉÍÓÚ][a-záéíóúñ]+(?! ?[A-ZÁÉÍÓÚ(]| de)")
+_FOUNDED = frozenset("fundación sociedad editorial bufete".split())
+# Ends of abstract nouns: Cooperación, Sanidad, Ganadería, Turismo.
+_SPANISH_FIELD = re.compile(
+    r"(?:ción|sión|dad|ría|ismo|encia|ancia|ura|nomía|ogía|iento|eo|ales?|icas?)$"
+)
 # First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
 _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
+# Bodies that stand before a place rather than before several fields.
+_PLACED_BODIES = frozenset(
+    "University Bank Church City Museum Hospital College School Port".split()
+)
 _LAWS = frozenset(("Act", "Directive"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CALENDAR_WORDS = word_set(_WORDS["calendar"])
@@ -79,6 +106,8 @@ def find_joined_end(
     """
     if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
         return longer
+    if language.code == "es" and (longer := _find_spanish_fields_end(text, start, end)):
+        return longer
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     found = _NAME_JOINT.match(text, end) if may_join else None
     part = found and pattern.match(text, found.end())
@@ -95,6 +124,8 @@ def find_joined_end(
         first, *rest = part.group().split()
         # "Barney & Betty Rubble" are two persons.
         are_persons = joint == " & " and bool(rest) and first in GIVEN_NAMES
+        if joint == " & " and not rest:  # Dan & Priya
+            are_persons = {first, words[-1]} <= GIVEN_NAMES
         return end if are_persons else part.end()
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
@@ -113,6 +144,26 @@ def find_joined_end(
         return end
     # "Centers for Disease Control and Prevention"
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _find_spanish_fields_end(text: str, start: int, end: int) -> int:
+    """Return the end of a Spanish body with several fields; 0 if it has one."""
+    if text[end : end + 2] not in (", ", " y", " e"):
+        return 0
+    words = text[start:end].split()
+    founder = _FOUNDER.match(text, end)
+    if founder and len(words) > 1 and words[-2].lower() in _FOUNDED:
+        return founder.end()  # Fundación Ortega y Gasset
+    head = next((i for i, word in enumerate(words) if word.lower() in _SPANISH_OFFICES), -1)
+    if head < 0 or not {"de", "del", "para"} & set(words[head:]) or words[-1][-1] in ".)":
+        return 0
+    fields = _SPANISH_FIELDS.match(text, end)
+    if not fields:
+        return 0
+    last = fields["last"].partition(" ")[0].lower()
+    is_field = last in common_words("es") or _SPANISH_FIELD.search(last) is not None
+    is_other = last in HEAD_WORDS or is_role(last)
+    return fields.end() if is_field and not is_other else 0
 
 
 def _is_joined_by_and(
@@ -150,6 +201,10 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
     # Romance languages begin with the office, and repeat the article.
     last = head[0] if joint.count(" ") > 2 else head[-1]
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
+    if last in _PLACED_BODIES and not all(
+        word.lower() in common_words("en") for word in part.split()
+    ):
+        return False  # the University of Aberdeen and Jesus College
     # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
     other = _INNER_JOINT.split(part)
     is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])

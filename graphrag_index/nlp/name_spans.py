@@ -26,6 +26,7 @@ from graphrag_index.nlp.span_trimming import CALENDAR_WORDS, TrimmedSpan, preced
 from graphrag_index.nlp.span_usage import (
     COMMA,
     CONJOINED,
+    DETERMINER,
     INITIAL,
     LISTED,
     PERSON,
@@ -182,7 +183,11 @@ class NameCandidates:
                 times[name] > max(1, totals[self.surface[row]] // 4)
                 or (
                     is_inside[self.surface[row]]
-                    and is_model(name, self.languages[self.surface[row]])
+                    and is_model(
+                        name,
+                        self.languages[self.surface[row]],
+                        determined=bool(flags[row] & DETERMINER),
+                    )
                 )
             ):
                 self.surface[row] = self._get_span_number(name, self.languages[self.surface[row]])

@@ -23,13 +23,9 @@ _SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
 MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 # Minimum share of words in lower case in a line that is a sentence without a full stop.
 MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
-# The form of a company after its name, without the last full stop: Co., Ltd
-_COMPANY_FORM = re.compile(rf"\.?, (?:{read_lists('nlp/data/words')['company_forms']})\b")
 _GERMAN_FORM = re.compile(r" e(?:G|\. ?V\.)(?!\w)|(?<= Co\.) (?:KG(?:aA)?|OHG)\b")
 # The rest of a topic with a shortened compound: Institut für Zoo- und Wildtierforschung.
 _SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
-# An abbreviation without its last full stop: U.S
-_DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The second word of a Latin name in brackets: (Aedes albopictus).
 _SPECIES = re.compile(r" [a-z]{3,}(?=\))")
 # An abbreviation before its last letter: z. B., a. A., i. E.
@@ -49,8 +45,6 @@ _HEADLINE_BREAK = re.compile(
 # A longer line is no headline.
 _MAX_HEADLINE_CHARACTERS = 300
 _VERSION = re.compile(r"(?:\.\d+)+\b")
-# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
-_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
@@ -104,8 +98,10 @@ def find_capitalized_spans(
         if not (match := pattern.match(text, start)):
             continue
         may_have_title = titles and " " in match.group()
-        inner = titles.search(text, start + 1, match.end()) if titles and may_have_title else None
-        if inner and text[inner.start() - 1] == " ":
+        # A title may end the span without its full stop: U.S. Rep | . Hal Burke
+        end_of_title = match.end() + 3
+        inner = titles.search(text, start + 1, end_of_title) if titles and may_have_title else None
+        if inner and text[inner.start() - 1] == " " and inner.start() < match.end():
             # "Hier M. Lavigne": the title begins a new span.
             match = pattern.match(text, start, inner.start() - 1) or match
         second = text[start + 1 : start + 2]
@@ -277,6 +273,8 @@ def _extend_span(
             numbered = span_extensions.find_numbered_end(text, start, end, language)
             start, longer = found or (start, numbered)
             end = longer if longer <= sentence_end else end
+    if text.endswith("Day", start, end) and language.code == "en":
+        end = span_extensions.find_disaster_end(text, end)
     if text[end : end + 1] == "." and text[end - 1].isdigit():
         version = _VERSION.match(text, end)  # Apache-2.0
         end = version.end() if version else end
@@ -314,25 +312,7 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
             return cut
     if text[end : end + 1] not in (".", ","):
         return end
-    return _find_abbreviation_end(text, start, end, sentence_end)
-
-
-def _find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:
-    """Return the end of a name with its company form and the stop of its abbreviation.
-
-    Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
-    """
-    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
-        return end + len(_VARIABLE_CAPITAL)
-    form = _COMPANY_FORM.match(text, end, sentence_end)
-    end = form.end() if form else end
-    if text[end : end + 1] != "." or end >= sentence_end:
-        return end
-    words = text[start:end].split()
-    last, before = words[-1], words[-2] if len(words) > 1 else ""
-    is_initial = len(last) == 1 and last.isalpha() and before in name_words.more_given_names()
-    is_suffix = bool(before) and last.lower() in name_words.NAME_SUFFIXES
-    return end + (is_initial or is_suffix or _DOTTED_END.search(last) is not None)
+    return span_extensions.find_abbreviation_end(text, start, end, sentence_end)
 
 
 def _is_elision(text: str, at: int) -> bool:

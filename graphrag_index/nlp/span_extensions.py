@@ -5,15 +5,23 @@ import re
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
+    NAME_SUFFIXES,
     common_words,
     is_organization_word,
+    more_given_names,
 )
 from graphrag_index.text.languages import Language, read_lists
 
 _WORDS = read_lists("nlp/data/words")
 # The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
 # genus must have an ending that only Latin has.
-_SPECIES = re.compile(rf" ([a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
+_SPECIES = re.compile(rf" ((?:[a-z]{{3,}}-)?[a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
+# A second word that no Romance language has, so that the genus may be any word: Lynx pardinus.
+_LATIN_SPECIES = re.compile(
+    r" (?:[a-z]{2,}(?:us|um|ensis|ii|ae|ans|ens)|[a-z]{3,}[bcdfgkmnprstvxz]i|coli|ilex)(?![\w-])"
+)
+# The third word: Canis lupus familiaris.
+_SUBSPECIES = re.compile(r" ([a-z]{3,}(?:us|um|is|ensis|ii|ae|ica|ana|icus|ina))(?![\w'’-])")
 _GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['genus_endings']})$")
 _LATIN_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['latin_genus_endings']})$")
 _ROMANCE = frozenset(("es", "it", "pt", "ro"))
@@ -24,7 +32,7 @@ _DATED_LAWS = (" Act", " Rules", " Order", " Regulations")
 _LAW_NUMBER = re.compile(rf"(?:{_WORDS['numbered_laws']})$", re.IGNORECASE)
 _LAW_NUMBER_AFTER = re.compile(
     r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
-    r"\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])"
+    r"(?:\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])|\d{1,4} de (?:19|20)\d\d\b)"
 )
 # First characters after the space before a number or a form.
 _NUMBER_STARTS = frozenset("0123456789(nNovV")
@@ -32,6 +40,11 @@ _NUMBER_STARTS = frozenset("0123456789(nNovV")
 _MODEL_NUMBER = re.compile(
     r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
     r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
+)
+# An event that is named after a holiday: (Patriots' Day) storm.
+_EVENT_OF_DAY = re.compile(
+    r" (?:storms?|floods?|blizzard|bombings?|hurricane|massacre|tornado(?:es)?|earthquake|tsunami"
+    r"|fire)\b"
 )
 # A planet, by the name of its star: Kepler-1625 b.
 _PLANET = re.compile(r" [b-h](?![\w'’-])")
@@ -56,6 +69,21 @@ _LOWER_HEADS = {
     code: re.compile(rf"\b(?:{heads})$") for code, heads in _WORDS["lower_heads"].items()
 }
 MAX_LOWER_HEAD_CHARS = 50
+# The form of a company after its name, without the last full stop: Co., Ltd
+_COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
+# An abbreviation without its last full stop: U.S
+_DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
+# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
+_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
+_CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
+# Forms that are written without a full stop, so that one behind them ends the sentence.
+_UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
+
+
+def find_disaster_end(text: str, end: int) -> int:
+    """Return the end of an event behind a holiday: Labor Day flood."""
+    event = _EVENT_OF_DAY.match(text, end)
+    return event.end() if event else end
 
 
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
@@ -66,14 +94,20 @@ def find_species_end(text: str, start: int, end: int, language: Language) -> tup
     species = _SPECIES.match(text, end)
     if not species:
         return None
+    is_latin = language.code in _ROMANCE and _LATIN_SPECIES.match(text, end) is not None
     pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
     if language.code not in _LATIN_LANGUAGES:
         return None
-    if not pattern.match(genus) or genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
+    if not (is_latin or pattern.match(genus)):
+        return None
+    if genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
         return None
     common = common_words(language.code)
     if species[1] in common or species[1] in language.function_words or genus.lower() in common:
         return None
+    subspecies = _SUBSPECIES.match(text, species.end())
+    if subspecies and subspecies[1] not in common:
+        species = subspecies
     return end - len(genus), species.end()
 
 
@@ -140,3 +174,23 @@ def find_lower_head(text: str, start: int, language: Language) -> int:
     before = text[max(0, start - MAX_LOWER_HEAD_CHARS) : start]
     head = pattern.search(before)
     return start - len(before) + head.start() if head else start
+
+
+def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:
+    """Return the end of a name with its company form and the stop of its abbreviation.
+
+    Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
+    """
+    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
+        return end + len(_VARIABLE_CAPITAL)
+    form = _COMPANY_FORM.match(text, end, sentence_end)
+    end = form.end() if form else end
+    if form and (capital := _CAPITAL_BEHIND_FORM.match(text, end)):
+        return capital.end()
+    if text[end : end + 1] != "." or end >= sentence_end:
+        return end
+    words = text[start:end].split()
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    is_initial = len(last) == 1 and last.isalpha() and before in more_given_names()
+    is_suffix = bool(before) and last.lower() in NAME_SUFFIXES and last not in _UNSTOPPED_FORMS
+    return end + (is_initial or is_suffix or _DOTTED_END.search(last) is not None)
