@@ -2,6 +2,7 @@
 
 import re
 
+from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
@@ -123,6 +124,9 @@ class UsedNames:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
+        is_shown = usage.person[number] or " ".join(span).lower() in KNOWN_NAMES
+        if not is_shown and is_capitalized_term(span, language.code):
+            return False
         is_at_start = language.code == "en" and usage.inside[number] == 0
         if is_at_start and self._is_plain_phrase(number, span):
             return False  # an entry of a menu: Full Schedule
@@ -183,6 +187,10 @@ class UsedNames:
                 return False  # an entry of a menu: Deshacer
         if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
             return False  # Secondly
+        is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
+        is_shown = is_shown or (usage.place[number] and word in usage.towns)
+        if not is_shown and is_capitalized_term([word], language.code):
+            return False
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language

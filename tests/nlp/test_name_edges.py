@@ -55,8 +55,20 @@ ENDINGS = [
     ),
 ]
 
+NO_NAMES = [
+    # Labels behind a verb of a button, and the fields of ministers.
+    ("Now click Reconcile. Ada Brown wrote it.", {"Ada Brown"}, {"Reconcile"}),
+    ("Después pulse Actualizar. Lo dijo Ada Brown.", {"Ada Brown"}, {"Actualizar"}),
+    (
+        "El ministro de Asuntos Exteriores, Luis Gil, viajó.",
+        {"Luis Gil"},
+        {"Asuntos Exteriores"},
+    ),
+    ("The Minister for Rural Affairs, Ada Brown, left.", {"Ada Brown"}, {"Rural Affairs"}),
+]
 
-@pytest.mark.parametrize(("text", "names", "no_names"), ENDINGS)
+
+@pytest.mark.parametrize(("text", "names", "no_names"), ENDINGS + NO_NAMES)
 def test_names_begin_and_end_where_a_reader_sees_it(
     text: str, names: set[str], no_names: set[str]
 ) -> None:
