@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
@@ -16,7 +17,16 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
     more_given_names,
 )
+from graphrag_index.nlp.span_openings import (
+    SECTIONS,
+    count_label_words,
+    count_opening_words,
+    count_spanish_role,
+    find_new_sentence,
+    shows_name,
+)
 from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords
+from graphrag_index.nlp.used_names import is_reference
 from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
@@ -27,17 +37,13 @@ _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
-# Parts of laws and contracts, and their numbers: Part II, Artículo 4, Anhang C.
-_SECTIONS = word_set(
-    "part chapter section schedule title article annex appendix clause teil kapitel abschnitt "
-    "artikel anhang anlage partie chapitre titre annexe título capítulo sección artículo anexo"
-)
 _INITIAL = re.compile(r"[^\W\d_]\.")
+# The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
 _NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
+# Ends of English words for occupations: Postman, Curator.
+_OCCUPATION = re.compile(r"(?:man|woman|ologist|rian|ator|ist|eer)$")
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
-# Maximum number of letters of a word in capitals that rather is an acronym than a label.
-_MAX_LABEL_ACRONYM_LETTERS = 5
 # Position of a cut: (end of the left part, start of the right part), as indexes of words.
 Cut = tuple[int, int]
 
@@ -56,11 +62,18 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
                 yield 0, span.usage.found.names[span.number], ""
         elif not part or (first and span.usage.is_demonym(words[first - 1]) and is_role_only(part)):
             continue  # (the Egyptian) Foreign Minister
-        elif not (first and words[first - 1].islower()) and _is_in_heading(span, part):
+        elif _is_term(span, part) or (
+            not (first and words[first - 1].islower()) and _is_in_heading(span, part)
+        ):
             continue
         elif span.is_name(part) or _is_named(span, first, last):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
+
+
+def _is_term(span: SpanWords, part: list[str]) -> bool:
+    """Return whether a part of a span is a term or a reference: See | Article 5."""
+    return is_reference(part) or is_capitalized_term(part, span.language.code)
 
 
 def _is_in_heading(span: SpanWords, part: list[str]) -> bool:
@@ -74,8 +87,12 @@ def _is_in_heading(span: SpanWords, part: list[str]) -> bool:
 def _is_named(span: SpanWords, first: int, last: int) -> bool:
     """Return whether a word before one other word shows that it is a name: Firma Weber."""
     before = span.words[first - 1] if first else ""
-    is_word = last - first == 1 and span.words[first][1:].islower()
+    word, code = span.words[first], span.language.code
+    is_word = last - first == 1 and word[1:].islower()
     has_role = first > 0 and (is_role(before) or is_role(span.words[0]))
+    if first and shows_name(span.words[:first], code):
+        is_common = word.lower() in common_words(code) or span.usage.is_demonym(word)
+        return is_word and not is_common
     return is_word and (before.lower() in APPOSITIVES or has_role)
 
 
@@ -106,9 +123,13 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     name = " ".join(words)
     if is_company or find_known_type(name) or span.usage.is_known_place(name, ""):
         return None
-    if words[0].isupper() and (label := _count_label_words(span, words)):
+    if words[0].isupper() and (label := count_label_words(span, words)):
         return 0, label
     initial = at_start and span.initial
+    if (sentence := find_new_sentence(words)) and span.language.code in ("en", "es"):
+        return sentence, sentence
+    if at_start and (opening := count_opening_words(span, words, initial)):
+        return 0, opening
     may_begin = at_start or span.language.capitalizes_nouns
     if may_begin and span.precedes_name(words[0], words[1:], initial):
         # Remove the first word and the particles between the first word and the name.
@@ -128,18 +149,6 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     )
 
 
-def _count_label_words(span: SpanWords, words: list[str]) -> int:
-    """Count the words in capitals before a name that are a label: WARNING Ada Brown."""
-    n_words = next((i for i, word in enumerate(words) if not word.isupper()), 0)
-    common = common_words(span.language.code)
-    is_label = any(
-        len(word) > _MAX_LABEL_ACRONYM_LETTERS
-        and (word.lower() in common or not span.used.is_acronym(word, span.language))
-        for word in words[:n_words]
-    )
-    return n_words if is_label else 0
-
-
 def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut a role or a judge off a case: Donoghue v Stevenson | Lord Atkin."""
     at = next((i for i, word in enumerate(words) if i and word.rstrip(".") in ("v", "vs")), 0)
@@ -152,7 +161,7 @@ def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
 
 def _cut_after_section(words: list[str]) -> Cut | None:
     """Cut the number of a part off a law: Part II of the | Landlord and Tenant Act."""
-    if len(words) < 4 or words[0].lower() not in _SECTIONS or not words[2].islower():
+    if len(words) < 4 or words[0].lower() not in SECTIONS or not words[2].islower():
         return None
     right = next((i for i in range(3, len(words)) if not words[i].islower()), 0)
     return (0, right) if right and _NUMBER_OF_SECTION.fullmatch(words[1]) else None
@@ -162,11 +171,15 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut a role before a name: (the) CDC Director | Rochelle Walensky."""
     roles = (i for i, word in enumerate(words[:-1]) if is_role(word) and not word.islower())
     last = max(roles, default=-1)
+    if last > 1 and words[last - 1] == "of" and is_organization_word(words[last - 2]):
+        return None  # Court of Justice of the European Union
     is_cue = span.initial and cue_type(words[0]) == "person"
     if last < 0 and is_cue and not span.language.endings and len(words) > 2:
         last = 0  # Investor Sumner Redstone
     if last < 0 or span.is_given_name(words[0]) or words[last + 1] == "for":
         return None  # High Commissioner for Refugees
+    if words[last + 1] in ("de", "del") and span.language.code == "es":
+        return 0, count_spanish_role(words, last)
     if words[last + 1] == "of" and len(words) > last + 2:
         right = last + (3 if words[last + 2] == "the" and len(words) > last + 3 else 2)
         known = is_organization_word(words[-1]) or span.count_known_mentions(words[right:])
@@ -251,6 +264,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return at, start  # news from Italy of Antonio Gramsci
             if (left_is_name and right_is_name) or span.is_full_name(left):
                 return at, start
+            if span.language.code == "en" and span.is_rare_full_name(left):
+                return at, start  # Tammy Jo Sizemore of Hazard
             if initial and single and known:
                 return 0, start
             if span.language.code == "en" and _are_person_and_body(span, left, right):
@@ -318,6 +333,7 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     word, code = left[-1].lower(), span.language.code
     is_word = word in common_words(code) or span.usage.count_lower(word, code) > 0
+    is_word = is_word or _OCCUPATION.search(word) is not None
     is_word = code == "en" and is_word and not is_head_word(word)
     if len(left) == 1 and is_word and span.is_full_name(right):
         return at, at  # Businessmen Solomon Lew

@@ -18,6 +18,7 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_head_word,
     is_organization_word,
+    more_given_names,
 )
 from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.nlp.used_names import UsedNames
@@ -100,8 +101,11 @@ class SpanWords:
                 return not self.is_given_name(word)
             return self._is_noun_before_name(word, rest, initial)
         is_body = is_head_word(rest[-1])
-        if usage.is_demonym(word) and len(rest) > 1 and not is_body and self.may_be_person(rest):
-            return True
+        is_people = usage.is_demonym(word) and len(rest) > 1 and not is_body
+        if is_people and self.may_be_person(rest):
+            # "Canadian Red Cross", "European Economic Area" have no other words.
+            common = common_words(language.code)
+            return not all(other.lower() in common for other in rest)
         if not initial or (usage.inside_words[word] and not self._begins_before_code(word, rest)):
             return False
         inflects = language.endings or language.genitive_s
@@ -196,6 +200,16 @@ class SpanWords:
         words = [word for word in words if not is_title(word)]
         given = len(words) > 1 and self.is_given_name(words[0])
         return given and self.may_be_person(words[1:])
+
+    def is_rare_full_name(self, words: list[str]) -> bool:
+        """Return whether words are a rare given name and words that no dictionary has."""
+        common = common_words(self.language.code)
+        return (
+            1 < len(words) < 4
+            and words[0] in more_given_names()
+            and self.may_be_person(words)
+            and not any(word.lower() in common or is_head_word(word) for word in words)
+        )
 
     def is_genitive(self, words: list[str], rest: list[str]) -> bool:
         """Return whether words are a genitive with s: Goethes (Haus), Lena Harts (Bruder)."""

@@ -38,6 +38,7 @@ _HARD_EDGES, _SOFT_EDGES = frozenset(_WORDS["hard_edges"]), frozenset(_WORDS["so
 _EDGE_SIGNS = _HARD_EDGES | _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_WORDS["endings"].split()), _WORDS["no_name"]
 _BREAK_PATTERN = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_WORDS['breaks'].split())}")
+_REFERENCES = word_set(read_lists("nlp/data/words")["references"])
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
 # Zero-width joiners between letters belong to the word.
@@ -71,8 +72,9 @@ def find_uncased_names(
 def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     """Return the span of a fallback entity for a text without names and noun phrases.
 
-    The entity is the most frequent word that is not a function word. On a tie the longest word
-    wins, then the first. In a text without words, the entity is the first token.
+    The entity is the most frequent word that is not a function word, and if possible no word for
+    a part of a text (Article 5). On a tie the longest word wins, then the first. In a text without
+    words, the entity is the first token.
     """
     function_words = language_of(code).function_words
     places: dict[str, tuple[int, int]] = {}
@@ -86,7 +88,8 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
             counts[word] += 1
             places.setdefault(word, (start, end))
     if counts:
-        return places[max(counts, key=lambda word: (counts[word], len(word)))]
+        rank = {word: (word not in _REFERENCES, counts[word], len(word)) for word in counts}
+        return places[max(counts, key=rank.__getitem__)]
     token = re.search(r"\S+", text)
     start, end = token.span() if token else (0, len(text))
     return start, min(end, start + MAX_FALLBACK_CHARS)

@@ -54,6 +54,12 @@ _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
+def is_reference(words: list[str]) -> bool:
+    """Return whether words refer to a part of a text: Article 5, Annex B; but not Ley 2/2007."""
+    is_part = words[0].lower() in _REFERENCES and "/" not in words[-1]
+    return is_part and all(map(_REFERRED.fullmatch, words[1:]))
+
+
 class UsedNames:
     """Tests whether the corpus uses a span as a name."""
 
@@ -87,12 +93,7 @@ class UsedNames:
             and span[0].lower() in CALENDAR_WORDS
         ):
             return False  # Friday Night
-        is_law = "/" in span[-1]  # Ley 2/2007
-        if (
-            span[0].lower() in _REFERENCES
-            and not is_law
-            and all(map(_REFERRED.fullmatch, span[1:]))
-        ):
+        if is_reference(span):
             return False
         if any("_" in word for word in span) or _CODE.fullmatch(span[0]):
             return False  # a name in code, or a code

@@ -4,6 +4,44 @@ import pytest
 
 from tests.fixtures.extraction import extract
 
+OPENINGS = [
+    # Verbs at the start of a sentence. Behind the verb of a button, a lone word is a label.
+    ("Call Zelnika Parts today. It is open.", {"Zelnika Parts"}, {"Call Zelnika Parts"}),
+    ("Ask Orvelda about it. It was late.", {"Orvelda"}, {"Ask Orvelda"}),
+    ("Open Microsoft Word now. It was late.", {"Microsoft Word"}, {"Open Microsoft Word"}),
+    (
+        "Distribuye Relojes Zelnika. Era muy tarde para ellos.",
+        {"Relojes Zelnika"},
+        {"Distribuye Relojes Zelnika"},
+    ),
+    ("Dice Antonio que no. Es tarde.", {"Antonio"}, {"Dice Antonio"}),
+    # Groups of people and parts of things.
+    ("Residents of Gurzheim complained about it in May.", {"Gurzheim"}, {"Residents of Gurzheim"}),
+    (
+        "The Trustees of the Harrow Pension Scheme met.",
+        {"Harrow Pension Scheme"},
+        {"Trustees of the Harrow Pension Scheme"},
+    ),
+    # Occupations, and roles with their field.
+    ("Curator Nell Fraser wrote it. It was late.", {"Nell Fraser"}, {"Curator Nell Fraser"}),
+    ("El Notario Fernando Acedo lo firmó.", {"Fernando Acedo"}, {"Notario Fernando Acedo"}),
+    (
+        "La Secretaria del Ayuntamiento de Cuenca lo firmó.",
+        {"Ayuntamiento de Cuenca"},
+        {"Secretaria del Ayuntamiento de Cuenca"},
+    ),
+    # A letter ends the sentence before a name.
+    ("See Appendix B. Emma Wilson wrote it.", {"Emma Wilson"}, {"Appendix B. Emma Wilson"}),
+    # Full names before "of", and given names beside "&".
+    ("We met Tammy Sizemore of Gurzheim.", {"Tammy Sizemore"}, {"Tammy Sizemore of Gurzheim"}),
+    ("Then Emma & Maria left the house.", {"Emma", "Maria"}, {"Emma & Maria"}),
+    # Titles.
+    ("It was said by U.S. Rep. Hal Burke today.", {"Hal Burke"}, {"U.S. Rep"}),
+    ("Ayer habló la C. Leticia Arámbula en la sala.", {"Leticia Arámbula"}, set()),
+    # A people that begins the name of a body stays.
+    ("The Canadian Red Cross helped them.", {"Canadian Red Cross"}, {"Red Cross"}),
+]
+
 ENDINGS = [
     # Series and models with a number.
     ("They used Landsat 8 images.", {"Landsat 8"}, {"Landsat"}),
@@ -19,6 +57,11 @@ ENDINGS = [
         "Lo vio el Juzgado de lo Social n.º 3 de Almería en mayo.",
         {"Juzgado de lo Social n.º 3 de Almería"},
         {"Almería"},
+    ),
+    (
+        "The Court of Justice of the European Union ruled.",
+        {"Court of Justice of the European Union"},
+        {"European Union"},
     ),
     # Companies with their forms.
     (
@@ -68,7 +111,7 @@ NO_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names", "no_names"), ENDINGS + NO_NAMES)
+@pytest.mark.parametrize(("text", "names", "no_names"), OPENINGS + ENDINGS + NO_NAMES)
 def test_names_begin_and_end_where_a_reader_sees_it(
     text: str, names: set[str], no_names: set[str]
 ) -> None:
