@@ -37,9 +37,9 @@ _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
-_INITIAL = re.compile(r"[^\W\d_]\.")
 # The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
 _NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
+_ACRONYM = re.compile(r"[A-Z]{3,6}")
 # Ends of English words for occupations: Postman, Curator.
 _OCCUPATION = re.compile(r"(?:man|woman|ologist|rian|ator|ist|eer)$")
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
@@ -252,6 +252,13 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             is_plain = left[0].lower() in TYPE_WORDS | common_words(span.language.code)
             if not is_plain and not left[0].isupper():
                 return at, start  # la sonde Juno de la NASA
+        if (
+            span.language.code == "es"
+            and at > 1
+            and len(right) == 1
+            and _ACRONYM.fullmatch(right[0])
+        ):
+            return at, start  # Instituto de Biología de la UNAM
         known = span.count_known_mentions(right)
         # True if the left part is one word, and neither a type word nor a given name.
         single = at == 1 and not _is_type_word(left[0]) and not span.is_given_name(left[0])
@@ -264,11 +271,13 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return at, start  # news from Italy of Antonio Gramsci
             if (left_is_name and right_is_name) or span.is_full_name(left):
                 return at, start
-            if span.language.code == "en" and span.is_rare_full_name(left):
+            is_named = span.is_rare_full_name(left) or span.is_full_name(left[1:])
+            is_named = is_named or span.is_titled_surname(left)
+            if span.language.code == "en" and is_named and not is_head_word(left[0]):
                 return at, start  # Tammy Jo Sizemore of Hazard
             if initial and single and known:
                 return 0, start
-            if span.language.code == "en" and _are_person_and_body(span, left, right):
+            if span.language.code == "en" and span.are_person_and_body(left, right):
                 return at, start  # Perrin Long of Lipper Analytical Ltd
         elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
@@ -294,24 +303,6 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
 def _may_have_purpose(word: str) -> bool:
     """Return whether a name may go on with a purpose: Verein zur Förderung."""
     return is_german_noun(word) or is_organization_word(word) or is_head_word(word)
-
-
-def _are_person_and_body(span: SpanWords, left: list[str], right: list[str]) -> bool:
-    """Return whether two unknown words may be a person's name, and others those of a body."""
-    # Marino Institute of Education
-    head = right[right.index("of") - 1] if "of" in right[1:] else right[-1]
-    is_body = is_organization_word(head) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
-    left = left[n_titles(left) :]
-    is_given = left[0] in more_given_names() or _INITIAL.fullmatch(left[0])
-    unsure = left[1:] if is_given else left
-    return (
-        is_body
-        and len(left) == 2
-        and all(word[0].isupper() and word.replace("-", "").isalpha() for word in unsure)
-        and not any(word.lower() in common_words("en") or is_head_word(word) for word in unsure)
-        and not any(span.usage.is_demonym(w) or w in span.usage.known_places for w in unsure)
-        and not any(word.isupper() or is_role(word) or is_title(word) for word in unsure)
-    )
 
 
 def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut | None:

@@ -18,17 +18,20 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_head_word,
     is_organization_word,
+    is_role,
     more_given_names,
 )
 from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.nlp.used_names import UsedNames
 from graphrag_index.text import languages
-from graphrag_index.text.languages import is_title, word_set
+from graphrag_index.text.languages import is_title, n_titles, word_set
 from graphrag_index.text.places import large_place_names
 
 _WORDS = languages.read_lists("nlp/data/words")
+_COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
+_INITIALS = re.compile(r"(?:[A-Z]\.)+")
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
 _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
@@ -207,8 +210,33 @@ class SpanWords:
         return (
             1 < len(words) < 4
             and words[0] in more_given_names()
+            and not is_title(words[0])
             and self.may_be_person(words)
             and not any(word.lower() in common or is_head_word(word) for word in words)
+        )
+
+    def is_titled_surname(self, words: list[str]) -> bool:
+        """Return whether words are a title or initials before a surname: Mr D. Haynes."""
+        if words[0].lower().rstrip(".") in languages.NAMING_TITLES:
+            return False  # Queen Anne of Denmark
+        rest = [word for word in words[n_titles(words) :] if not _INITIALS.fullmatch(word)]
+        common = common_words(self.language.code)
+        return 0 < len(rest) < min(len(words), 3) and not any(
+            word.lower() in common or is_head_word(word) or is_role(word) or is_title(word)
+            for word in rest
+        )
+
+    def are_person_and_body(self, left: list[str], right: list[str]) -> bool:
+        """Return whether two unknown words may be a person's name, and others those of a body."""
+        is_body = is_organization_word(right[-1]) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
+        is_body = is_body or " ".join(right) in self.usage.known_places  # Des Linwood of Michigan
+        return (
+            is_body
+            and len(left) == 2
+            and all(word[0].isupper() and word.replace("-", "").isalpha() for word in left)
+            and not any(word.lower() in common_words("en") or is_head_word(word) for word in left)
+            and not any(self.usage.is_demonym(w) or w in self.usage.known_places for w in left)
+            and not any(word.isupper() or is_role(word) or is_title(word) for word in left)
         )
 
     def is_genitive(self, words: list[str], rest: list[str]) -> bool:

@@ -34,6 +34,20 @@ OPENINGS = [
     ("See Appendix B. Emma Wilson wrote it.", {"Emma Wilson"}, {"Appendix B. Emma Wilson"}),
     # Full names before "of", and given names beside "&".
     ("We met Tammy Sizemore of Gurzheim.", {"Tammy Sizemore"}, {"Tammy Sizemore of Gurzheim"}),
+    ("We met Sulo Linwood of Michigan.", {"Sulo Linwood", "Michigan"}, set()),
+    ("They met Inspector Lowe of Zelnika Foods.", {"Lowe", "Zelnika Foods"}, set()),
+    ("They met Mr D. Haynes of Autotest UK.", {"D. Haynes", "Autotest UK"}, set()),
+    ("They met Queen Anne of Denmark.", {"Queen Anne of Denmark"}, set()),
+    (
+        "Historian David Oluwole of Queen Mary University wrote it. It was late.",
+        {"David Oluwole", "Queen Mary University"},
+        set(),
+    ),
+    (
+        "Trabaja en el Instituto de Biología de la UNAM desde mayo.",
+        {"Instituto de Biología", "UNAM"},
+        set(),
+    ),
     ("Then Emma & Maria left the house.", {"Emma", "Maria"}, {"Emma & Maria"}),
     # Titles.
     ("It was said by U.S. Rep. Hal Burke today.", {"Hal Burke"}, {"U.S. Rep"}),
@@ -80,6 +94,11 @@ ENDINGS = [
         "El Ministerio para la Transición Ecológica lo pagó.",
         {"Ministerio para la Transición Ecológica"},
         {"Transición Ecológica"},
+    ),
+    (
+        "La Comisión Nacional para la Biodiversidad lo pagó.",
+        {"Comisión Nacional para la Biodiversidad"},
+        {"Comisión Nacional"},
     ),
     (
         "La Fundación Ortega y Gasset lo pagó.",
