@@ -140,6 +140,8 @@ def find_joined_end(
         return part.end() if is_owned else end
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
+    if joint == " for " and "Court" in words:
+        last = "Court"  # Court of Appeal for Saskatchewan
     if joint.startswith((" para", " en")):
         # A Spanish body begins with its head: Comisión Nacional para la Biodiversidad.
         last = next((word for word in words if is_organization_word(word)), last)

@@ -44,7 +44,9 @@ _HEADLINE_BREAK = re.compile(
 )
 # A longer line is no headline.
 _MAX_HEADLINE_CHARACTERS = 300
+# The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
+_SUFFIX = re.compile(r"\.(?:js|py|rs|io|ai|net|NET|NIC|com|org|tv|app)\b(?!/|\.\w)")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _MENU = re.compile(r"[^\s>] > $")
@@ -275,9 +277,9 @@ def _extend_span(
             end = longer if longer <= sentence_end else end
     if text.endswith("Day", start, end) and language.code == "en":
         end = span_extensions.find_disaster_end(text, end)
-    if text[end : end + 1] == "." and text[end - 1].isdigit():
-        version = _VERSION.match(text, end)  # Apache-2.0
-        end = version.end() if version else end
+    if text[end : end + 1] == ".":
+        suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
+        end = suffix.end() if suffix else end
     return start, end
 
 

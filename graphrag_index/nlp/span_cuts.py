@@ -39,6 +39,8 @@ _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur")
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
 _NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
+# Letters behind the name of a judge: Wagner C.J.
+_JUDGES = frozenset("C.J CJ C.J. J.A J.A. JJ JJ. JA LJ LJJ".split())
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 # Ends of English words for occupations: Postman, Curator.
 _OCCUPATION = re.compile(r"(?:man|woman|ologist|rian|ator|ist|eer)$")
@@ -53,7 +55,7 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     words = span.words
     for first, last in _cut_into_parts(span, 0, len(words)):
         part = words[first:last]
-        if part != words and part[0].islower():
+        if part and part != words and part[0].islower():
             # Behind a cut, a particle begins no name: Websites | zur Lösung.
             first = next((i for i in range(first, last) if not words[i].islower()), last)
             part = words[first:last]
@@ -128,6 +130,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     initial = at_start and span.initial
     if (sentence := find_new_sentence(words)) and span.language.code in ("en", "es"):
         return sentence, sentence
+    if words[-1] in _JUDGES and span.language.code == "en":
+        return len(words) - 1, len(words)
     if at_start and (opening := count_opening_words(span, words, initial)):
         return 0, opening
     may_begin = at_start or span.language.capitalizes_nouns

@@ -27,6 +27,8 @@ _NAME_END_WORDS = word_set(_WORDS["name_closings"])
 _OPENERS = word_set(_WORDS["openers"])
 _ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
 _CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
+# Function words of one capital that may be the initial of a surname.
+_INITIAL_VOWELS = frozenset("AEOUY")
 _ENUMERATION = re.compile(r"[A-Z]\.")
 # The party before a state: "(R-Maine)".
 _PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
@@ -80,6 +82,8 @@ def trim_span(
         if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
             break  # Institut de recherche pour l'agriculture
         closing = words[last - 1].lower() in _NAME_END_WORDS
+        # Kwame A; but not "Emma I"
+        closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)
         if closing and last - 1 > first and is_given_name(words[last - 2], language):
             break
         # "I" is a numeral in "World War I" and "King Albert I".

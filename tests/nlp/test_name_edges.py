@@ -57,6 +57,17 @@ OPENINGS = [
 ]
 
 ENDINGS = [
+    # Software and sites with a suffix, and the initial of a surname.
+    ("To build it, we need Node.js and Docker on the machine.", {"Node.js"}, {"Node"}),
+    ("Kwame A: Who has the key?\nBen: I don't know.\nKwame A: Oh.", {"Kwame A"}, {"Kwame"}),
+    # Judges and cases.
+    ("An appeal was heard by Moira Sinclair J.A. and Ada Brown.", {"Moira Sinclair"}, set()),
+    ("In R. v. Sparrow the court set out the test.", {"R. v. Sparrow"}, {"Sparrow"}),
+    (
+        "The Court of Appeal for Saskatchewan heard it.",
+        {"Court of Appeal for Saskatchewan"},
+        {"Court of Appeal", "Saskatchewan"},
+    ),
     # Series and models with a number.
     ("They used Landsat 8 images.", {"Landsat 8"}, {"Landsat"}),
     ("Wipe the Aurora Mix 5 with a cloth.", {"Aurora Mix 5"}, {"Aurora Mix"}),
