@@ -46,6 +46,7 @@ _HEADLINE_BREAK = re.compile(
 _MAX_HEADLINE_CHARACTERS = 300
 # The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
+_ENGLISH_GENITIVES = ("'s", "’s")
 _SUFFIX = re.compile(r"\.(?:js|py|rs|io|ai|net|NET|NIC|com|org|tv|app)\b(?!/|\.\w)")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
@@ -275,6 +276,8 @@ def _extend_span(
             numbered = span_extensions.find_numbered_end(text, start, end, language)
             start, longer = found or (start, numbered)
             end = longer if longer <= sentence_end else end
+    if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
+        end += 2  # Sotheby's
     if text.endswith("Day", start, end) and language.code == "en":
         end = span_extensions.find_disaster_end(text, end)
     if text[end : end + 1] == ".":

@@ -15,6 +15,7 @@ from graphrag_index.nlp.name_words import (
     is_organization_word,
     is_role,
     is_role_only,
+    known_firms,
     more_given_names,
 )
 from graphrag_index.nlp.span_openings import (
@@ -245,6 +246,11 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             )
             if is_plain and body and len(words) > body + 1:
                 return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
+            owner = " ".join(words[2:])
+            if span.is_given_name(words[0]) and (
+                owner.lower() in KNOWN_ORGANIZATIONS or owner in known_firms()
+            ):
+                return 1, 2  # Marta de Endesa
             is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
             if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
                 return (0 if is_word or has_code else 1), 2

@@ -34,6 +34,7 @@ _LAW_NUMBER_AFTER = re.compile(
     r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
     r"(?:\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])|\d{1,4} de (?:19|20)\d\d\b)"
 )
+_LAW_YEAR_AFTER = re.compile(r" de (?:19|20)\d\d\b")
 # First characters after the space before a number or a form.
 _NUMBER_STARTS = frozenset("0123456789(nNovV")
 # A model: PrintJet 4200, Grassmaster 46S.
@@ -117,6 +118,9 @@ def find_numbered_end(text: str, start: int, end: int, language: Language) -> in
         return end + len(_PUBLIC_COMPANY)
     if _PLANET.match(text, end) and _CATALOGUE_NUMBER.search(text, start, end):
         return end + 2
+    dated = _LAW_YEAR_AFTER.match(text, end) if text[end - 1].isdigit() else None
+    if dated and _LAW_NUMBER.search(text, start, max(start, text.rfind(" ", start, end))):
+        return dated.end()  # Ley 599 de 2000
     if text[end + 1 : end + 2] not in _NUMBER_STARTS:
         return end
     if form := _COUNTRY_AND_FORM.match(text, end):

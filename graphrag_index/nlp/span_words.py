@@ -19,6 +19,7 @@ from graphrag_index.nlp.name_words import (
     is_head_word,
     is_organization_word,
     is_role,
+    known_firms,
     more_given_names,
 )
 from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
@@ -78,7 +79,7 @@ class SpanWords:
         if word.isupper() and len(word) > 1:
             return self.used.is_acronym(word, self.language)
         is_known = self.is_given_name(word) or usage.is_known_place(word, self.language.code)
-        if is_known or self.count_known_mentions(words):
+        if is_known or self.count_known_mentions(words) or word in known_firms():
             return True
         if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
             return len(word) > 2

@@ -57,6 +57,14 @@ OPENINGS = [
 ]
 
 ENDINGS = [
+    ("Lo vendió Sotheby's en Londres el año pasado.", {"Sotheby's"}, {"Sotheby"}),
+    ("Ayer vino Marta de Endesa por la factura.", {"Marta", "Endesa"}, {"Marta de Endesa"}),
+    ("Se aplica la Ley 599 de 2000 en este caso.", {"Ley 599 de 2000"}, {"Ley 599"}),
+    (
+        "Así lo dijo en el caso Mellet contra Irlanda la semana pasada.",
+        {"Mellet contra Irlanda"},
+        {"Mellet", "Irlanda"},
+    ),
     # Software and sites with a suffix, and the initial of a surname.
     ("To build it, we need Node.js and Docker on the machine.", {"Node.js"}, {"Node"}),
     ("Kwame A: Who has the key?\nBen: I don't know.\nKwame A: Oh.", {"Kwame A"}, {"Kwame"}),
