@@ -10,6 +10,9 @@ from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
+_SPANISH_COURT = re.compile(_WORDS["spanish_court"])
+_SPANISH_CASE = re.compile(_WORDS["spanish_case"])
+_SPANISH_VERSUS = (" contra ", " c. ", " v. ")
 STATES = word_set(_WORDS["states"])
 _SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
 # Languages in which the head of a name is its first word.
@@ -44,6 +47,10 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
     """Yield the spans of names with words in lower case: code du travail, Weil am Rhein."""
     if pattern := _law_pattern(language.code):
         yield from (match.span() for match in pattern.finditer(text))
+    if language.code == "es":
+        yield from (match.span() for match in _SPANISH_COURT.finditer(text))
+        if any(versus in text for versus in _SPANISH_VERSUS):
+            yield from (match.span(1) for match in _SPANISH_CASE.finditer(text))
     if language.capitalizes_nouns:
         yield from _find_german_names(text)
 
