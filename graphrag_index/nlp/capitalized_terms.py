@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
-    KNOWN_NAMES,
     common_words,
     more_given_names,
 )
@@ -32,6 +32,6 @@ def is_capitalized_term(words: Sequence[str], code: str) -> bool:
 def _is_plain(word: str, code: str) -> bool:
     """Return whether a word is frequent, or ends as nouns and adjectives of a language do."""
     lower = word.lower()
-    if not word.istitle() or lower in KNOWN_NAMES or word in more_given_names():
+    if not word.istitle() or find_known_type(word) or word in more_given_names():
         return False
     return lower in common_words(code) or _ENDINGS[code].search(lower) is not None

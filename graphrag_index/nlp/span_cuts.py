@@ -248,7 +248,7 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
             owner = " ".join(words[2:])
             if span.is_given_name(words[0]) and (
-                owner.lower() in KNOWN_ORGANIZATIONS or owner in known_firms()
+                find_known_type(owner) == "organization" or owner in known_firms()
             ):
                 return 1, 2  # Marta de Endesa
             is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])

@@ -2,8 +2,8 @@
 
 import re
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
-    KNOWN_NAMES,
     common_words,
     is_head_word,
     more_given_names,
@@ -50,7 +50,7 @@ def _may_follow_verb(span: SpanWords, rest: list[str]) -> bool:
     A name of English words in title case may begin with a verb.
     """
     word = rest[0].lower()
-    if word in KNOWN_NAMES or rest[0] in more_given_names() or span.language.code == "es":
+    if find_known_type(word) or rest[0] in more_given_names() or span.language.code == "es":
         return True
     return word not in common_words("en") or span.count_known_mentions(rest) > 0
 

@@ -125,7 +125,7 @@ class UsedNames:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
-        is_shown = usage.person[number] or " ".join(span).lower() in KNOWN_NAMES
+        is_shown = usage.person[number] or find_known_type(" ".join(span)) != ""
         if not is_shown and is_capitalized_term(span, language.code):
             return False
         is_at_start = language.code == "en" and usage.inside[number] == 0
