@@ -55,6 +55,8 @@ _MENU = re.compile(r"[^\s>] > $")
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 # A soft hyphen inside a line also divides a word.
 _HYPHENS = frozenset("-\u00ad\u2010")
+# A French article or pronoun before a word in lower case: L'université, D'après.
+_ELIDED_LOWER = re.compile(r"(?:[A-Z]|Qu)['’][a-zà-ÿ]")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
@@ -91,11 +93,14 @@ def find_capitalized_spans(
     starts = [sentence.start for sentence in sentences]
     reached, current, after_break = starts[0], 0, -1
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
+    elides = language.code == "fr"
     nameless, has_menus = find_nameless_ranges(text), " > " in text
     for capital in name_words.capital_pattern().finditer(text):
         start = capital.start()
         if start < reached:
             continue
+        if elides and _ELIDED_LOWER.match(text, start):
+            continue  # L'université de Liège: the name does not begin at the article
         titled = titles.match(text, start) if titles and text[start] in letters else None
         start = titled.end() if titled else start
         if not (match := pattern.match(text, start)):
