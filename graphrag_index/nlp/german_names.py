@@ -31,6 +31,11 @@ _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 _SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 # A word is no surname if at least one of so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
+# Words before a surname, which may be a common noun: Frau Lindemann.
+_ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
+# Relatives and others after the "&" of a firm.
+_FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
+_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -38,6 +43,8 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
     if len(span) == 2 and _is_thing_of_place(usage, number, *span):
         return True
+    if span[0] in _ADDRESSES or _is_firm(span):
+        return False
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
     is_adjective = span[0].endswith(("e", "er", "es", "en"))
@@ -49,6 +56,12 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
         and not any(w in GIVEN_NAMES or find_known_type(w) not in ("", "person") for w in span)
     )
+
+
+def _is_firm(span: list[str]) -> bool:
+    """Return whether words end as firms do: Molkerei Steinbichler KG, Lang & Söhne."""
+    is_family = len(span) > 2 and span[-2] == "&" and span[-1] in _FAMILY
+    return is_family or span[-1].lower().rstrip(".") in _COMPANY_FORMS
 
 
 def _is_thing_of_place(usage: CorpusStatistics, number: int, first: str, noun: str) -> bool:

@@ -23,7 +23,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
-from graphrag_index.nlp.used_names import UsedNames
+from graphrag_index.nlp.used_names import UsedNames, is_code
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
 from graphrag_index.text.places import large_place_names
@@ -40,6 +40,8 @@ _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
+# The last word of a product: Barino Compact S, Cardiolux M4.
+_MODEL_END = re.compile(r"[A-Z]{1,2}\d{0,4}|[A-Z]\d{1,4}[A-Z]?")
 # Words that begin names of German places: Bad Homburg.
 _NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
 # Minimum ratio of the times that a word is in lower case to those with a capital in a sentence, if
@@ -77,7 +79,7 @@ class SpanWords:
             )
         # A word may be known only as a part of other names: "Kern" from "Thomas Kern".
         if word.isupper() and len(word) > 1:
-            return self.used.is_acronym(word, self.language)
+            return not is_code(word) and self.used.is_acronym(word, self.language)
         is_known = self.is_given_name(word) or usage.is_known_place(word, self.language.code)
         if is_known or self.count_known_mentions(words) or word in known_firms():
             return True
@@ -139,8 +141,12 @@ class SpanWords:
         usage = self.usage
         if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
             return False
+        if rest[0] == "&":
+            return False  # Briggs & Stratton
         if rest[-1].isdigit() and len(rest) > 1 and not is_certain_noun(word):
             return False  # Thermolux Eco 9
+        if _MODEL_END.fullmatch(rest[-1]) and not is_german_noun(word) and not is_loan_word(word):
+            return False  # Barino Compact S, Auris Q50; but Fehler E15
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
         if find_known_type(word) not in ("", "person"):
@@ -162,6 +168,8 @@ class SpanWords:
             (is_of_place and place in usage.inside_words) or self._begins_with_adjective(rest)
         ):
             return False
+        if word.lower() in APPOSITIVES and not all(map(is_loan_word, rest)):
+            return True
         if is_loan_word(word) and any(map(is_loan_word, rest)):
             return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)

@@ -40,7 +40,7 @@ _MAX_WORD_ACRONYM_LETTERS = 9
 # Codes of errors, parts and standards: E15, A4, EQ-3.
 _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
-    r"[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
+    r"EN|SAE|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
@@ -58,6 +58,11 @@ def is_reference(words: list[str]) -> bool:
     """Return whether words refer to a part of a text: Article 5, Annex B; but not Ley 2/2007."""
     is_part = words[0].lower() in _REFERENCES and "/" not in words[-1]
     return is_part and all(map(_REFERRED.fullmatch, words[1:]))
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
+    return _CODE.fullmatch(word) is not None
 
 
 class UsedNames:
@@ -95,8 +100,8 @@ class UsedNames:
             return False  # Friday Night
         if is_reference(span):
             return False
-        if any("_" in word for word in span) or _CODE.fullmatch(span[0]):
-            return False  # a name in code, or a code
+        if any("_" in word for word in span) or is_code(span[0]):
+            return False
         return (
             self._is_used_word(number, span[0])
             if len(span) == 1
