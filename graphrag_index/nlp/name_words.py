@@ -17,6 +17,8 @@ from graphrag_index.text.languages import (
 )
 
 _WORDS = read_lists("nlp/data/words")
+# Forms of address, which have no other meaning before a name.
+_ADDRESSES = frozenset("Frau Herr Herrn Monsieur Madame Mademoiselle".split())
 # Words in a name that show the type of the entity: "University", "Island", "Treaty".
 ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_WORDS["places"])
 EVENT_WORDS = word_set(_WORDS["events"])
@@ -156,6 +158,7 @@ def count_title_chars(name: str) -> int:
         return 0
     rest = words[first:]
     is_abbreviated = any(word.rstrip(".").lower() in ABBREVIATED_TITLES for word in words[:first])
+    is_abbreviated = is_abbreviated or words[0] in _ADDRESSES
     # "General", "Major" and "Private" are also other words: General Data Protection Regulation.
     if not is_abbreviated and len(rest) > 1 and rest[0] not in more_given_names():
         return 0

@@ -90,7 +90,8 @@ def find_disaster_end(text: str, end: int) -> int:
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
     """Return the span of a species whose genus is the last word of a capitalized span."""
     genus = text[start:end].rsplit(None, 1)[-1]
-    if len(genus) > 3 and text.startswith(f" {genus.lower()} ", end):
+    is_twice = len(genus) > 3 and text.startswith(f" {genus.lower()}", end)
+    if is_twice and not text[end + 1 + len(genus) :][:1].isalnum():
         return end - len(genus), end + 1 + len(genus)  # Vulpes vulpes
     species = _SPECIES.match(text, end)
     if not species:

@@ -40,6 +40,8 @@ _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
+# Languages in which the head of a name is its first word.
+_HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 # The last word of a product: Barino Compact S, Cardiolux M4.
 _MODEL_END = re.compile(r"[A-Z]{1,2}\d{0,4}|[A-Z]\d{1,4}[A-Z]?")
 # Words that begin names of German places: Bad Homburg.
@@ -114,6 +116,8 @@ class SpanWords:
             return not all(other.lower() in common for other in rest)
         if not initial or (usage.inside_words[word] and not self._begins_before_code(word, rest)):
             return False
+        if language.code in _HEAD_FIRST and rest[0].islower() and is_organization_word(word):
+            return False  # Chambre de métiers de Corse
         inflects = language.endings or language.genitive_s
         if inflects and usage.occurs_inside_sentence([word, *rest], language):
             # "Pałac Kultury" is one name if the corpus also writes "w Pałacu Kultury".
@@ -145,8 +149,9 @@ class SpanWords:
             return False  # Briggs & Stratton
         if rest[-1].isdigit() and len(rest) > 1 and not is_certain_noun(word):
             return False  # Thermolux Eco 9
-        if _MODEL_END.fullmatch(rest[-1]) and not is_german_noun(word) and not is_loan_word(word):
-            return False  # Barino Compact S, Auris Q50; but Fehler E15
+        is_word = is_german_noun(word) or is_loan_word(word)
+        if not is_word and (_MODEL_END.fullmatch(rest[-1]) or all(map(is_loan_word, rest))):
+            return False  # Barino Compact S, Auris Q50, Barino Home; but Fehler E15
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
         if find_known_type(word) not in ("", "person"):

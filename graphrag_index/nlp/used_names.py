@@ -42,6 +42,8 @@ _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
     r"EN|SAE|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
+# Languages in which the head of a name is its first word.
+_HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
@@ -62,7 +64,7 @@ def is_reference(words: list[str]) -> bool:
 
 def is_code(word: str) -> bool:
     """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
-    return _CODE.fullmatch(word) is not None
+    return "_" in word or _CODE.fullmatch(word) is not None
 
 
 class UsedNames:
@@ -100,7 +102,7 @@ class UsedNames:
             return False  # Friday Night
         if is_reference(span):
             return False
-        if any("_" in word for word in span) or is_code(span[0]):
+        if is_code(span[0]) or any("_" in word for word in span):
             return False
         return (
             self._is_used_word(number, span[0])
@@ -136,6 +138,9 @@ class UsedNames:
         is_at_start = language.code == "en" and usage.inside[number] == 0
         if is_at_start and self._is_plain_phrase(number, span):
             return False  # an entry of a menu: Full Schedule
+        is_body = language.code in _HEAD_FIRST and is_organization_word(span[0])
+        if is_body and usage.inside[number] and span[1].islower():
+            return True  # la Société française d'astronomie, where "société" is frequent
         return not all(word.islower() or usage.is_common(word, language.code) for word in span)
 
     def _is_plain_phrase(self, number: int, span: list[str]) -> bool:
@@ -262,6 +267,8 @@ class UsedNames:
             return True
         is_common = word.lower() in common_words(language.code)
         if usage.total[number] > 1 and word in more_given_names() and not is_common:
+            return True
+        if word.lower() in KNOWN_ORGANIZATIONS and not is_common:
             return True
         if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
