@@ -36,6 +36,7 @@ _ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
 # Relatives and others after the "&" of a firm.
 _FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
 _COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
+_NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -80,6 +81,8 @@ def _is_thing_of_place(usage: CorpusStatistics, number: int, first: str, noun: s
 
 def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     """Return whether a single German noun is a name. German capitalizes all nouns."""
+    if word.lower() in _NOUNS_LIKE_NAMES and word not in usage.after_given:
+        return False
     if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
         return True
     if word in GIVEN_NAMES or _ends_name_of_person(usage, number, word) or word.lower() in PARTIES:
@@ -144,4 +147,5 @@ def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool
         return True
     named = any(part in GIVEN_NAMES or part in usage.known_places for part in first)
     named = named or any(part in usage.after_given for part in first)
-    return named or (is_institution_word(last) and not all(map(is_german_noun, first)))
+    are_words = all(is_german_noun(part) or is_loan_word(part) for part in first)
+    return named or (is_institution_word(last) and not are_words)

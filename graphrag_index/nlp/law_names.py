@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from graphrag_index.nlp.compounds import PLACE_END, is_certain_noun
+from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, PLACE_END, is_certain_noun
 from graphrag_index.nlp.name_words import is_organization_word
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
@@ -61,7 +61,8 @@ def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
         for match in tail.finditer(text):
             head = _find_head(text, match.start())
             if head and head.group() not in _NO_HEADS:
-                yield head.start(), match.end()
+                start = _find_adjective(text, head.start()) if text[match.start()] == "-" else -1
+                yield head.start() if start < 0 else start, match.end()
     for match in _GERMAN_RIVER.finditer(text):
         if head := _find_head(text, match.start()):
             known = {head.group().lower(), text[head.start() : match.end()].lower()}
@@ -72,6 +73,16 @@ def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
 
 def _find_head(text: str, end: int) -> re.Match[str] | None:
     return _HEAD_BEFORE.search(text, max(0, end - MAX_HEAD_CHARS), end)
+
+
+def _find_adjective(text: str, end: int) -> int:
+    """Return the start of a capitalized adjective before a compound; -1 if there is none.
+
+    Example: Südwestfälische | Industrie- und Handelskammer.
+    """
+    before = _HEAD_BEFORE.search(text, max(0, end - MAX_HEAD_CHARS), end - 1)
+    is_adjective = before and text[end - 1] == " " and GERMAN_ADJECTIVE.fullmatch(before.group())
+    return before.start() if before and is_adjective else -1
 
 
 def count_reference_words(words: list[str]) -> int:

@@ -47,6 +47,10 @@ _EVENT_OF_DAY = re.compile(
     r" (?:storms?|floods?|blizzard|bombings?|hurricane|massacre|tornado(?:es)?|earthquake|tsunami"
     r"|fire)\b"
 )
+# What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo.
+_SERIES = re.compile(
+    r" ([A-Z]{1,2}|Pro|Plus|Max|Ultra|Turbo|Mini|Lite|Eco|Duo|Air|Sport|Comfort|Premium)(?![\w-]|[.'’]\w)"
+)
 # A planet, by the name of its star: Kepler-1625 b.
 _PLANET = re.compile(r" [b-h](?![\w'’-])")
 _CATALOGUE_NUMBER = re.compile(r"-\d+$")
@@ -117,6 +121,9 @@ def find_numbered_end(text: str, start: int, end: int, language: Language) -> in
     """Return the end of a law with its number, of a model, or of a firm with its country."""
     if text.startswith(_PUBLIC_COMPANY, end) and not text[end + 4 : end + 5].isalnum():
         return end + len(_PUBLIC_COMPANY)
+    series = _SERIES.match(text, end) if text[end - 1].isdigit() else None
+    if series and series[1] not in _UNITS:
+        return series.end()
     if _PLANET.match(text, end) and _CATALOGUE_NUMBER.search(text, start, end):
         return end + 2
     dated = _LAW_YEAR_AFTER.match(text, end) if text[end - 1].isdigit() else None

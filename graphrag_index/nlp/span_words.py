@@ -40,6 +40,8 @@ _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
+# Adjectives of nations, which also begin names at the start of sentences.
+_NATIONAL = re.compile(r"(?:Deutsch|International|National|[A-ZÄÖÜ][a-zäöüß]+isch)e[rsn]?")
 # Languages in which the head of a name is its first word.
 _HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 # The last word of a product: Barino Compact S, Cardiolux M4.
@@ -161,6 +163,8 @@ class SpanWords:
         # Keep a capitalized adjective: inside a sentence, it shows that the words are a name.
         if GERMAN_ADJECTIVE.fullmatch(word) and (not initial or not usage.is_common_noun(rest[0])):
             return False
+        if _NATIONAL.fullmatch(word) and is_organization_word(rest[0]):
+            return False  # Förderung: Deutsches Zentrum für Luft- und Raumfahrt
         if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):
             return True
         if usage.count_lower(word, self.language.code) and not is_certain_noun(word):
