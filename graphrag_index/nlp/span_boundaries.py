@@ -23,7 +23,7 @@ _SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
 MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 # Minimum share of words in lower case in a line that is a sentence without a full stop.
 MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
-_GERMAN_FORM = re.compile(r" e(?:G|\. ?V\.)(?!\w)|(?<= Co\.) (?:KG(?:aA)?|OHG)\b")
+_GERMAN_FORM = re.compile(r" (?:eG|e\. ?V\.|g(?:GmbH|AG)|mbH)(?!\w)|(?<= Co\.) (?:KG(?:aA)?|OHG)\b")
 # The rest of a topic with a shortened compound: Institut für Zoo- und Wildtierforschung.
 _SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
 # The second word of a Latin name in brackets: (Aedes albopictus).

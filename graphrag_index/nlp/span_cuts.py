@@ -36,6 +36,8 @@ _WORDS = languages.read_lists("nlp/data/words")
 _COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
+# The end of an adjective behind "von der".
+_DATIVE = re.compile(r"(?:ischen|lichen|alen|igen|iven|ären|deutschen)$")
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
@@ -116,9 +118,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
 
     If the left part is empty, the words before the right part belong to no name.
     """
-    is_company = (
-        len(words) - words.count("&") < 5 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
-    )
+    n_forms = sum(word == "&" or word.lower().rstrip(".") in _COMPANY_FORMS for word in words)
+    is_company = len(words) - n_forms < 4 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
     if not _VERSUS.isdisjoint(words[1:-1]):
         is_company = False  # Plaintiff v. Brightpanel Corp.
     if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):
@@ -293,6 +294,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             if right[0].isupper() or is_organization_word(right[0]):
                 return at, start
+        elif word == "von" and len(left) == 2 and len(right) > 1 and _DATIVE.search(right[0]):
+            return at, start  # Rupert Gebhard von der Archäologischen Staatssammlung
         elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
             return at, start  # Frau Lindqvist von der Datev
         elif (
@@ -325,6 +328,8 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     if n_titles([*left, right[0]]) == len(left):
         return None
+    if len(right) == 1 and " ".join(left).lower() in KNOWN_ORGANIZATIONS:
+        return None  # Renault Zoe
     may_be_given = span.language.capitalizes_nouns and len(left) == 1
     if may_be_given and left[0] in more_given_names() and not is_german_noun(left[0]):
         return None  # Liv Lisa Fries
@@ -392,6 +397,8 @@ def _cut_before_noun(span: SpanWords, words: list[str]) -> Cut | None:
     left, noun = words[:-1], words[-1]
     if not span.language.capitalizes_nouns or len(left) < 2 or span.times > _MAX_RARE_MENTIONS:
         return None
+    if " ".join(left).lower() in KNOWN_NAMES and is_certain_noun(noun) and not is_head_word(noun):
+        return len(left), len(left)  # (weil die) Deutsche Bahn Flächen (braucht)
     names_thing = noun.lower() in TYPE_WORDS | _NOUNS_AFTER_PERSON
     if names_thing or left[-1] in GIVEN_NAMES or not span.is_full_name(left):
         return None

@@ -18,6 +18,8 @@ _WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
 _WORDS_BEFORE_DATES = word_set(_WORDS["before_dates"])
 # Acronyms whose lower-case form is a function word.
 _ACRONYMS = frozenset(("US", "WHO"))
+# Forms of companies whose lower-case form is a function word.
+_COMPANY_FORMS = frozenset(("SA", "SE", "AS", "SAS"))
 # Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_START_WORDS = word_set(_WORDS["name_openings"])
@@ -81,6 +83,8 @@ def trim_span(
     while last > first and _is_function_word_or_date(words[last - 1], language):
         if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
             break  # Institut de recherche pour l'agriculture
+        if words[last - 1] in _COMPANY_FORMS and last - 1 > first and not words[last - 2].isupper():
+            break  # Halden Optique SA
         closing = words[last - 1].lower() in _NAME_END_WORDS
         # Kwame A; but not "Emma I"
         closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)
