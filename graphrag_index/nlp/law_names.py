@@ -23,6 +23,10 @@ _CONJUNCTIONS = word_set("and und et y e")
 # Ends of German names are searched, and then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
+# A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
+_ADDRESS = re.compile(
+    r"[,(:] ?([A-ZÄÖÜ][^\d,;:()\n]{3,35}) \d{1,4} ?[a-z]?, (?:D-|A-|CH-)?\d{4,5} (?=[A-ZÄÖÜ])"
+)
 _NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
 _HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
 MAX_HEAD_CHARS = 40
@@ -63,6 +67,8 @@ def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
             if head and head.group() not in _NO_HEADS:
                 start = _find_adjective(text, head.start()) if text[match.start()] == "-" else -1
                 yield head.start() if start < 0 else start, match.end()
+    for match in _ADDRESS.finditer(text):
+        yield match.span(1)
     for match in _GERMAN_RIVER.finditer(text):
         if head := _find_head(text, match.start()):
             known = {head.group().lower(), text[head.start() : match.end()].lower()}

@@ -80,6 +80,12 @@ _CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
+# The rest of a firm of partners or relatives: Dombert und Partner, Delvallée et associés.
+_PARTNERS = re.compile(
+    r" (?:und (?:Partner|Kollegen|Söhne|Sohn|Töchter)|et (?:[Aa]ssociés|[Ff]ils|Cie)"
+    r"|y (?:[Aa]sociados|[Hh]ijos)|e [Hh]ijos|and (?:Partners|Sons|Associates))\b"
+)
+_PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 # The rest of a list of topics: on Economic | , Social and Cultural Rights.
 _TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
@@ -108,6 +114,8 @@ def find_joined_end(
         return longer
     if language.code == "es" and (longer := _find_spanish_fields_end(text, start, end)):
         return longer
+    if text[end : end + 2] in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
+        return partners.end()
     may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     found = _NAME_JOINT.match(text, end) if may_join else None
     part = found and pattern.match(text, found.end())

@@ -16,6 +16,11 @@ _DEFINED_TERM = re.compile(
     r"\([^()\"“”„«»]{0,25}[\"“„«] ?([^\W\d_a-z][^\W\d_]+(?: [^\W\d_]+){0,2}) ?[\"”“»]"
     r"[^()\"]{0,25}\)"
 )
+# A French contract: ci-après la Salariée, ci-après dénommé « le Preneur ».
+_FRENCH_TERM = re.compile(
+    r"[Cc]i-après(?:,? (?:dénommé|désigné|appelé)e?s?)?,? (?:[«\"“] ?)?"
+    r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
+)
 _CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
@@ -42,5 +47,6 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
         if match[1] not in text[max(0, match.start() - _CHARS_BEFORE_TERM) : match.start()]
         and not any(word.isupper() for word in match[1].split())
     }
+    terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
     for term in terms:
         yield from (match.span() for match in re.finditer(rf"\b{re.escape(term)}\b", text))

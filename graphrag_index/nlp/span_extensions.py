@@ -66,7 +66,10 @@ _COUNTRY_AND_FORM = re.compile(
 _FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
 _FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
 _FRENCH_ADJECTIVES = re.compile(rf"{_FRENCH_ADJECTIVE}*")
-_FRENCH_PART = re.compile(rf" (?:et )?{_FRENCH_JOINT}([^\W\dA-Z_]{{3,}})\b{_FRENCH_ADJECTIVE}?")
+_FRENCH_PART = re.compile(
+    rf" (?:et )?{_FRENCH_JOINT}([^\W\dA-Z_]{{3,}})\b{_FRENCH_ADJECTIVE}?"
+    r"(?:(?<=s) et [^\W\dA-Z_]{3,}s\b)?"
+)
 _FRENCH_ELISION = re.compile(r"[LDld]['’](?=[^\W\d_])")
 _FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
 # Names that begin in lower case: cour d'appel de Bourges, salar de Atacama.
@@ -175,7 +178,9 @@ def is_institution(word: str) -> bool:
     return word[0].isupper() and word[1:].islower() and is_head
 
 
-_INSTITUTIONS = frozenset(read_lists("nlp/data/entity_types")["organizations"].split())
+_INSTITUTIONS = frozenset(
+    (*read_lists("nlp/data/entity_types")["organizations"].split(), "ordre", "parc", "réserve")
+)
 
 
 def find_lower_head(text: str, start: int, language: Language) -> int:

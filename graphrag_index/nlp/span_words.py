@@ -135,6 +135,8 @@ class SpanWords:
             word.endswith(("ing", "ed")) and len(word) > 5
         ):
             return True
+        if language.code == "fr" and word.endswith("ez") and len(word) > 5:
+            return True  # Raccordez L1
         return bool(language.endings) and self._may_govern_name(word, rest)
 
     def _begins_before_code(self, word: str, rest: list[str]) -> bool:
