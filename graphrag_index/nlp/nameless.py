@@ -21,6 +21,8 @@ _FRENCH_TERM = re.compile(
     r"[Cc]i-après(?:,? (?:dénommé|désigné|appelé)e?s?)?,? (?:[«\"“] ?)?"
     r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
 )
+# An article at the start of a sentence, at which a span may begin.
+_ARTICLE = "(?:(?:The|L[ae]s?|El|Los) |L['’])?"
 _CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
@@ -49,4 +51,5 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
     }
     terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
     for term in terms:
-        yield from (match.span() for match in re.finditer(rf"\b{re.escape(term)}\b", text))
+        pattern = rf"\b{_ARTICLE}{re.escape(term)}\b"
+        yield from (match.span() for match in re.finditer(pattern, text))

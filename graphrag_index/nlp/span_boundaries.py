@@ -154,6 +154,8 @@ def find_capitalized_spans(
             if has_menus and _is_menu(text, start, reached):
                 continue
             end = reached
+            if text[end : end + 1] == "/" and text[end - 1 : end + 2 : 2].isdigit():
+                continue  # a case: C-340/21
             if text[end : end + 1] in _HYPHENS:
                 end = _find_unbroken_end(text, start, end)
             # In a headline, capitals before and behind such a word prove nothing.

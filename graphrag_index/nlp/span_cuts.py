@@ -292,10 +292,9 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return at, start  # Perrin Long of Lipper Analytical Ltd
         elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
-            if right[0].isupper() or is_organization_word(right[0]):
+            is_adjective = len(right) > 1 and _DATIVE.search(right[0])
+            if right[0].isupper() or is_organization_word(right[0]) or is_adjective:
                 return at, start
-        elif word == "von" and len(left) == 2 and len(right) > 1 and _DATIVE.search(right[0]):
-            return at, start  # Rupert Gebhard von der Archäologischen Staatssammlung
         elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
             return at, start  # Frau Lindqvist von der Datev
         elif (
