@@ -89,6 +89,10 @@ _PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 # The rest of a list of topics: on Economic | , Social and Cultural Rights.
 _TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
+# Ministerium für Wirtschaft | , Tourismus und Forsten
+_GERMAN_TOPICS = re.compile(
+    r"(?:, [A-ZÄÖÜ][\w-]+){1,4},? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
+)
 # The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
 _NAME_BEFORE_ACRONYM = re.compile(
     r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}"
@@ -155,6 +159,8 @@ def find_joined_end(
         last = next((word for word in words if is_organization_word(word)), last)
     if not (is_organization_word(last) or last in _OFFICE_HEADS):
         return end
+    if language.code == "de" and (topics := _GERMAN_TOPICS.match(text, part.end())):
+        return topics.end()
     # "Centers for Disease Control and Prevention"
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
 

@@ -165,6 +165,8 @@ def find_institution_end(
     adjectives = _FRENCH_ADJECTIVES.match(text, end)
     reached = adjectives.end() if adjectives else end
     while (part := _FRENCH_PART.match(text, reached)) and part[1] not in language.function_words:
+        if part.group().startswith(" et ") and is_institution(part[1].title()):
+            return reached  # du Collège de France | et de l'université de Picardie
         reached = part.end()
     owner = _FRENCH_OWNER.match(text, reached)
     if owner and (name := pattern.match(text, owner.end())):

@@ -85,6 +85,8 @@ def trim_span(
             break  # Institut de recherche pour l'agriculture
         if words[last - 1] in _COMPANY_FORMS and last - 1 > first and not words[last - 2].isupper():
             break  # Halden Optique SA
+        if words[last - 1] == "Est" and last - 1 > first:
+            break  # Safer Grand Est
         closing = words[last - 1].lower() in _NAME_END_WORDS
         # Kwame A; but not "Emma I"
         closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)

@@ -40,7 +40,7 @@ _MAX_WORD_ACRONYM_LETTERS = 9
 # Codes of errors, parts and standards: E15, A4, EQ-3.
 _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
-    r"EN|SAE|DIN|NF|HR[AB]|RCS|SIRE[NT]|IBAN|BIC|Nm|Wh|Ah|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
+    r"EN|SAE|DIN|NF|HR[AB]|RCS|SIRE[NT]|IBAN|BIC|Nm|Wh|Ah|[MGT](?:Hz|Wh|Pa|[Bb]it)|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
 # Languages in which the head of a name is its first word.
 _HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
