@@ -53,6 +53,13 @@ _NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
 MIN_LOWER_RATIO = 4
 
 
+def _is_of_place(word: str) -> bool:
+    """Return whether a German word is the adjective of a town: Karlsruher, Göttinger, Münchner."""
+    stem = word[:-2].lower()
+    forms = (stem, f"{stem}e", f"{stem}en", f"{stem.removesuffix('n')}en")
+    return not large_place_names().isdisjoint(forms)
+
+
 class SpanWords:
     """The words of a distinct capitalized span that may contain several names."""
 
@@ -167,6 +174,8 @@ class SpanWords:
             return False
         if _NATIONAL.fullmatch(word) and is_organization_word(rest[0]):
             return False  # Förderung: Deutsches Zentrum für Luft- und Raumfahrt
+        if word.endswith("er") and is_organization_word(rest[0]) and _is_of_place(word):
+            return False  # das Karlsruher Institut für Technologie
         if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):
             return True
         if usage.count_lower(word, self.language.code) and not is_certain_noun(word):
