@@ -19,6 +19,7 @@ from graphrag_index.nlp.name_words import (
     is_head_word,
     is_institution_word,
     is_role,
+    known_firms,
     more_given_names,
 )
 from graphrag_index.nlp.type_classifier import rate_words
@@ -44,7 +45,8 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
     if len(span) == 2 and _is_thing_of_place(usage, number, *span):
         return True
-    if span[0] in _ADDRESSES or _is_firm(span):
+    is_species = len(span) == 2 and span[1].islower()  # Lynx lynx
+    if span[0] in _ADDRESSES or is_species or _is_firm(span):
         return False
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
@@ -111,13 +113,14 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return False
     is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()
     if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
-        return find_known_type(word) != ""
+        return find_known_type(word) != "" or word in known_firms()
     # A genitive without an article shows that the word is a name.
     genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
     return bool(
         usage.inside[number]
         or PLACE_END.search(word)
         or find_known_type(word)
+        or word in known_firms()
         or usage.is_part_of_name(word, usage.found.languages[number])
         or (usage.total[number] > 1 and usage.determiner[number] == 0)
         or genitive

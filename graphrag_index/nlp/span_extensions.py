@@ -181,7 +181,7 @@ def is_institution(word: str) -> bool:
 
 
 _INSTITUTIONS = frozenset(
-    (*read_lists("nlp/data/entity_types")["organizations"].split(), "ordre", "parc", "réserve")
+    (*read_lists("nlp/data/entity_types")["organizations"].split(), "ordre", "parc", "réserve", "massif")
 )
 
 

@@ -26,7 +26,9 @@ from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
-_COMPANY_FORMS = frozenset("gmbh ag kg ltd inc llc plc sa sas sl bv oy ab srl spa corp".split())
+_COMPANY_FORMS = frozenset(
+    "gmbh ag kg ohg gbr kgaa se ltd inc llc plc sa sas sasu sarl snc sl slu bv oy ab srl spa corp".split()
+)
 # A numeral with I, V or X: "CDC" and "DC" are acronyms.
 _ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
 # Words that refer to a part of a text, and what may follow them: Article 5, Annex B, Step 2.1.
@@ -254,6 +256,10 @@ class UsedNames:
         is_person = (has_initials or span[0] in GIVEN_NAMES) and not common_words(language.code) & {
             last
         }
+        if language.code in ("de", "fr") and len(span) == 2 and not is_person:
+            common = common_words(language.code)
+            is_given = span[0] in more_given_names() and span[0].lower() not in common
+            is_person = is_given and last not in common and not is_organization_word(last)
         return name in usage.known_places or is_person or last in _COMPANY_FORMS
 
     def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
