@@ -23,6 +23,10 @@ _CONJUNCTIONS = word_set("and und et y e")
 # Ends of German names are searched, and then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
+# Products whose name begins in lower case.
+_LOWER_PRODUCT = re.compile(
+    r"\b(?:mac|iPad|i|watch|tv)OS\b|\biP(?:hone|ad|od)s?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?\b|\biCloud\b"
+)
 # A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
 _ADDRESS = re.compile(
     r"[,(:] ?([A-ZÄÖÜ][^\d,;:()\n]{3,35}) \d{1,4} ?[a-z]?, (?:D-|A-|CH-)?\d{4,5} (?=[A-ZÄÖÜ])"
@@ -57,6 +61,8 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
             yield from (match.span(1) for match in _SPANISH_CASE.finditer(text))
     if language.capitalizes_nouns:
         yield from _find_german_names(text)
+    if "OS" in text or "iP" in text or "iC" in text:
+        yield from (match.span() for match in _LOWER_PRODUCT.finditer(text))
 
 
 def _find_german_names(text: str) -> Iterator[tuple[int, int]]:

@@ -37,6 +37,9 @@ _BUTTON = re.compile(
     rf"\b(?:{read_lists('nlp/data/words')['button_words']})"
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
+# French words before the name of a button in title case: Appuyez sur Marche.
+_PRESSED = re.compile(r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$")
+_PRESS_ENDS = frozenset(("sur ", "hez ", "che ", "ton "))
 # Words between two names in a headline in title case.
 _HEADLINE_BREAK = re.compile(
     rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
@@ -140,6 +143,8 @@ def find_capitalized_spans(
         if nameless and is_inside(nameless, start):
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
+            continue
+        if elides and text[start - 4 : start] in _PRESS_ENDS and _PRESSED.search(text, start - 30, start):
             continue
         if second.isupper() and (line := _shouted_line(text, match, language)):
             yield from _find_shouted_places(text, start, start + len(line), language)

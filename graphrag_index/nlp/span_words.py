@@ -138,6 +138,8 @@ class SpanWords:
         is_free = is_word and len(rest) == 1 and not is_body
         if is_free and self.count_known_mentions(rest) > self.times:
             return True  # Ask Wen
+        if language.code == "fr" and is_word and len(rest) == 1 and rest[0].isupper():
+            return True  # Parents CM2
         if usage.count_lower(word, self.language.code) > 0 or (
             word.endswith(("ing", "ed")) and len(word) > 5
         ):
