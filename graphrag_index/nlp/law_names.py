@@ -25,7 +25,8 @@ _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
 # Products whose name begins in lower case.
 _LOWER_PRODUCT = re.compile(
-    r"\b(?:mac|iPad|i|watch|tv)OS\b|\biP(?:hone|ad|od)s?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?\b|\biCloud\b"
+    r"\b(?:(?:mac|iPad|i|watch|tv)OS|iCloud"
+    r"|iP(?:hone|ad|od)s?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?)\b"
 )
 # A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
 _ADDRESS = re.compile(

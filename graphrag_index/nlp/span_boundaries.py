@@ -38,7 +38,9 @@ _BUTTON = re.compile(
     r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
 )
 # French words before the name of a button in title case: Appuyez sur Marche.
-_PRESSED = re.compile(r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$")
+_PRESSED = re.compile(
+    r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$"
+)
 _PRESS_ENDS = frozenset(("sur ", "hez ", "che ", "ton "))
 # Words between two names in a headline in title case.
 _HEADLINE_BREAK = re.compile(
@@ -144,7 +146,11 @@ def find_capitalized_spans(
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
             continue
-        if elides and text[start - 4 : start] in _PRESS_ENDS and _PRESSED.search(text, start - 30, start):
+        if (
+            elides
+            and text[start - 4 : start] in _PRESS_ENDS
+            and _PRESSED.search(text, start - 30, start)
+        ):
             continue
         if second.isupper() and (line := _shouted_line(text, match, language)):
             yield from _find_shouted_places(text, start, start + len(line), language)

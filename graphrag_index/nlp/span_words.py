@@ -34,6 +34,8 @@ APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
 _INITIALS = re.compile(r"(?:[A-Z]\.)+")
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
+# Appositives that rather are a part of the name behind them: Bank Austria.
+_HEADS_OF_FIRMS = frozenset(("bank", "stiftung"))
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
 _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 # German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
@@ -190,8 +192,9 @@ class SpanWords:
             (is_of_place and place in usage.inside_words) or self._begins_with_adjective(rest)
         ):
             return False
-        if word.lower() in APPOSITIVES and not all(map(is_loan_word, rest)):
-            return True
+        is_cue = word.lower() in APPOSITIVES - _HEADS_OF_FIRMS
+        if is_cue and rest[0][0].isupper() and not all(map(is_loan_word, rest)):
+            return True  # die App Barino Home
         if is_loan_word(word) and any(map(is_loan_word, rest)):
             return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)

@@ -27,7 +27,8 @@ from graphrag_index.text.languages import Language, is_title, read_lists, word_s
 
 _WORDS = read_lists("nlp/data/words")
 _COMPANY_FORMS = frozenset(
-    "gmbh ag kg ohg gbr kgaa se ltd inc llc plc sa sas sasu sarl snc sl slu bv oy ab srl spa corp".split()
+    "gmbh ag kg ohg gbr kgaa se ltd inc llc plc sa sas sasu sarl snc sl slu bv oy ab srl spa "
+    "corp".split()
 )
 # A numeral with I, V or X: "CDC" and "DC" are acronyms.
 _ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
