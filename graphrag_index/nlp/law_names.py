@@ -23,15 +23,18 @@ _CONJUNCTIONS = word_set("and und et y e")
 # Ends of German names are searched, and then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
-# Products whose name begins in lower case.
+# Products whose name begins in lower case: their first capital, which is searched first, and the
+# rest. The lower-case letters are before it.
 _LOWER_PRODUCT = re.compile(
-    r"\b(?:(?:mac|iPad|i|watch|tv)OS|iCloud"
-    r"|iP(?:hone|ad|od)s?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?)\b"
+    r"(?:P(?<=\biP)(?:hone|ad|od)(?:OS|s)?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?"
+    r"|O(?:(?<=\biO)|(?<=\bmacO)|(?<=\btvO)|(?<=\bwatchO))S|C(?<=\biC)loud)\b"
 )
+_LOWER_START = re.compile(r"[a-z]+$")
 # A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
 _ADDRESS = re.compile(
     r"[,(:] ?([A-ZÄÖÜ][^\d,;:()\n]{3,35}) \d{1,4} ?[a-z]?, (?:D-|A-|CH-)?\d{4,5} (?=[A-ZÄÖÜ])"
 )
+_FRENCH_BODIES = re.compile(_WORDS["french_bodies"])
 _NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
 _HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
 MAX_HEAD_CHARS = 40
@@ -60,10 +63,13 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in _SPANISH_COURT.finditer(text))
         if any(versus in text for versus in _SPANISH_VERSUS):
             yield from (match.span(1) for match in _SPANISH_CASE.finditer(text))
+    if language.code == "fr":
+        yield from (match.span() for match in _FRENCH_BODIES.finditer(text))
     if language.capitalizes_nouns:
         yield from _find_german_names(text)
-    if "OS" in text or "iP" in text or "iC" in text:
-        yield from (match.span() for match in _LOWER_PRODUCT.finditer(text))
+    for match in _LOWER_PRODUCT.finditer(text):
+        lower = _LOWER_START.search(text, max(0, match.start() - 5), match.start())
+        yield (lower or match).start(), match.end()
 
 
 def _find_german_names(text: str) -> Iterator[tuple[int, int]]:

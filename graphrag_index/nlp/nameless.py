@@ -18,11 +18,17 @@ _DEFINED_TERM = re.compile(
 )
 # A French contract: ci-après la Salariée, ci-après dénommé « le Preneur ».
 _FRENCH_TERM = re.compile(
-    r"[Cc]i-après(?:,? (?:dénommé|désigné|appelé)e?s?)?,? (?:[«\"“] ?)?"
+    r"i-après(?:,? (?:dénommé|désigné|appelé)e?s?)?,? (?:[«\"“] ?)?"
     r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
 )
 # An article at the start of a sentence, at which a span may begin.
-_ARTICLE = "(?:(?:The|L[ae]s?|El|Los) |L['’])?"
+_ARTICLE = re.compile(r"\b(?:(?:The|L[ae]s?|El|Los) |L['’])$")
+# The portfolio of a French minister: ministre de l'Intérieur et des Outre-mer
+_OF = r"(?:(?:de la|du|des|à la) |(?:de|à) l['’])(?=[A-ZÉ])[\w-]+"
+_PORTFOLIO = re.compile(
+    r"ministre (?<!remier ministre )(?:(?:déléguée?|chargée?) )?"
+    rf"{_OF}(?:(?:, et|,| et) {_OF}){{0,4}}"
+)
 _CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
@@ -38,6 +44,8 @@ def find_nameless_ranges(text: str) -> list[Range]:
     ]
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
+    if "ministre " in text:
+        found += [match.span() for match in _PORTFOLIO.finditer(text)]
     found += _find_defined_terms(text)
     return merge_ranges(found)
 
@@ -49,7 +57,9 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
         if match[1] not in text[max(0, match.start() - _CHARS_BEFORE_TERM) : match.start()]
         and not any(word.isupper() for word in match[1].split())
     }
-    terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
+    if "i-après" in text:
+        terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
     for term in terms:
-        pattern = rf"\b{_ARTICLE}{re.escape(term)}\b"
-        yield from (match.span() for match in re.finditer(pattern, text))
+        for match in re.finditer(rf"\b{re.escape(term)}\b", text):
+            article = _ARTICLE.search(text, max(0, match.start() - 4), match.start())
+            yield (article or match).start(), match.end()

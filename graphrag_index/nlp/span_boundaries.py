@@ -62,6 +62,7 @@ _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 _HYPHENS = frozenset("-\u00ad\u2010")
 # A French article or pronoun before a word in lower case: L'université, D'après.
 _ELIDED_LOWER = re.compile(r"(?:[A-Z]|Qu)['’][a-zà-ÿ]")
+_ELISIONS = frozenset("'’u")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
 _QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
@@ -104,7 +105,7 @@ def find_capitalized_spans(
         start = capital.start()
         if start < reached:
             continue
-        if elides and _ELIDED_LOWER.match(text, start):
+        if elides and text[start + 1 : start + 2] in _ELISIONS and _ELIDED_LOWER.match(text, start):
             continue  # L'université de Liège: the name does not begin at the article
         titled = titles.match(text, start) if titles and text[start] in letters else None
         start = titled.end() if titled else start

@@ -85,6 +85,10 @@ _FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\
 _LOWER_HEADS = {
     code: re.compile(rf"\b(?:{heads})$") for code, heads in _WORDS["lower_heads"].items()
 }
+# The last characters of such heads, with a particle or without: they are tested first.
+_LOWER_HEAD_ENDS = frozenset(
+    f"{end} " for end in "de du la es el os as nt ac ap al té HU en re il".split()
+) | {" d'", " d’", " l'", " l’"}
 MAX_LOWER_HEAD_CHARS = 50
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
@@ -221,7 +225,7 @@ _INSTITUTIONS = frozenset(
 def find_lower_head(text: str, start: int, language: Language) -> int:
     """Return the start of a name whose first words have no capital."""
     pattern = _LOWER_HEADS.get(language.code)
-    if not pattern or text[start - 1 : start] not in (" ", "'", "’"):
+    if not pattern or text[start - 3 : start] not in _LOWER_HEAD_ENDS:
         return start
     before = text[max(0, start - MAX_LOWER_HEAD_CHARS) : start]
     head = pattern.search(before)
