@@ -231,3 +231,86 @@ def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
         "In Paris traf Merkel den Minister."
     )
     assert found.mentioned["Merkel"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "Wir vertreten die Molkerei Steinbichler KG aus Ulm.",
+            {"Molkerei Steinbichler KG", "Ulm"},
+        ),
+        ("Dort sitzt die Großbäckerei Lang & Söhne.", {"Lang & Söhne"}),
+        ("Der Motor stammt von Briggs & Stratton aus Ulm.", {"Briggs & Stratton", "Ulm"}),
+        (
+            "Beraten hat sie die Kanzlei Dombert und Partner aus Ulm.",
+            {"Dombert und Partner", "Ulm"},
+        ),
+        (
+            "Wir sind die Tarex Handels GmbH. Sie hat ihren Sitz in Ulm.",
+            {"Tarex Handels GmbH", "Ulm"},
+        ),
+        (
+            "Der Träger ist das Klinikum Weserbergland gGmbH in Ulm.",
+            {"Klinikum Weserbergland gGmbH", "Ulm"},
+        ),
+        (
+            "Es half die Pedalwerk Oldenburg GmbH & Co. KG aus Ulm.",
+            {"Pedalwerk Oldenburg GmbH & Co. KG", "Ulm"},
+        ),
+        ("Ihre Akustikerin, Frau Lindemann, hilft gern.", {"Lindemann"}),
+        ("Legen Sie die Manschette des Cardiolux M4 an.", {"Cardiolux M4"}),
+        ("Wir danken für den Kauf der Barino Compact S.", {"Barino Compact S"}),
+        ("Die App Barino Home gibt es auch.", {"Barino Home"}),
+        ("Der Akku der Tarex 46 R ist leer.", {"Tarex 46 R"}),
+        ("Bei Störung E4 hilft Kubora aus Ulm.", {"Kubora", "Ulm"}),
+        ("Ziehen Sie die Schraube bei Kubora mit 45 Nm an, Norm DIN 14676.", {"Kubora"}),
+        ("Setzen Sie SMTP_HOST für Kubora.", {"Kubora"}),
+        ("Dann nahm man den Renault Zoe mit.", {"Renault Zoe"}),
+        ("Zuständig ist das Deutsche Patent- und Markenamt.", {"Deutsche Patent- und Markenamt"}),
+        (
+            "Förderung: Deutsches Zentrum für Altersforschung.",
+            {"Deutsches Zentrum für Altersforschung"},
+        ),
+        (
+            "Sie forscht am Karlsruher Institut für Technologie.",
+            {"Karlsruher Institut für Technologie"},
+        ),
+        (
+            "Das sagte Rupert Gebhard von der Archäologischen Staatssammlung.",
+            {"Archäologischen Staatssammlung", "Rupert Gebhard"},
+        ),
+        (
+            "Es gilt die Gemeindeordnung für das Land Brandenburg.",
+            {"Gemeindeordnung für das Land Brandenburg"},
+        ),
+        (
+            "Das prüft die Landesbeauftragte für Datenschutz in Ulm.",
+            {"Landesbeauftragte für Datenschutz", "Ulm"},
+        ),
+        (
+            "Maßgeblich sind die Wasserrahmenrichtlinie und die Grundrechtecharta.",
+            {"Grundrechtecharta", "Wasserrahmenrichtlinie"},
+        ),
+        (
+            "Zuletzt fragte man das Luftfahrt-Bundesamt und den Bundesanzeiger.",
+            {"Bundesanzeiger", "Luftfahrt-Bundesamt"},
+        ),
+        (
+            "Das plant das Ministerium für Wirtschaft, Tourismus und Forsten.",
+            {"Ministerium für Wirtschaft, Tourismus und Forsten"},
+        ),
+        ("In der Rechtssache C-340/21 ging es um Kubora.", {"Kubora"}),
+        ("Weil die Deutsche Bahn Flächen braucht, steigt der Preis.", {"Deutsche Bahn"}),
+        (
+            "Schreiben Sie an Kubora, Am Kanal 12, 49076 Osnabrück.",
+            {"Am Kanal", "Kubora", "Osnabrück"},
+        ),
+        ("Dort kam ein Luchs (Lynx lynx) zurück.", {"Lynx lynx"}),
+        ("Bei Papierstau und Rest hilft Kubora.", {"Kubora"}),
+        ("Unter macOS und auf dem iPhone 15 läuft Kubora.", {"Kubora", "iPhone 15", "macOS"}),
+    ],
+)
+def test_german_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
+    types = extract(text).types
+    assert {title for title, kind in types.items() if kind != "noun phrase"} == names

@@ -3,6 +3,7 @@
 import pytest
 
 from graphrag_index.nlp.compounds import is_german_noun, is_loan_word
+from graphrag_index.nlp.name_words import count_title_chars
 from tests.fixtures.extraction import extract
 
 RULES = [
@@ -195,3 +196,8 @@ def test_an_office_with_a_hyphen_is_no_name() -> None:
 def test_a_common_adjective_before_nouns_is_no_name() -> None:
     text = "We cut the Federal budget, and a Federal program, and met in Norway."
     assert "Federal" not in extract(text).titles
+
+
+def test_forms_of_address_are_cut_off_every_name() -> None:
+    assert count_title_chars("Frau Zeynura Yıldız") == len("Frau ")
+    assert count_title_chars("General Motors Europe") == 0
