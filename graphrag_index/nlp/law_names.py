@@ -77,6 +77,9 @@ def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
     for tail in _GERMAN_TAILS:
         for match in tail.finditer(text):
             head = _find_head(text, match.start())
+            needs_body = text[match.start()] == " "  # Verband deutscher Musikschulen
+            if needs_body and not (head and is_organization_word(head.group())):
+                continue
             if head and head.group() not in _NO_HEADS:
                 start = _find_adjective(text, head.start()) if text[match.start()] == "-" else -1
                 yield head.start() if start < 0 else start, match.end()

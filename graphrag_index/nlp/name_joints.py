@@ -23,7 +23,7 @@ _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
 # organization: Department of Health and Human Services.
 _NAME_JOINT = re.compile(
-    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?| & "
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?(?:[a-zäöüß]{4,}e[nrs]? )?| & "
     r"|(?: plc|(?:(?<= Co)|(?<= Corp)|(?<= Inc)|(?<= Ltd))\.)? vs?\.? "
     r"|(?:(?<=\bUniversity)|(?<=\bCourt)) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"

@@ -295,6 +295,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             is_adjective = len(right) > 1 and _DATIVE.search(right[0])
             if right[0].isupper() or is_organization_word(right[0]) or is_adjective:
                 return at, start
+        elif word == "von" and span.language.capitalizes_nouns and single and left[0].isupper():
+            return at, start  # (auf dem) NAS von Synology
         elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
             return at, start  # Frau Lindqvist von der Datev
         elif (

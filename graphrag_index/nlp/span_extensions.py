@@ -202,6 +202,10 @@ def find_institution_end(
     owner = _FRENCH_OWNER.match(text, reached)
     if owner and (name := pattern.match(text, owner.end())):
         return find_institution_end(text, owner.end(), name.end(), language, pattern)
+    if reached > end and text[reached : reached + 1] == " ":
+        name = pattern.match(text, reached + 1)
+        if name and name.group().split()[0] not in more_given_names():
+            return name.end()  # Agence de l'eau Seine-Normandie
     return reached
 
 

@@ -178,6 +178,8 @@ class SpanWords:
             return False
         if _NATIONAL.fullmatch(word) and is_organization_word(rest[0]):
             return False  # Förderung: Deutsches Zentrum für Luft- und Raumfahrt
+        if usage.is_demonym(word) and is_loan_word(rest[-1]) and is_head_word(rest[-1]):
+            return False  # American Astronomical Society
         if word.endswith("er") and is_organization_word(rest[0]) and _is_of_place(word):
             return False  # das Karlsruher Institut für Technologie
         if word.lower() in ("sie", "ihr", "ihre", "ihren", "ihrem", "ihrer", "ihres"):

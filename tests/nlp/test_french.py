@@ -43,6 +43,18 @@ from tests.fixtures.extraction import extract
         ),
         ("La Safer Grand Est a refusé la vente.", {"Safer Grand Est"}),
         ("CONTRAT DE LOCATION\nElle habite en Norvège depuis mai.", {"Norvège"}),
+        (
+            "Hier la SCP Gatineau, Fattaccini et Rebeyrol plaidait.",
+            {"SCP Gatineau, Fattaccini et Rebeyrol"},
+        ),
+        (
+            "Elle a aidé l'Agence de l'eau Seine-Normandie en mai.",
+            {"Agence de l'eau Seine-Normandie"},
+        ),
+        (
+            "Elle a vu à la Commission européenne Ursula Lindt.",
+            {"Commission européenne", "Ursula Lindt"},
+        ),
     ],
 )
 def test_french_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:

@@ -309,6 +309,11 @@ def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
         ("Dort kam ein Luchs (Lynx lynx) zurück.", {"Lynx lynx"}),
         ("Bei Papierstau und Rest hilft Kubora.", {"Kubora"}),
         ("Unter macOS und auf dem iPhone 15 läuft Kubora.", {"Kubora", "iPhone 15", "macOS"}),
+        ("Dort warnt der Verband deutscher Musikschulen.", {"Verband deutscher Musikschulen"}),
+        ("Es gab Reisen einer Gruppe deutscher Musikschulen.", set()),
+        ("Das schrieb das Institut für angewandte Ökologie.", {"Institut für angewandte Ökologie"}),
+        ("Sie liegen auf dem NAS von Synology.", {"NAS", "Synology"}),
+        ("Das tat die American Astronomical Society.", {"American Astronomical Society"}),
     ],
 )
 def test_german_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
