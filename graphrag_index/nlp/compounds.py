@@ -18,7 +18,12 @@ from graphrag_index.text.places import large_place_names
 _WORDS = read_lists("nlp/data/words")
 COMMON_NOUN_END = re.compile(f"(?:{_WORDS['german_common_noun_endings']})$")
 # Adjectives, which have a capital inside a sentence only in a name: Technisches Hilfswerk.
-GERMAN_ADJECTIVE = re.compile(rf"(?:.*[^\W\d_])?{_WORDS['german_adjectives']}", re.IGNORECASE)
+# Some nouns end as they do: Schnittstelle.
+GERMAN_ADJECTIVE = re.compile(
+    rf"(?!.*(?:{_WORDS['german_nouns_like_adjectives']})n?$)"
+    rf"(?:.*[^\W\d_])?{_WORDS['german_adjectives']}",
+    re.IGNORECASE,
+)
 PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
 _REFERENCES = word_set(_WORDS["references"])
 # Letters between the parts of a compound: Arbeit-s-platz, Katze-n-futter.

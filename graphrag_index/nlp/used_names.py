@@ -222,7 +222,7 @@ class UsedNames:
             return False  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
             return False
-        if usage.is_demonym(word) and word not in GIVEN_NAMES:
+        if usage.is_demonym(word) and word not in GIVEN_NAMES and word.lower() not in KNOWN_NAMES:
             named = usage.person[number] or usage.place[number]
             if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
                 return False
