@@ -297,6 +297,8 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
                 return at, start
         elif word == "von" and span.language.capitalizes_nouns and single and left[0].isupper():
             return at, start  # (auf dem) NAS von Synology
+        elif word == "von" and initial and len(left) == 2 and _is_plain_noun(*left):
+            return 0, start  # Emaillierte Bleche von Silit
         elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
             return at, start  # Frau Lindqvist von der Datev
         elif (
@@ -312,6 +314,12 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
         ):
             return at, start
     return None
+
+
+def _is_plain_noun(adjective: str, noun: str) -> bool:
+    """Return whether words are a German adjective and a noun that begins no name."""
+    is_plain = is_german_noun(noun) and not is_head_word(noun)
+    return is_plain and adjective.endswith(("e", "er", "es", "en"))
 
 
 def _may_have_purpose(word: str) -> bool:

@@ -316,6 +316,7 @@ def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
         ("Das tat die American Astronomical Society.", {"American Astronomical Society"}),
         ("Gemessen wird an der Strahlungsquelle PETRA III in Ulm.", {"PETRA III", "Ulm"}),
         ("Das System der Praxis ist Debian.", {"Debian"}),
+        ("Emaillierte Bleche von Silit dürfen mit.", {"Silit"}),
     ],
 )
 def test_german_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
