@@ -67,9 +67,11 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in _FRENCH_BODIES.finditer(text))
     if language.capitalizes_nouns:
         yield from _find_german_names(text)
-    for match in _LOWER_PRODUCT.finditer(text):
-        lower = _LOWER_START.search(text, max(0, match.start() - 5), match.start())
-        yield (lower or match).start(), match.end()
+    # Most texts have none of these parts, which is tested fast.
+    if "iP" in text or "OS" in text or "iC" in text:
+        for match in _LOWER_PRODUCT.finditer(text):
+            lower = _LOWER_START.search(text, max(0, match.start() - 5), match.start())
+            yield (lower or match).start(), match.end()
 
 
 def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
