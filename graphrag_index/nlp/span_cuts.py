@@ -8,16 +8,15 @@ from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loa
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
-    HEAD_WORDS,
     TYPE_WORDS,
     common_words,
     is_head_word,
     is_organization_word,
     is_role,
     is_role_only,
-    known_firms,
     more_given_names,
 )
+from graphrag_index.nlp.particle_cuts import Cut, cut_at_particle
 from graphrag_index.nlp.span_openings import (
     SECTIONS,
     count_label_words,
@@ -26,7 +25,7 @@ from graphrag_index.nlp.span_openings import (
     find_new_sentence,
     shows_name,
 )
-from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords
+from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords, is_type_word
 from graphrag_index.nlp.used_names import is_reference
 from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text import languages
@@ -35,22 +34,16 @@ from graphrag_index.text.languages import is_title, n_titles, word_set
 _WORDS = languages.read_lists("nlp/data/words")
 _COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 _VERSUS = frozenset(("v", "v.", "vs", "vs."))
-_CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
-# The end of an adjective behind "von der".
-_DATIVE = re.compile(r"(?:ischen|lichen|alen|igen|iven|ären|deutschen)$")
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
 _NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
 # Letters behind the name of a judge: Wagner C.J.
 _JUDGES = frozenset("C.J CJ C.J. J.A J.A. JJ JJ. JA LJ LJJ".split())
-_ACRONYM = re.compile(r"[A-Z]{3,6}")
 # Ends of English words for occupations: Postman, Curator.
 _OCCUPATION = re.compile(r"(?:man|woman|ologist|rian|ator|ist|eer)$")
 # Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
 _MAX_RARE_MENTIONS = 2
-# Position of a cut: (end of the left part, start of the right part), as indexes of words.
-Cut = tuple[int, int]
 
 
 def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
@@ -147,7 +140,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_after_section(words)
         or _cut_after_role(span, words)
         or _cut_after_owner(span, words)
-        or _cut_at_particle(span, words, initial)
+        or cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
         or _cut_around_verb(span, words)
         or _cut_between_names(span, words, at_start)
@@ -225,108 +218,6 @@ def _cut_after_owner(span: SpanWords, words: list[str]) -> Cut | None:
     return None
 
 
-def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
-    """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
-    is_romance = span.language.code in ("fr", "es", "it", "pt")
-    for at, word in enumerate(words):
-        if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
-            continue
-        if (
-            word == "zur"
-            and is_certain_noun(words[at + 1])
-            and not _may_have_purpose(words[at - 1])
-        ):
-            return at, at + 1  # X2Go zur Verbindung
-        if is_romance and at == 1 and words[0][0].isupper():
-            # "Recetas de Karlos Arteaga", "AC3321 de Tenerife"
-            is_word = words[0].lower() in common_words(span.language.code) or initial
-            has_code = any(map(str.isdigit, words[0]))
-            is_plain = is_role(words[0]) or (initial and words[0].lower() not in HEAD_WORDS)
-            body = next(
-                (i for i in (2, 3) if is_organization_word(words[min(i, len(words) - 1)])), 0
-            )
-            if is_plain and body and len(words) > body + 1:
-                return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
-            owner = " ".join(words[2:])
-            if span.is_given_name(words[0]) and (
-                find_known_type(owner) == "organization" or owner in known_firms()
-            ):
-                return 1, 2  # Marta de Endesa
-            is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
-            if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
-                return (0 if is_word or has_code else 1), 2
-        start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
-        if start is None:
-            return None
-        left, right = words[:at], words[start:]
-        if is_romance and at == 1 and right[0].isupper() and len(right[0]) > 2:
-            is_plain = left[0].lower() in TYPE_WORDS | common_words(span.language.code)
-            if not is_plain and not left[0].isupper():
-                return at, start  # la sonde Juno de la NASA
-        if (
-            span.language.code == "es"
-            and at > 1
-            and len(right) == 1
-            and _ACRONYM.fullmatch(right[0])
-        ):
-            return at, start  # Instituto de Biología de la UNAM
-        known = span.count_known_mentions(right)
-        # True if the left part is one word, and neither a type word nor a given name.
-        single = at == 1 and not _is_type_word(left[0]) and not span.is_given_name(left[0])
-        if word == "of":
-            right_is_name = known > span.times and span.is_full_name(right)
-            right_is_name |= known >= max(3, 5 * span.times)
-            left_is_name = at > 1 or span.count_known_mentions(left) > span.times
-            is_place = single and span.usage.is_known_place(left[0], span.language.code)
-            if is_place and (span.is_full_name(right) or words[at + 1] == "the"):
-                return at, start  # news from Italy of Antonio Gramsci
-            if (left_is_name and right_is_name) or span.is_full_name(left):
-                return at, start
-            is_named = span.is_rare_full_name(left) or span.is_full_name(left[1:])
-            is_named = is_named or span.is_titled_surname(left)
-            if span.language.code == "en" and is_named and not is_head_word(left[0]):
-                return at, start  # Tammy Jo Sizemore of Hazard
-            if initial and single and known:
-                return 0, start
-            if span.language.code == "en" and span.are_person_and_body(left, right):
-                return at, start  # Perrin Long of Lipper Analytical Ltd
-        elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
-            # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
-            is_adjective = len(right) > 1 and _DATIVE.search(right[0])
-            if right[0].isupper() or is_organization_word(right[0]) or is_adjective:
-                return at, start
-        elif word == "von" and span.language.capitalizes_nouns and single and left[0].isupper():
-            return at, start  # (auf dem) NAS von Synology
-        elif word == "von" and initial and len(left) == 2 and _is_plain_noun(*left):
-            return 0, start  # Emaillierte Bleche von Silit
-        elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
-            return at, start  # Frau Lindqvist von der Datev
-        elif (
-            single
-            and span.language.capitalizes_nouns
-            and (is_german_noun(left[0]) or is_loan_word(left[0]))
-        ):
-            return None if is_organization_word(left[0]) else (0, start)
-        elif (
-            single
-            and span.language.capitalizes_nouns
-            and (known > span.times or any(map(span.is_given_name, right)))
-        ):
-            return at, start
-    return None
-
-
-def _is_plain_noun(adjective: str, noun: str) -> bool:
-    """Return whether words are a German adjective and a noun that begins no name."""
-    is_plain = is_german_noun(noun) and not is_head_word(noun)
-    return is_plain and adjective.endswith(("e", "er", "es", "en"))
-
-
-def _may_have_purpose(word: str) -> bool:
-    """Return whether a name may go on with a purpose: Verein zur Förderung."""
-    return is_german_noun(word) or is_organization_word(word) or is_head_word(word)
-
-
 def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
     """Cut between a role and a person's full name: Innensenatorin | Petra Lindner."""
     if words[-1].lower() in TYPE_WORDS:
@@ -337,12 +228,12 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     if n_titles([*left, right[0]]) == len(left):
         return None
-    if len(right) == 1 and " ".join(left).lower() in KNOWN_ORGANIZATIONS:
+    if len(right) == 1 and find_known_type(" ".join(left)) == "organization":
         return None  # Renault Zoe
     may_be_given = span.language.capitalizes_nouns and len(left) == 1
     if may_be_given and left[0] in more_given_names() and not is_german_noun(left[0]):
         return None  # Liv Lisa Fries
-    if span.language.capitalizes_nouns and not _is_type_word(left[-1]):
+    if span.language.capitalizes_nouns and not is_type_word(left[-1]):
         return at, at
     if len(right) < 2 or is_title(left[-1]):
         return None
@@ -406,7 +297,7 @@ def _cut_before_noun(span: SpanWords, words: list[str]) -> Cut | None:
     left, noun = words[:-1], words[-1]
     if not span.language.capitalizes_nouns or len(left) < 2 or span.times > _MAX_RARE_MENTIONS:
         return None
-    if " ".join(left).lower() in KNOWN_NAMES and is_certain_noun(noun) and not is_head_word(noun):
+    if find_known_type(" ".join(left)) and is_certain_noun(noun) and not is_head_word(noun):
         return len(left), len(left)  # (weil die) Deutsche Bahn Flächen (braucht)
     names_thing = noun.lower() in TYPE_WORDS | _NOUNS_AFTER_PERSON
     if names_thing or left[-1] in GIVEN_NAMES or not span.is_full_name(left):
@@ -416,10 +307,6 @@ def _cut_before_noun(span: SpanWords, words: list[str]) -> Cut | None:
     # The noun may be a second surname if it is a surname elsewhere in the corpus.
     is_surname = noun in span.surnames or known([noun])
     return (len(left), len(left)) if is_known and not is_surname else None
-
-
-def _is_type_word(word: str) -> bool:
-    return word.lower() in TYPE_WORDS or is_title(word)
 
 
 def find_cue(word: str) -> str:

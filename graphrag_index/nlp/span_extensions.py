@@ -63,14 +63,6 @@ _COUNTRY_AND_FORM = re.compile(
     r" \([A-Z][\w. ]{1,20}\) "
     r"(?:Limited|Ltd\.?|Pty Ltd|GmbH|AG|SE|Inc\.?|LLC|plc|PLC|B\.V\.|S\.A\.)(?!\w)"
 )
-# The form of a company after its name, without the last full stop: Co., Ltd
-_COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
-# An abbreviation without its last full stop: U.S
-_DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
-# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
-_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
-# Forms that are written without a full stop: the one behind them ends the sentence.
-_WHOLE_FORMS = frozenset(("GmbH", "LLC", "LLP", "PLC", "plc"))
 # The rest of the name of a French institution: Agence nationale de la recherche.
 _FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
 _FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
@@ -105,24 +97,6 @@ def find_disaster_end(text: str, end: int) -> int:
     """Return the end of an event behind a holiday: Labor Day flood."""
     event = _EVENT_OF_DAY.match(text, end)
     return event.end() if event else end
-
-
-def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:
-    """Return the end of a name with its company form and the stop of its abbreviation.
-
-    Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
-    """
-    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
-        return end + len(_VARIABLE_CAPITAL)
-    form = _COMPANY_FORM.match(text, end, sentence_end)
-    end = form.end() if form else end
-    if text[end : end + 1] != "." or end >= sentence_end:
-        return end
-    words = text[start:end].split()
-    last, before = words[-1], words[-2] if len(words) > 1 else ""
-    is_initial = len(last) == 1 and last.isalpha() and before in more_given_names()
-    is_suffix = before and last.lower() in NAME_SUFFIXES and last not in _WHOLE_FORMS
-    return end + bool(is_initial or is_suffix or _DOTTED_END.search(last) is not None)
 
 
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:

@@ -62,6 +62,10 @@ def _is_of_place(word: str) -> bool:
     return not large_place_names().isdisjoint(forms)
 
 
+def is_type_word(word: str) -> bool:
+    return word.lower() in TYPE_WORDS or is_title(word)
+
+
 class SpanWords:
     """The words of a distinct capitalized span that may contain several names."""
 

@@ -222,7 +222,7 @@ class UsedNames:
             return False  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
             return False
-        if usage.is_demonym(word) and word not in GIVEN_NAMES and word.lower() not in KNOWN_NAMES:
+        if usage.is_demonym(word) and word not in GIVEN_NAMES and not find_known_type(word):
             named = usage.person[number] or usage.place[number]
             if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
                 return False
@@ -275,7 +275,7 @@ class UsedNames:
         is_common = word.lower() in common_words(language.code)
         if usage.total[number] > 1 and word in more_given_names() and not is_common:
             return True
-        if word.lower() in KNOWN_ORGANIZATIONS and not is_common:
+        if find_known_type(word) == "organization" and not is_common:
             return True
         if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
             return False
