@@ -1,7 +1,7 @@
 """The kind of answer that a question wants, told from its words."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -23,6 +23,8 @@ from graphrag_query.question.question_words import WORD, language_in, stop_words
 MAX_WORDS_OF_TERM = 5
 # Maximum number of words after an interrogative that may say what is asked for.
 MAX_NOUN_WORDS = 4
+# Maximum number of words beside the subject of "What is the film about?".
+MAX_WORDS_BESIDE_SUBJECT = 3
 # Maximum number of words before a question word at the start of a question: "In which".
 MAX_WORDS_BEFORE_FIRST = 1
 
@@ -71,12 +73,29 @@ class _KindPatterns:
     empty_nouns: frozenset[str]
     # Interrogatives that also begin relative clauses.
     relatives: frozenset[str]
+    auxiliaries: frozenset[str]
+    copulas: frozenset[str]
+    last_words: frozenset[str]
     # The first phrase that asks for a person, such as "who".
     nominative: str
 
     def is_relative(self, words: str) -> bool:
         """Return whether an interrogative may begin a relative clause."""
         return words in self.relatives
+
+    def asks_about_clause(self, words: Sequence[str], n_nouns: int, kind: str) -> bool:
+        """Return whether the nouns after an interrogative are a subject, not what is asked for.
+
+        "What did the mayor say?" asks for no person, "What is the film about?" for no title, and
+        "How old is Ann?" counts no Ann; but "What was the name of the town that Ann lived in?" asks
+        for a town. `words` are those behind the interrogative; `n_nouns` of them are its nouns.
+        """
+        if not words or words[0] in self.auxiliaries:
+            return bool(words)
+        if words[0] not in self.copulas:
+            return False
+        is_whole = len(words) - n_nouns <= MAX_WORDS_BESIDE_SUBJECT
+        return kind == "number" or (is_whole and words[-1] in self.last_words)
 
 
 def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
@@ -94,6 +113,8 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     words = []
     if kind in ("other", "number"):
         words = _content_words_at(plain, place, patterns, language)
+        if patterns.asks_about_clause(WORD.findall(plain, place), len(words), kind):
+            words = []
     nouns = tuple(dict.fromkeys(map(stem_word, words)))
     if kind in ("other", "person") and _asks_for_definition(question, plain, patterns, language):
         return WantedAnswer("definition", nouns)
@@ -274,6 +295,9 @@ def _words_of_parts(language: Language) -> frozenset[str]:
 def _compile_patterns(code: str) -> _KindPatterns:
     lists: Mapping[str, Any] = read_lists("answer_kinds", Path(__file__).parent)[code]
 
+    def read_words(name: str) -> frozenset[str]:
+        return frozenset(map(fold, word_set(lists.get(name, ""))))
+
     def compile_optional(name: str) -> re.Pattern[str] | None:
         return compile_phrases(lists[name]) if name in lists else None
 
@@ -282,7 +306,10 @@ def _compile_patterns(code: str) -> _KindPatterns:
         {kind: compile_phrases(phrases) for kind, phrases in lists.get("nouns", {}).items()},
         compile_optional("interrogatives"),
         compile_optional("definitions"),
-        frozenset(map(fold, word_set(lists.get("empty_nouns", "")))),
-        frozenset(map(fold, word_set(lists.get("relatives", "")))),
+        read_words("empty_nouns"),
+        read_words("relatives"),
+        read_words("auxiliaries"),
+        read_words("copulas"),
+        read_words("last_words"),
         fold(lists["questions"]["person"].split("|")[0]).strip(),
     )

@@ -57,6 +57,29 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What did the mayor say?", WantedAnswer()),
+        ("What is the film about?", WantedAnswer()),
+        ("What was the director accused of?", WantedAnswer()),
+        ("How old is Olga Nowak?", WantedAnswer("number")),
+        ("How much does the chair weigh?", WantedAnswer("number")),
+        ("Was hat die Stadt beschlossen?", WantedAnswer()),
+        ("Wie alt ist Olga?", WantedAnswer("number")),
+        ("What is the capital of Poland?", WantedAnswer("place", ("capit",))),
+        (
+            "What was the name of the town Olga lived in?",
+            WantedAnswer("place", ("town", "olga", "live")),
+        ),
+    ],
+)
+def test_the_subject_of_a_question_is_not_what_it_asks_for(
+    question: str, wanted: WantedAnswer
+) -> None:
+    assert find_wanted_answer(question, language_in(question)) == wanted
+
+
+@pytest.mark.parametrize(
     ("question", "is_subject"),
     [
         ("Who invited Olga?", True),
