@@ -13,6 +13,7 @@ from graphrag_index.text.languages import Language
 from graphrag_query.answering.agents import asks_for_agent, find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     AnswerSpan,
+    find_answer_spans,
     find_counted_noun,
     find_new_spans,
 )
@@ -30,6 +31,7 @@ from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.answering.names_of_class import find_names
 from graphrag_query.answering.subjects import find_subjects, personal_pronouns
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
+from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
@@ -41,11 +43,14 @@ MIN_COVERAGE = 0.5
 MAX_ANSWER_WORDS = 6
 # Maximum number of words from a pronoun to the verb of its sentence: "She also then founded".
 MAX_WORDS_TO_VERB = 3
+# Minimum fit of another name that may have done what the question asks about.
+MIN_FIT_OF_OTHER = 0.5
 # Kinds of answers of which one part of a sentence can be the whole.
 KINDS = frozenset(
     ("number", "duration", "date", "time", "person", "place", "organization", "title")
 )
 _DIGIT = re.compile(r"\d")
+_NUMBER = WantedAnswer("number")
 
 
 def find_direct_answer(
@@ -86,8 +91,8 @@ def _find_part(
     spans = find_new_spans(text, question.text, wanted, question.language, types)
     best_fit = max((span.fit for span in spans), default=0.0)
     spans = [span for span in spans if span.fit == best_fit >= 1]
-    if wanted.kind == "person" and len(spans) > 1:
-        spans = _keep_agents(question, text, spans)
+    if wanted.kind == "person":
+        spans = _keep_agents(question, text, spans, types)
     if len({text[span.start : span.end] for span in spans}) != 1:
         return ""
     start, end = spans[0].start, spans[0].end
@@ -100,11 +105,40 @@ def _find_part(
             # "One" is seldom a number that somebody asks for.
             return ""
         end = end_of_noun or end
-    if not wanted.wants_name and (qualifier := _qualifiers().search(text, 0, start)):
-        # "More than a year" is no year.
+        if _is_of_other_number(question, text, start, end):
+            return ""
+    qualifiers = "place_qualifiers" if wanted.kind == "place" else "qualifiers"
+    is_qualified = wanted.kind == "place" or not wanted.wants_name
+    if is_qualified and (qualifier := _qualifiers(qualifiers).search(text, 0, start)):
+        # "More than a year" is no year, and "north of Berlin" not in Berlin.
         start = qualifier.start()
     part = " ".join(text[start:end].split()).strip(" .,;:")
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
+
+
+def _is_of_other_number(question: Question, text: str, start: int, end: int) -> bool:
+    """Return whether all words of the question beside a number are nearer to other numbers.
+
+    "300 people marched, and 23 were arrested" does not say how many people were arrested. The
+    number and its noun are at `start` to `end`.
+    """
+    asked = AskedWords(question)
+    spans = find_answer_spans(text, _NUMBER, question.language, {})
+    others = [span for span in spans if span.end <= start or span.start >= end]
+    words = [
+        word
+        for word in WORD.finditer(text)
+        if asked.find(word[0].lower()) in asked.beside_names
+        and (word.end() <= start or word.start() >= end)
+    ]
+
+    def distance(word: re.Match[str], first: int, last: int) -> int:
+        return max(word.start() - last, first - word.end())
+
+    return bool(words and others) and all(
+        min(distance(word, other.start, other.end) for other in others) < distance(word, start, end)
+        for word in words
+    )
 
 
 def _find_meant(
@@ -151,12 +185,22 @@ def _is_done_by_pronoun(text: str, asked: AskedWords, language: Language) -> boo
     return False
 
 
-def _keep_agents(question: Question, text: str, spans: list[AnswerSpan]) -> list[AnswerSpan]:
-    """Keep who did it, if the question asks who did something."""
+def _keep_agents(
+    question: Question, text: str, spans: list[AnswerSpan], types: Mapping[str, str]
+) -> list[AnswerSpan]:
+    """Keep who did it, if the question asks who did something.
+
+    If the sentence does not tell who, the only name in it did it, and none of several.
+    """
     language = question.language
     if not question.wanted.is_subject and not asks_for_agent(question.text, language):
         return spans
     agents = find_agents(text, AskedWords(question), language)
+    names = find_new_spans(text, question.text, question.wanted, language, types)
+    said = {text[name.start : name.end] for name in names if name.fit >= MIN_FIT_OF_OTHER}
+    if not agents and len(said) > 1:
+        # "Ann praised the mill that Bob founded": the verb may be said in another word.
+        return []
     return [
         span
         for span in spans
@@ -165,6 +209,8 @@ def _keep_agents(question: Question, text: str, spans: list[AnswerSpan]) -> list
 
 
 @cache
-def _qualifiers() -> re.Pattern[str]:
-    words = "|".join(re.escape(part.strip()) for part in word_lists()["qualifiers"].split("|"))
-    return re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)
+def _qualifiers(name: str) -> re.Pattern[str]:
+    """Compile the words of a list at the end of a text, with a measure: "30 miles north of"."""
+    words = "|".join(re.escape(part.strip()) for part in word_lists()[name].split("|"))
+    measure = r"(?:\d[\d.,]*\s\w+\s)?" if name == "place_qualifiers" else ""
+    return re.compile(rf"\b{measure}(?:{words})\s+$", re.IGNORECASE)

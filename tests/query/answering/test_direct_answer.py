@@ -328,3 +328,44 @@ def test_a_number_that_is_told_of_another_thing_does_not_answer(index: Index) ->
     question = "How many green chairs are in the mill of {}?"
     assert answer(index, question.format("Altdorf"), [text]) == "17 green chairs"
     assert answer(index, question.format("Neustadt"), [text]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("As many as 300 people came, and 23 were arrested inside the mill.", ""),
+        ("In the mill 23 people were arrested by 4 men.", "23 people"),
+    ],
+)
+def test_a_number_beside_another_verb_does_not_answer(
+    index: Index, text: str, expected: str
+) -> None:
+    assert answer(index, "How many people were arrested in the mill?", [text]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Olga Nowak spoke of the mill that Jan Kowal had set up.", ""),
+        ("Olga Nowak spoke of the mill that Jan Kowal founded in Altdorf.", ""),
+        ("Jan Kowal spoke of the mill that was founded by Olga Nowak.", "Olga Nowak"),
+    ],
+)
+def test_one_of_several_persons_answers_only_if_the_verb_is_said(
+    index: Index, text: str, expected: str
+) -> None:
+    types = {"olga nowak": "person", "jan kowal": "noun phrase", "altdorf": "geo"}
+    assert answer(index, "Who founded the mill?", [text], types) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The mill stands about 30 miles west of Altdorf.", "30 miles west of Altdorf"),
+        ("The mill stands near Altdorf.", "near Altdorf"),
+        ("The mill stands in Altdorf.", "Altdorf"),
+    ],
+)
+def test_a_place_beside_another_is_told_as_such(index: Index, text: str, expected: str) -> None:
+    found = answer(index, "Where does the mill stand?", [text], {"altdorf": "geo"})
+    assert found.removeprefix("about ") == expected
