@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from math import log
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,10 @@ from graphrag_query.answering.answer_spans import (
     FIT_OF_COUNT,
     AnswerSpan,
     find_enumerations,
-    find_name_words,
     find_new_spans,
 )
 from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
+from graphrag_query.answering.bridges import choose_leading_sentences, find_bridges
 from graphrag_query.answering.definitions import defines
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.gathered_lists import asks_for_several
@@ -49,10 +48,9 @@ MIN_TRANSLATED_SHARE = 0.33
 MIN_COMPOUND_CHARS = 6
 # Minimum number of words of a sentence that says something.
 MIN_WORDS = 5
-# Maximum number of sentences whose names lead to sentences of other text units.
-MAX_BRIDGES = 16
-# Maximum share (0 to 1) of the sentences that hold a name which leads from one to another.
-MAX_BRIDGE_SHARE = 0.3
+# Minimum share (0 to 1) of the question's words in a sentence whose enumeration may answer, as a
+# multiple of those in the sentence with most of them.
+MIN_SHARE_OF_ENUMERATION = 0.5
 # The features in their order.
 FEATURES = (
     # Share of the question's words, weighted by rarity, in the sentence or its subject: the
@@ -307,40 +305,25 @@ class AnswerFeatures:
     def _add_bridges(
         self, values: "Features", known: Sequence[int], subjects: Sequence[frozenset[str]]
     ) -> None:
-        """Add how many words of the question a sentence and one that leads to it have together.
-
-        "When was the director of Alpha born?" - "Alpha was directed by Ann Bell." leads to "Bell
-        was born in 1910." in another document. Lines of chats have too many names to lead anywhere.
-        """
+        """Add how many words of the question a sentence and one that leads to it have together."""
         shares = values[:, COLUMN["names"]] + values[:, COLUMN["words"]]
+        beside = self._asked & ~self._names
+        n_relations = beside.bit_count() + max(0, len(self.question.mentions.spans) - 1)
+        says_relation = [
+            bool(own & beside) or related > 0
+            for own, related in zip(known, values[:, COLUMN["related"]], strict=True)
+        ]
+        leading = choose_leading_sentences(shares, n_relations, says_relation)
+        bridges = find_bridges(self.question, self.candidates, leading, self._tokens, subjects)
         # The less one sentence holds of the question, the likelier two are needed.
         need = 1 - shares.max()
-        asked = set(WORD.findall(self.question.text.lower()))
-        titles = [set(WORD.findall(c.title.lower())) for c in self.candidates]
-        leading: dict[frozenset[str], list[int]] = {}
-        best = np.argsort(-shares, kind="stable")[:MAX_BRIDGES].tolist()
-        for i in (i for i in best if not self.candidates[i].label):
-            for name in find_name_words(self.candidates[i].text, self.question.language):
-                if not name & asked:
-                    leading.setdefault(name, []).append(i)
-        for name, sentences in leading.items():
-            held = [i for i, tokens in enumerate(self._tokens) if name <= tokens]
-            if len(held) > max(2, MAX_BRIDGE_SHARE * len(self.candidates)):
-                continue
-            rarity = 1 - log(len(held) or 1) / log(1 + len(self.candidates))
-            pairs = zip(subjects, titles, strict=True)
-            about = [
-                i for i, (s, t) in enumerate(pairs) if s and (name <= s or s <= name or name <= t)
-            ]
-            held = [i for i in held if not self.candidates[i].label]
-            for column, found in (("bridge_to_subject", about), ("bridge_to_name", held)):
-                for i in found:
-                    for other in sentences:
-                        if self.candidates[i].text_unit != self.candidates[other].text_unit:
-                            gain = need * (self._share(known[i] | known[other]) - shares[i])
-                            if column == "bridge_to_name":
-                                gain *= rarity * shares[other]
-                            values[i, COLUMN[column]] = max(values[i, COLUMN[column]], gain)
+        for bridge in bridges:
+            i, other = bridge.target, bridge.leading
+            gain = need * (self._share(known[i] | known[other]) - shares[i])
+            column = "bridge_to_subject" if bridge.is_to_subject else "bridge_to_name"
+            if not bridge.is_to_subject:
+                gain *= bridge.rarity * shares[other]
+            values[i, COLUMN[column]] = max(values[i, COLUMN[column]], gain)
 
     def add_spans(self, i: int, types: Mapping[str, str]) -> None:
         """Add how well the parts of a sentence fit the wanted kind."""
@@ -351,7 +334,7 @@ class AnswerFeatures:
         if self._wants_agent and not code:
             agents = find_agents(text, self._asked_words, language, only_passive=True)
             spans += [AnswerSpan(start, end, 1.0) for start, end in agents]
-        if self._wants_several and not code and self.values[i, COLUMN["words"]] > 0:
+        if self._wants_several and not code and self._says_most_words(i):
             spans += find_enumerations(text, language)
         if not spans:
             return
@@ -368,6 +351,14 @@ class AnswerFeatures:
             fit += BONUS_OF_SUBJECT
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
+
+    def _says_most_words(self, i: int) -> bool:
+        """Return whether a sentence has many of the words beside the names, if it has some.
+
+        Those of the sentence that has most of them decide.
+        """
+        words = self.values[:, COLUMN["words"]]
+        return bool(0 < words[i] >= MIN_SHARE_OF_ENUMERATION * words.max())
 
     def is_about_name(self, i: int) -> bool:
         """Return whether a sentence is about a name of the question, if it has some."""

@@ -219,3 +219,32 @@ def test_a_sentence_that_lists_several_things_answers_for_several(index: Index) 
         "Olga Nowak came with Jan, Ann and Eve to the town by the river.",
     ]
     assert best_sentence(index, "Which products does Olga Nowak sell?", texts) == texts[1]
+
+
+def test_an_enumeration_in_a_sentence_on_something_else_does_not_answer(index: Index) -> None:
+    text = (
+        "The Alpha boats replaced the old Beta steamers of the fleet. "
+        "These boats are equipped with lamps, radios, pumps and nets."
+    )
+    unit = {"human_readable_id": 0, "start_char": 0, "text": text, "title": ""}
+    candidates = split_into_candidates([unit], {0: 1.0})
+    question = Question("Which old boats of the fleet did the Alpha boats replace?", index.store)
+    features = AnswerFeatures(question, candidates)
+    features.add_spans(1, {})
+    assert not features.values[1, COLUMN["value_fit"]]
+
+
+def test_nothing_leads_to_the_answer_of_a_question_with_one_relation(index: Index) -> None:
+    texts = [
+        "The college is in Altdorf. The head of the Altdorf college is Olga Nowak.",
+        "The mill is old. It was clear to Olga Nowak that Jan Blum had a list of all remarks.",
+        "The mayor Ada Weber spoke.",
+    ]
+    units = [
+        {"human_readable_id": i, "start_char": 0, "text": text, "title": ""}
+        for i, text in enumerate(texts)
+    ]
+    candidates = split_into_candidates(units, dict.fromkeys(range(len(texts)), 1.0))
+    found = AnswerFeatures(Question("Who is the mayor of Altdorf?", index.store), candidates)
+    columns = [COLUMN["bridge_to_subject"], COLUMN["bridge_to_name"]]
+    assert not found.values[:, columns].any()
