@@ -73,7 +73,7 @@ class _KindPatterns:
     empty_nouns: frozenset[str]
     # Interrogatives that also begin relative clauses.
     relatives: frozenset[str]
-    auxiliaries: frozenset[str]
+    clause_starts: frozenset[str]
     copulas: frozenset[str]
     last_words: frozenset[str]
     # The first phrase that asks for a person, such as "who".
@@ -90,7 +90,7 @@ class _KindPatterns:
         "How old is Ann?" counts no Ann; but "What was the name of the town that Ann lived in?" asks
         for a town. `words` are those behind the interrogative; `n_nouns` of them are its nouns.
         """
-        if not words or words[0] in self.auxiliaries:
+        if not words or words[0] in self.clause_starts:
             return bool(words)
         if words[0] not in self.copulas:
             return False
@@ -130,6 +130,11 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
             categories = ()
     if kind == "other" and words:
         kind = _kind_of_nouns(" ".join(words), patterns)
+        if kind == "date":
+            # "What was the date of the fire?"
+            dates = [word for word in words if _kind_of_nouns(word, patterns) == kind]
+            categories = tuple(dict.fromkeys((*categories, *map(stem_word, dates))))
+    categories += _find_empty_nouns(plain, place, words, patterns)
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
     return WantedAnswer(kind, nouns, is_subject, categories)
 
@@ -262,6 +267,16 @@ def _content_words_at(
     return run[:MAX_NOUN_WORDS]
 
 
+def _find_empty_nouns(
+    plain: str, place: int, nouns: Sequence[str], patterns: _KindPatterns
+) -> tuple[str, ...]:
+    """Return the stems of words before the nouns that no answer says: "the name of the mill"."""
+    if not nouns:
+        return ()
+    before = WORD.findall(plain[place : plain.index(nouns[0], place)])
+    return tuple(stem_word(word) for word in before if word in patterns.empty_nouns)
+
+
 def _kind_of_nouns(words: str, patterns: _KindPatterns) -> str:
     """Return the kind of the last noun whose kind is known: "film director" is a person."""
     last = {
@@ -308,7 +323,7 @@ def _compile_patterns(code: str) -> _KindPatterns:
         compile_optional("definitions"),
         read_words("empty_nouns"),
         read_words("relatives"),
-        read_words("auxiliaries"),
+        read_words("clause_starts"),
         read_words("copulas"),
         read_words("last_words"),
         fold(lists["questions"]["person"].split("|")[0]).strip(),

@@ -61,6 +61,7 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
     [
         ("What did the mayor say?", WantedAnswer()),
         ("What is the film about?", WantedAnswer()),
+        ("Olga lived in what for seven years?", WantedAnswer()),
         ("What was the director accused of?", WantedAnswer()),
         ("How old is Olga Nowak?", WantedAnswer("number")),
         ("How much does the chair weigh?", WantedAnswer("number")),
@@ -69,7 +70,7 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
         ("What is the capital of Poland?", WantedAnswer("place", ("capit",))),
         (
             "What was the name of the town Olga lived in?",
-            WantedAnswer("place", ("town", "olga", "live")),
+            WantedAnswer("place", ("town", "olga", "live"), categories=("name",)),
         ),
     ],
 )
@@ -101,6 +102,9 @@ def test_who_before_a_verb_asks_for_the_subject(question: str, is_subject: bool)
         ("Which Polish city is the largest?", ()),
         ("What is the capital of Poland?", ()),
         ("Which company employs Olga?", ()),
+        ("What was the date of the fire?", ("date",)),
+        ("What is the name of the mill?", ("name",)),
+        ("What type of pizza does Olga like?", ("type",)),
     ],
 )
 def test_a_noun_after_the_interrogative_only_says_the_kind(
