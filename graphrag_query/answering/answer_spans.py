@@ -27,6 +27,10 @@ FIT_OF_OCCASION = 0.3
 # number of words between the two.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 2
+# Minimum fit of a name beside the noun that is asked for: "Judge Ann Bell" for "Which judge?", and
+# number of characters before the name that are searched for the noun.
+FIT_OF_CLASS = 1.25
+MAX_CHARS_TO_CLASS = 40
 # Maximum number of characters of the last item but one of an enumeration.
 MAX_ITEM_CHARS = 60
 # How well an enumeration fits, if several things are asked for.
@@ -36,6 +40,8 @@ _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
 _CAPITALIZED_RUN = re.compile(
     rf"[^\W\d_a-z][\w’-]*\.?(?:(?:\s(?:{_NAME_JOINTS})){{0,2}}\s(?:[^\W\d_a-z][\w’-]*\.?|\d+))*"
 )
+# The word before a name, also before "of" and the like.
+_WORD_BEFORE_NAME = re.compile(rf"([\w’'-]+)(?:\s(?:of|called|named|{'|'.join(PARTICLES)}))?\s$")
 # Up to six words between two words of a clause, written "_" in the lists.
 _GAP = r"\s(?:[\w-]+\s){0,6}?"
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{2,80})[\"”“»]")
@@ -72,7 +78,7 @@ def find_answer_spans(
             for start, end in found_spans
         ]
     if wanted.wants_name:
-        return list(_find_names(sentence, wanted.kind, language, types))
+        return list(_find_names(sentence, wanted, language, types))
     if wanted.kind in FIT_OF_CLAUSE:
         fits = {wanted.kind: FIT_OF_CLAUSE[wanted.kind]}
         if wanted.kind == "reason":
@@ -148,9 +154,10 @@ def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:
 
 
 def _find_names(
-    sentence: str, kind: str, language: Language, types: Mapping[str, str]
+    sentence: str, wanted: WantedAnswer, language: Language, types: Mapping[str, str]
 ) -> Iterator[AnswerSpan]:
     """Yield the names in a sentence, and what stands in quotation marks if a title is wanted."""
+    kind = wanted.kind
     if kind == "title":
         for quoted in _QUOTED.finditer(sentence):
             yield AnswerSpan(*quoted.span(1), 1.0)
@@ -178,7 +185,20 @@ def _find_names(
         expected = TYPES_OF_KIND.get(kind)
         is_unclear = known in VAGUE_TYPES or expected is None
         fit = 0.5 if is_unclear else 1.0 if known == expected else 0.1
+        if wanted.head and _has_class(sentence[:start], name, wanted.head):
+            fit = max(fit, FIT_OF_CLASS)
         yield AnswerSpan(start, start + len(name), fit)
+
+
+def _has_class(before: str, name: str, noun: str) -> bool:
+    """Return whether a name has a noun in it or just before it: "District Judge Ann Bell".
+
+    `before` is the text before the name, and `noun` a stem. "Town of Bern" counts as well.
+    """
+    if noun in map(stem_word, map(fold, WORD.findall(name.lower())[:-1])):
+        return True
+    found = _WORD_BEFORE_NAME.search(before[-MAX_CHARS_TO_CLASS:])
+    return found is not None and stem_word(fold(found[1].lower())) == noun
 
 
 @cache

@@ -48,13 +48,16 @@ class WantedAnswer:
     `organization`, `title` (of a work), `definition`, `yes_no`, or `other`. `nouns` are the stems
     of the words after "which", "how many" and the like: `("chair",)` for "How many chairs are
     there?".
-    `is_subject` is true for "Who invited Ann?", but not for "Who did Ann invite?".
+    `is_subject` is true for "Who invited Ann?", but not for "Who did Ann invite?". `categories` are
+    the nouns that answers rarely say. `head` is the noun that tells the kind, such as "judg" in
+    "Which federal judge ruled?"; "" without one.
     """
 
     kind: str = "other"
     nouns: tuple[str, ...] = ()
     is_subject: bool = False
     categories: tuple[str, ...] = ()
+    head: str = ""
 
     @property
     def wants_name(self) -> bool:
@@ -136,7 +139,9 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
             categories = tuple(dict.fromkeys((*categories, *map(stem_word, dates))))
     categories += _find_empty_nouns(plain, place, words, patterns)
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
-    return WantedAnswer(kind, nouns, is_subject, categories)
+    heads = [word for word in words if kind != "other" and _kind_of_nouns(word, patterns) == kind]
+    head = stem_word(heads[-1]) if heads else ""
+    return WantedAnswer(kind, nouns, is_subject, categories, head)
 
 
 def find_question_language(question: str, of_documents: Set[str] = frozenset()) -> Language:

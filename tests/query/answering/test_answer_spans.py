@@ -2,6 +2,7 @@ import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_query.answering.answer_spans import (
+    FIT_OF_CLASS,
     find_answer_spans,
     find_counted_noun,
     find_enumerations,
@@ -153,3 +154,21 @@ def test_three_things_or_two_behind_a_colon_are_an_enumeration(
 )
 def test_a_clause_that_gives_a_reason_is_found(code: str, sentence: str) -> None:
     assert find_answer_spans(sentence, WantedAnswer("reason"), language_of(code), {})
+
+
+@pytest.mark.parametrize(
+    ("noun", "kind", "sentence", "best"),
+    [
+        ("judg", "person", "Bo Lund met District Judge Ann Bell.", "District Judge Ann Bell"),
+        ("judg", "person", "Bo Lund met the judge Ann Bell.", "Ann Bell"),
+        ("town", "place", "In Uri the town of Altdorf refused.", "Altdorf"),
+        ("town", "place", "In Uri nobody refused, and no town.", ""),
+        ("vill", "place", "Dans Uri, la ville d’eau de Bern refusa.", ""),
+    ],
+)
+def test_a_name_beside_the_noun_that_is_asked_for_fits_best(
+    noun: str, kind: str, sentence: str, best: str
+) -> None:
+    found = find_answer_spans(sentence, WantedAnswer(kind, (noun,), head=noun), ENGLISH, {})
+    fitting = [sentence[span.start : span.end] for span in found if span.fit >= FIT_OF_CLASS]
+    assert fitting == ([best] if best else [])

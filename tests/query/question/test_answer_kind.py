@@ -67,10 +67,10 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
         ("How much does the chair weigh?", WantedAnswer("number")),
         ("Was hat die Stadt beschlossen?", WantedAnswer()),
         ("Wie alt ist Olga?", WantedAnswer("number")),
-        ("What is the capital of Poland?", WantedAnswer("place", ("capit",))),
+        ("What is the capital of Poland?", WantedAnswer("place", ("capit",), head="capit")),
         (
             "What was the name of the town Olga lived in?",
-            WantedAnswer("place", ("town", "olga", "live"), categories=("name",)),
+            WantedAnswer("place", ("town", "olga", "live"), categories=("name",), head="town"),
         ),
     ],
 )
@@ -147,3 +147,17 @@ def test_the_documents_tell_the_language_of_an_unclear_question(
     question: str, of_documents: set[str], code: str
 ) -> None:
     assert find_question_language(question, of_documents).code == code
+
+
+@pytest.mark.parametrize(
+    ("question", "head"),
+    [
+        ("Which federal judge stopped the ban?", "judg"),
+        ("What movie stars Olga Nowak?", "movi"),
+        ("What is the capital of Poland?", "capit"),
+        ("Who stopped the ban?", ""),
+        ("Which snacks does Olga like?", ""),
+    ],
+)
+def test_the_noun_that_tells_the_kind_is_kept(question: str, head: str) -> None:
+    assert find_wanted_answer(question, language_in(question)).head == head
