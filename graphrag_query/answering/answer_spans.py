@@ -7,7 +7,14 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import MONTHS, PARTICLES, Language, expand_pattern, read_lists
+from graphrag_index.text.languages import (
+    MONTHS,
+    PARTICLES,
+    Language,
+    expand_pattern,
+    language_of,
+    read_lists,
+)
 from graphrag_index.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
@@ -24,9 +31,10 @@ FIT_OF_CLAUSE = {"reason": 1.0, "manner": 0.5}
 FIT_OF_PURPOSE = 0.6
 FIT_OF_OCCASION = 0.3
 # How well a number fits that stands before the noun which a question wants counted, and the maximum
-# number of words between the two.
+# number of words between the two. How well one fits that counts something else.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 2
+FIT_OF_OTHER_COUNT = 0.5
 # Minimum fit of a name beside the noun that is asked for: "Judge Ann Bell" for "Which judge?", and
 # number of characters before the name that are searched for the noun.
 FIT_OF_CLASS = 1.25
@@ -66,15 +74,8 @@ def find_answer_spans(
     if wanted.kind in ("number", "duration", "date", "time"):
         pattern = _pattern(wanted.kind.upper())
         found_spans = [found.span() for found in pattern.finditer(sentence)]
-        is_count = wanted.kind == "number" and bool(wanted.nouns)
         return [
-            AnswerSpan(
-                start,
-                end,
-                FIT_OF_COUNT
-                if is_count and find_counted_noun(sentence, end, wanted, language)
-                else 1.0,
-            )
+            AnswerSpan(start, end, _fit_of_number(sentence, end, wanted, language))
             for start, end in found_spans
         ]
     if wanted.wants_name:
@@ -143,6 +144,23 @@ def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: L
             is_noun = more and stem_word(fold(more[0][0])) in wanted.nouns
             return (more[0] if is_noun and more[0].start() == word.end() + 1 else word).end()
     return 0
+
+
+def _fit_of_number(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> float:
+    """Return how well a number, date or time that ends at `end` fits."""
+    if wanted.kind != "number" or not wanted.nouns:
+        return 1.0
+    if find_counted_noun(sentence, end, wanted, language):
+        return FIT_OF_COUNT
+    return FIT_OF_OTHER_COUNT if wanted.is_counted and _counts_other(sentence, end) else 1.0
+
+
+def _counts_other(sentence: str, end: int) -> bool:
+    """Return whether an English plural follows a number that ends at `end`: "340,000 loaves"."""
+    word = WORD.match(sentence, end + 1) if sentence[end : end + 1].isspace() else None
+    if word is None or not word[0].islower():
+        return False
+    return word[0].endswith("s") and word[0] not in stop_words_of(language_of("en"))
 
 
 def find_name_words(sentence: str, language: Language) -> set[frozenset[str]]:

@@ -10,11 +10,12 @@ the question, and none stands out from the others.
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
+from graphrag_query.answering.answer_spans import FIT_OF_COUNT, find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
 from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
@@ -36,6 +37,10 @@ MIN_MATCH = 0.2
 # Kinds of answers whose parts are found wherever a sentence has them, and the lists of the words
 # that stand for such a part: "no children", "on weekends".
 KINDS = {"number": "unsaid_number", "date": "unsaid_date"}
+# Minimum fit of a part that may be of the wanted kind.
+MIN_FIT = 1.0
+# Maximum number of words between a word such as "many" or "twins" and the noun that it counts.
+MAX_WORDS_FROM_VAGUE = 2
 # Minimum share (0 to 1) of the words beside the names that a sentence on what is asked says.
 MIN_TOLD_SHARE = 0.5
 # Maximum number of words of the sentences behind such a statement, if there are two.
@@ -70,7 +75,8 @@ def state_what_is_unsaid(
     `evidence` has the sentences by how likely they answer, and `candidates` all that were read.
     Something is unsaid if no evidence about the names of the question has another word of it, one
     that means the same or a similar one, although the documents have these words; or if neither
-    the evidence nor a sentence about another name in the best one has a part of the wanted kind.
+    the evidence nor a sentence about another name in the best one has a part of the wanted kind;
+    or if no evidence may tell the number of what is counted.
     """
     language, wanted = question.language, question.wanted
     lists: Mapping[str, Mapping[str, str]] = word_lists()["unsaid"]
@@ -95,6 +101,9 @@ def state_what_is_unsaid(
             return texts["words"].format(words=_quote_words(question, beside))
     if wanted.kind not in KINDS:
         return ""
+    if wanted.is_counted:
+        is_told = any(_tells_count(sentence, question, asked, types) for sentence in evidence)
+        return "" if is_told else texts["count"]
     vague = find_phrases(KINDS[wanted.kind], language.code)
     for candidate in (sentence.candidate for sentence in evidence):
         if _has_kind(candidate, question, types):
@@ -194,13 +203,50 @@ def _find_words(question: Question, stems: Set[str]) -> list[str]:
     return [*dict.fromkeys(words)]
 
 
+def _tells_count(
+    sentence: RankedSentence, question: Question, asked: AskedWords, types: Mapping[str, str]
+) -> bool:
+    """Return whether a sentence may tell how many there are of what the question wants counted.
+
+    It has a number before the noun; or one that counts nothing else, and most words of the
+    question; or a word such as "no" beside the noun. It is about a name of the question, unless it
+    has further words of it: the number of "shops" may be that of another company.
+    """
+    text, language = sentence.candidate.text, question.language
+    nouns = set(question.wanted.nouns)
+    related = (word for word in WORD.findall(text.lower()) if nouns & asked.find_related([word]))
+    nouns.update(map(stem_word, related))
+    beside = _find_words_beside_names(question, asked)
+    said = _find_said(asked, [_join(sentence.candidate)]) & beside
+    wanted = replace(question.wanted, nouns=tuple(nouns))
+    spans = find_new_spans(text, question.text, wanted, language, types)
+    fit = max((span.fit for span in spans), default=0.0)
+    if fit >= FIT_OF_COUNT and (sentence.is_about_name or said - nouns):
+        return True
+    if not sentence.is_about_name:
+        return False
+    if fit >= MIN_FIT and len(said) >= MIN_TOLD_SHARE * len(beside):
+        return True
+    plain = fold_question(text)
+    vague = find_phrases(KINDS["number"], language.code).finditer(plain)
+    near = (
+        (
+            *WORD.findall(plain, 0, found.start())[-MAX_WORDS_FROM_VAGUE:],
+            *WORD.findall(plain, found.end())[:MAX_WORDS_FROM_VAGUE],
+        )
+        for found in vague
+    )
+    return any(stem_word(word) in nouns for words in near for word in words)
+
+
 def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:
     """Return whether a sentence has a number, date or time that the question does not have."""
     wanted = question.wanted
     kinds = [wanted, WantedAnswer("time")] if wanted.kind == "date" else [wanted]
     return bool(candidate.time) or any(
-        find_new_spans(candidate.text, question.text, kind, question.language, types)
+        span.fit >= MIN_FIT
         for kind in kinds
+        for span in find_new_spans(candidate.text, question.text, kind, question.language, types)
     )
 
 

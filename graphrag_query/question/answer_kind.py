@@ -17,12 +17,15 @@ from graphrag_index.text.languages import (
 )
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.question.cues import compile_phrases, fold_question
+from graphrag_query.question.irregular_verbs import find_other_forms
 from graphrag_query.question.question_words import WORD, language_in, stop_words_of
 
 # Maximum number of words of a name or a term that a question for a definition asks about.
 MAX_WORDS_OF_TERM = 5
 # Maximum number of words after an interrogative that may say what is asked for.
 MAX_NOUN_WORDS = 4
+# Minimum number of characters of an English verb in the past.
+MIN_CHARS_OF_VERB = 5
 # Maximum number of words beside the subject of "What is the film about?".
 MAX_WORDS_BESIDE_SUBJECT = 3
 # Maximum number of words before a question word at the start of a question: "In which".
@@ -50,7 +53,8 @@ class WantedAnswer:
     there?".
     `is_subject` is true for "Who invited Ann?", but not for "Who did Ann invite?". `categories` are
     the nouns that answers rarely say. `head` is the noun that tells the kind, such as "judg" in
-    "Which federal judge ruled?"; "" without one.
+    "Which federal judge ruled?"; "" without one. `is_counted` is true if a number of other things
+    than the nouns is no answer: for "How many chairs are there?", but not for "How many people".
     """
 
     kind: str = "other"
@@ -58,6 +62,7 @@ class WantedAnswer:
     is_subject: bool = False
     categories: tuple[str, ...] = ()
     head: str = ""
+    is_counted: bool = False
 
     @property
     def wants_name(self) -> bool:
@@ -79,6 +84,8 @@ class _KindPatterns:
     clause_starts: frozenset[str]
     copulas: frozenset[str]
     last_words: frozenset[str]
+    counts: re.Pattern[str] | None
+    any_counted: frozenset[str]
     # The first phrase that asks for a person, such as "who".
     nominative: str
 
@@ -118,6 +125,11 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
         words = _content_words_at(plain, place, patterns, language)
         if patterns.asks_about_clause(WORD.findall(plain, place), len(words), kind):
             words = []
+    counts = patterns.counts.finditer(plain) if patterns.counts else ()
+    is_counted = any(found.end() == place for found in counts)
+    if is_counted:
+        words = _cut_at_verb(words, language)
+        is_counted = bool(words) and patterns.any_counted.isdisjoint(words)
     nouns = tuple(dict.fromkeys(map(stem_word, words)))
     if kind in ("other", "person") and _asks_for_definition(question, plain, patterns, language):
         return WantedAnswer("definition", nouns)
@@ -141,7 +153,7 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
     heads = [word for word in words if kind != "other" and _kind_of_nouns(word, patterns) == kind]
     head = stem_word(heads[-1]) if heads else ""
-    return WantedAnswer(kind, nouns, is_subject, categories, head)
+    return WantedAnswer(kind, nouns, is_subject, categories, head, is_counted)
 
 
 def find_question_language(question: str, of_documents: Set[str] = frozenset()) -> Language:
@@ -282,6 +294,16 @@ def _find_empty_nouns(
     return tuple(stem_word(word) for word in before if word in patterns.empty_nouns)
 
 
+def _cut_at_verb(words: Sequence[str], language: Language) -> list[str]:
+    """Return the words before the first English verb in the past: "delegates voted"."""
+    for i, word in enumerate(words[1:], 1):
+        if len(word) >= MIN_CHARS_OF_VERB and word.endswith("ed"):
+            return list(words[:i])
+        if find_other_forms(word, language):
+            return list(words[:i])
+    return list(words)
+
+
 def _kind_of_nouns(words: str, patterns: _KindPatterns) -> str:
     """Return the kind of the last noun whose kind is known: "film director" is a person."""
     last = {
@@ -331,5 +353,7 @@ def _compile_patterns(code: str) -> _KindPatterns:
         read_words("clause_starts"),
         read_words("copulas"),
         read_words("last_words"),
+        compile_optional("counts"),
+        read_words("any_counted"),
         fold(lists["questions"]["person"].split("|")[0]).strip(),
     )

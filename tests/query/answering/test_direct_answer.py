@@ -369,3 +369,8 @@ def test_one_of_several_persons_answers_only_if_the_verb_is_said(
 def test_a_place_beside_another_is_told_as_such(index: Index, text: str, expected: str) -> None:
     found = answer(index, "Where does the mill stand?", [text], {"altdorf": "geo"})
     assert found.removeprefix("about ") == expected
+
+
+def test_a_number_of_other_things_does_not_answer(index: Index) -> None:
+    question = "How many women voted against the report?"
+    assert answer(index, question, ["Only 14 delegates voted against the report."]) == ""

@@ -2,8 +2,13 @@
 
 import pytest
 
+from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.extractive import Candidate
-from graphrag_query.answering.unsaid_words import choose_nearest, introduce_nearest
+from graphrag_query.answering.unsaid_words import (
+    choose_nearest,
+    introduce_nearest,
+    state_what_is_unsaid,
+)
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 
@@ -67,3 +72,22 @@ def test_words_with_hyphens_are_quoted_as_a_whole(index: Index) -> None:
     asked = Question("What did Tom Berg think of e-mail and co-operation?", index.store)
     before = introduce_nearest(asked, candidates_of(LIFE, "Tom Berg"), "")
     assert before.endswith(' without "e-mail", "co-operation":')
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("Olga Nowak has three ovens in her bakery.", True),
+        ("Olga Nowak has no ovens.", True),
+        ("Olga Nowak bakes in two, of the kind that is called ovens.", True),
+        ("Olga Nowak bakes 340,000 loaves a year in her ovens.", False),
+        ("Olga Nowak bakes in a bakery with ovens.", False),
+        ("Jan Kowal has three ovens.", False),
+    ],
+)
+def test_a_number_of_other_things_is_no_count(index: Index, text: str, is_told: bool) -> None:
+    texts = (text, "Olga Nowak was born in Graz.", "Olga Nowak sells bread.")
+    candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(texts)]
+    asked = Question("How many ovens does Olga Nowak have?", index.store)
+    unsaid = state_what_is_unsaid(asked, rank_answers(asked, candidates, {}), candidates, {})
+    assert unsaid == ("" if is_told else "No sentence that was read on this says how many.")

@@ -52,7 +52,7 @@ def test_the_kind_of_a_question_is_told_from_its_words(question: str, kind: str)
 
 def test_the_nouns_after_an_interrogative_are_kept() -> None:
     question = "How many wooden chairs are there?"
-    expected = WantedAnswer("number", ("wooden", "chair"))
+    expected = WantedAnswer("number", ("wooden", "chair"), is_counted=True)
     assert find_wanted_answer(question, language_in(question)) == expected
 
 
@@ -161,3 +161,20 @@ def test_the_documents_tell_the_language_of_an_unclear_question(
 )
 def test_the_noun_that_tells_the_kind_is_kept(question: str, head: str) -> None:
     assert find_wanted_answer(question, language_in(question)).head == head
+
+
+@pytest.mark.parametrize(
+    ("question", "nouns", "is_counted"),
+    [
+        ("How many delegates voted against it?", ("deleg",), True),
+        ("How many teams won a cup?", ("team",), True),
+        ("How many people drowned?", ("peopl",), False),
+        ("How much money did Olga spend?", ("money",), False),
+        ("What is the population of Poland?", ("popul",), False),
+    ],
+)
+def test_the_nouns_that_are_counted_end_before_the_verb(
+    question: str, nouns: tuple[str, ...], is_counted: bool
+) -> None:
+    wanted = find_wanted_answer(question, language_in(question))
+    assert (wanted.kind, wanted.nouns, wanted.is_counted) == ("number", nouns, is_counted)
