@@ -308,12 +308,11 @@ class AnswerFeatures:
         """Add how many words of the question a sentence and one that leads to it have together."""
         shares = values[:, COLUMN["names"]] + values[:, COLUMN["words"]]
         beside = self._asked & ~self._names
-        n_relations = beside.bit_count() + max(0, len(self.question.mentions.spans) - 1)
         says_relation = [
             bool(own & beside) or related > 0
             for own, related in zip(known, values[:, COLUMN["related"]], strict=True)
         ]
-        leading = choose_leading_sentences(shares, n_relations, says_relation)
+        leading = choose_leading_sentences(shares, self._asked_words.n_relations, says_relation)
         bridges = find_bridges(self.question, self.candidates, leading, self._tokens, subjects)
         # The less one sentence holds of the question, the likelier two are needed.
         need = 1 - shares.max()

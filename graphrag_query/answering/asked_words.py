@@ -23,7 +23,9 @@ _NAME_OF_CODE = re.compile(
 class AskedWords:
     """The content words of a question, as stems; `beside_names` are those that are in no name.
 
-    `places` maps the stems of all words of the question to their places in it.
+    `places` maps the stems of all words of the question to their places in it. `n_relations` is how
+    much the question says of its names: "Who is the mayor of Altdorf?" has one relation, and "When
+    was the mayor of Altdorf born?" two.
     """
 
     def __init__(self, question: Question) -> None:
@@ -33,6 +35,7 @@ class AskedWords:
         self.places = {stem_word(word): place for place, word in enumerate(words)}
         names = (content_words(span.text) for span in question.mentions.spans)
         self.beside_names = self.stems.difference(*names)
+        self.n_relations = len(self.beside_names) + max(0, len(question.mentions.spans) - 1)
         self._forms, self._code = question.stems_of_forms, question.language.code
         terms = {
             word: find_terms(word, self._code)

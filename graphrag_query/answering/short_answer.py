@@ -36,6 +36,7 @@ from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
     is_unclear,
+    keep_about_names,
     state_what_is_unsaid,
 )
 from graphrag_query.question.question import Question
@@ -105,7 +106,8 @@ def answer_from_sentences(
     items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
     chosen = list(dict.fromkeys(direct.evidence)) if direct else items
-    chosen = chosen or _fit_words(question, evidence, candidates, text_units, most)
+    about = evidence if direct or items else keep_about_names(question, evidence)
+    chosen = chosen or _fit_words(question, about, candidates, text_units, most)
     # No one span says what takes several sentences.
     takes_several = bool(items) or (direct is not None and len(direct.evidence) > 1)
     read = None if takes_several else find_reader_answer(question, candidates, text_units, priors)
@@ -118,7 +120,8 @@ def answer_from_sentences(
         direct = None
     elif direct is None and not items:
         chosen = put_answer_before_bridge(question, chosen, types)
-    if unsaid or (not is_decided and direct is None and is_unclear(question, evidence)):
+    is_open = not is_decided and direct is None
+    if unsaid or (is_open and (about is not evidence or is_unclear(question, evidence))):
         chosen = choose_nearest(question, chosen)
         unsaid = introduce_nearest(question, chosen, unsaid)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}

@@ -56,6 +56,8 @@ WEIGHT_OF_SHARE = 0.25
 WEIGHT_OF_SCORE = 0.1
 # Minimum share (0 to 1) of the words beside the names in a sentence that answers clearly.
 MIN_SHARE_OF_CLEAR = 0.6
+# Minimum number of relations of a question whose answer may be about another name.
+MIN_RELATIONS_TO_OTHERS = 2
 # Kinds of questions that many sentences may answer well, or that are answered by a word.
 KINDS_NEVER_UNCLEAR = frozenset(("definition", "yes_no"))
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
@@ -120,6 +122,22 @@ def state_what_is_unsaid(
         if is_led_to and _has_kind(candidate, question, types):
             return ""
     return texts[wanted.kind]
+
+
+def keep_about_names(
+    question: Question, evidence: Sequence[RankedSentence]
+) -> Sequence[RankedSentence]:
+    """Return the sentences about the names of a question, if the best one is about none of them.
+
+    Only a question with two relations has an answer about another name. Chats speak of themselves,
+    and other languages write names in other ways.
+    """
+    best, code = evidence[0].candidate, question.language.code
+    if evidence[0].is_about_name or best.label or question.index.main_languages - {code}:
+        return evidence
+    if AskedWords(question).n_relations >= MIN_RELATIONS_TO_OTHERS:
+        return evidence
+    return [sentence for sentence in evidence if sentence.is_about_name] or evidence
 
 
 def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:

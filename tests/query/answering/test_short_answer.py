@@ -358,3 +358,15 @@ def test_what_many_sentences_say_is_no_unclear_answer(index: Index) -> None:
 def test_words_of_another_language_than_the_documents_prove_nothing(index: Index) -> None:
     answer = ask(index, "Welcher Chirurg nähte den Ellbogen von Olga Nowak?", NEAR_MISSES)
     assert "Satz" not in answer.text
+
+
+def test_sentences_about_another_name_do_not_answer_a_question_with_one_relation(
+    index: Index,
+) -> None:
+    texts = [
+        "Thirty-year-old Jan Blum sits in the corner of an old office of 1,000 square metres.",
+        "Olga Nowak leads the laboratory. She says that talent is what matters.",
+    ]
+    answer = ask(index, "How old is Olga Nowak?", texts)
+    assert answer.text.startswith("No sentence found answers this clearly.")
+    assert [citation.document_id for citation in answer.citations] == ["1"]
