@@ -93,18 +93,22 @@ class _KindPatterns:
         """Return whether an interrogative may begin a relative clause."""
         return words in self.relatives
 
-    def asks_about_clause(self, words: Sequence[str], n_nouns: int, kind: str) -> bool:
+    def asks_about_clause(self, words: list[str], nouns: list[str], kind: str) -> bool:
         """Return whether the nouns after an interrogative are a subject, not what is asked for.
 
         "What did the mayor say?" asks for no person, "What is the film about?" for no title, and
         "How old is Ann?" counts no Ann; but "What was the name of the town that Ann lived in?" asks
-        for a town. `words` are those behind the interrogative; `n_nouns` of them are its nouns.
+        for a town. `words` are those behind the interrogative, and `nouns` its nouns among them.
         """
-        if not words or words[0] in self.clause_starts:
-            return bool(words)
+        if not words:
+            return False
+        if words[0] in self.clause_starts:
+            # But not "What may be the reason?" and "What could the reason be?".
+            is_noun = words[1:2] and words[1] in self.copulas and words[2:3] != nouns[:1]
+            return not is_noun and words[-1] not in self.copulas
         if words[0] not in self.copulas:
             return False
-        is_whole = len(words) - n_nouns <= MAX_WORDS_BESIDE_SUBJECT
+        is_whole = len(words) - len(nouns) <= MAX_WORDS_BESIDE_SUBJECT
         return kind == "number" or (is_whole and words[-1] in self.last_words)
 
 
@@ -123,7 +127,7 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     words = []
     if kind in ("other", "number"):
         words = _content_words_at(plain, place, patterns, language)
-        if patterns.asks_about_clause(WORD.findall(plain, place), len(words), kind):
+        if patterns.asks_about_clause(WORD.findall(plain, place), words, kind):
             words = []
     counts = patterns.counts.finditer(plain) if patterns.counts else ()
     is_counted = any(found.end() == place for found in counts)

@@ -61,6 +61,7 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
     [
         ("What did the mayor say?", WantedAnswer()),
         ("What is the film about?", WantedAnswer()),
+        ("What will be put up around the park?", WantedAnswer()),
         ("Olga lived in what for seven years?", WantedAnswer()),
         ("What was the director accused of?", WantedAnswer()),
         ("How old is Olga Nowak?", WantedAnswer("number")),
@@ -68,6 +69,9 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
         ("Was hat die Stadt beschlossen?", WantedAnswer()),
         ("Wie alt ist Olga?", WantedAnswer("number")),
         ("What is the capital of Poland?", WantedAnswer("place", ("capit",), head="capit")),
+        ("What may be the reason?", WantedAnswer("reason", ("reason",), head="reason")),
+        ("What could the reason be?", WantedAnswer("reason", ("reason",), head="reason")),
+        ("Was könnte der Grund sein?", WantedAnswer("reason", ("grund",), head="grund")),
         (
             "What was the name of the town Olga lived in?",
             WantedAnswer("place", ("town", "olga", "live"), categories=("name",), head="town"),
