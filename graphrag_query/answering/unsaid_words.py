@@ -15,7 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.answer_spans import FIT_OF_COUNT, find_name_words, find_new_spans
+from graphrag_query.answering.answer_spans import (
+    FIT_OF_COUNT,
+    find_enumerations,
+    find_name_words,
+    find_new_spans,
+)
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
 from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
@@ -226,14 +231,15 @@ def _tells_count(
 ) -> bool:
     """Return whether a sentence may tell how many there are of what the question wants counted.
 
-    It has a number before the noun; or one that counts nothing else, and most words of the
-    question; or a word such as "no" beside the noun. It is about a name of the question, unless it
-    has further words of it: the number of "shops" may be that of another company.
+    It has a number before the noun; or one that counts nothing else, and the noun or most words of
+    the question; or a list and most words; or a word such as "no" beside the noun. It is about a
+    name of the question, unless it has further words of it: the number of "shops" may be that of
+    another company.
     """
     text, language = sentence.candidate.text, question.language
+    words = list(dict.fromkeys(WORD.findall(text.lower())))
     nouns = set(question.wanted.nouns)
-    related = (word for word in WORD.findall(text.lower()) if nouns & asked.find_related([word]))
-    nouns.update(map(stem_word, related))
+    nouns.update(stem_word(word) for word in _find_like_nouns(question, asked, words))
     beside = _find_words_beside_names(question, asked)
     said = _find_said(asked, [_join(sentence.candidate)]) & beside
     wanted = replace(question.wanted, nouns=tuple(nouns))
@@ -243,7 +249,10 @@ def _tells_count(
         return True
     if not sentence.is_about_name:
         return False
-    if fit >= MIN_FIT and len(said) >= MIN_TOLD_SHARE * len(beside):
+    says_most = len(said) >= MIN_TOLD_SHARE * len(beside)
+    if fit >= MIN_FIT and (says_most or not nouns.isdisjoint(map(stem_word, words))):
+        return True
+    if says_most and find_enumerations(text, language):
         return True
     plain = fold_question(text)
     vague = find_phrases(KINDS["number"], language.code).finditer(plain)
@@ -255,6 +264,19 @@ def _tells_count(
         for found in vague
     )
     return any(stem_word(word) in nouns for words in near for word in words)
+
+
+def _find_like_nouns(question: Question, asked: AskedWords, words: Sequence[str]) -> list[str]:
+    """Return the words that mean what a question wants counted, or nearly: "sons" for "kids"."""
+    nouns = set(question.wanted.nouns)
+    counted = [w for w in WORD.findall(question.text.lower()) if stem_word(w) in nouns]
+    matches = RelatedWords.find(counted, question.language).match(words)
+    likeness = matches.max(axis=1, initial=0.0)
+    return [
+        word
+        for word, match in zip(words, likeness, strict=True)
+        if match > 0 or nouns & asked.find_related([word])
+    ]
 
 
 def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:

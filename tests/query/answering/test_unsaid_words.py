@@ -91,3 +91,22 @@ def test_a_number_of_other_things_is_no_count(index: Index, text: str, is_told: 
     asked = Question("How many ovens does Olga Nowak have?", index.store)
     unsaid = state_what_is_unsaid(asked, rank_answers(asked, candidates, {}), candidates, {})
     assert unsaid == ("" if is_told else "No sentence that was read on this says how many.")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many kids does Olga Nowak have?", "Olga Nowak has three sons."),
+        ("How many employees does Olga Nowak have?", "Olga Nowak has a staff of 40."),
+        ("How many cars does Olga Nowak own?", "Olga Nowak owns five vehicles."),
+        ("How many siblings does Olga Nowak have?", "Olga Nowak has two brothers."),
+        ("How many languages does Olga Nowak speak?", "Olga Nowak speaks Polish, Czech and Thai."),
+    ],
+)
+def test_a_number_of_what_is_nearly_the_same_is_a_count(
+    index: Index, question: str, text: str
+) -> None:
+    texts = (text, "Olga Nowak was born in Graz.", "Olga Nowak sells bread.")
+    candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(texts)]
+    asked = Question(question, index.store)
+    assert not state_what_is_unsaid(asked, rank_answers(asked, candidates, {}), candidates, {})
