@@ -26,11 +26,11 @@ def _likely_names() -> Mapping[str, str]:
 
 
 def _read(file: str) -> Mapping[str, str]:
-    return {
-        name.strip(): _TYPES[key]
-        for key, names in read_lists(f"nlp/data/{file}").items()
-        for name in names.split("|")
-    }
+    found = dict[str, str]()
+    for key, names in read_lists(f"nlp/data/{file}").items():
+        # A line of the file ends behind a "|", and YAML joins lines with a space.
+        found.update(dict.fromkeys(names.replace("| ", "|").split("|"), _TYPES[key]))
+    return found
 
 
 def find_known_type(name: str) -> str:

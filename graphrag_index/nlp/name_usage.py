@@ -1,4 +1,4 @@
-"""How a corpus uses the name of each entity: words and verbs beside it, as shares of mentions."""
+"""The usage of names in a corpus: shares of mentions beside words and verbs of each kind."""
 
 import numpy as np
 
