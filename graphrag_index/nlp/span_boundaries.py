@@ -283,6 +283,7 @@ def _extend_span(
     text: str, start: int, end: int, sentence_end: int, language: Language
 ) -> tuple[int, int]:
     """Return a span with the rest of a species, law, firm, model or version behind it."""
+    end = span_extensions.find_known_end(text, start, end)
     # Few spans go on with a number or a year, or in lower case after the end of a genus.
     if text[end : end + 1] == " " and end < sentence_end:
         following = text[end + 1 : end + 2]

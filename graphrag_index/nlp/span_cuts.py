@@ -295,10 +295,12 @@ def _cut_between_names(span: SpanWords, words: list[str], at_start: bool) -> Cut
 def _cut_before_noun(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut off a German noun after a person's name: (dann hatte) Heinrich Brandt Ärger."""
     left, noun = words[:-1], words[-1]
-    if not span.language.capitalizes_nouns or len(left) < 2 or span.times > _MAX_RARE_MENTIONS:
+    if not span.language.capitalizes_nouns or span.times > _MAX_RARE_MENTIONS:
         return None
     if find_known_type(" ".join(left)) and is_certain_noun(noun) and not is_head_word(noun):
         return len(left), len(left)  # (weil die) Deutsche Bahn Flächen (braucht)
+    if len(left) < 2:
+        return None
     names_thing = noun.lower() in TYPE_WORDS | _NOUNS_AFTER_PERSON
     if names_thing or left[-1] in GIVEN_NAMES or not span.is_full_name(left):
         return None

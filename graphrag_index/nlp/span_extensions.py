@@ -1,7 +1,11 @@
 """Words in lower case and numbers that belong to a name: species, institutions and laws."""
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
 
+from graphrag_index.nlp.known_names import list_known_names
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -89,8 +93,34 @@ _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
 _VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
+# What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León.
+KNOWN_JOINTS = ("/", " i ", " y ")
 # Forms that are written without a full stop, so that one behind them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
+
+
+@cache
+def _rests_of_known_names() -> Mapping[str, list[str]]:
+    """Map the start of known names such as Bündnis 90/Die Grünen to what stands behind it."""
+    rests: dict[str, list[str]] = defaultdict(list)
+    for name in list_known_names():
+        at = next((at for joint in KNOWN_JOINTS if (at := name.find(joint)) > 0), 0)
+        if at:
+            rests[name[:at].lower()].append(name[at:].lower())
+    return rests
+
+
+def find_known_end(text: str, start: int, end: int) -> int:
+    """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
+    if not text.startswith(KNOWN_JOINTS, end):
+        return end
+    words = text[start:end].lower().split(" ")
+    for first in range(len(words)):  # also behind another word: Fraktion Bündnis 90
+        for rest in _rests_of_known_names().get(" ".join(words[first:]), ()):
+            longer = end + len(rest)
+            if text[end:longer].lower() == rest and not text[longer : longer + 1].isalnum():
+                return longer
+    return end
 
 
 def find_disaster_end(text: str, end: int) -> int:

@@ -45,6 +45,32 @@ def test_known_names_have_their_types_in_texts(text: str, title: str, kind: str)
     assert extract(text).types[title] == kind
 
 
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        # Known names whose parts nothing else would join.
+        ("Die Fraktion Bündnis 90/Die Grünen kam.", {"Fraktion Bündnis 90/Die Grünen"}),
+        (
+            "Convergència i Unió votó en Castilla y León.",
+            {"Convergència i Unió", "Castilla y León"},
+        ),
+        ("Orlandia/Oslo ist weit. Man kam nach Oslo.", {"Oslo"}),
+        # A German noun behind one.
+        ("Wir lasen den Antrag der SPD Abrüstung und Kontrolle.", {"SPD"}),
+    ],
+)
+def test_known_names_are_whole(text: str, titles: set[str]) -> None:
+    assert titles <= set(extract(text).titles)
+
+
+def test_buttons_of_pages_are_no_names() -> None:
+    found = extract(
+        "Ada Holt met Emil Rau. READ MORE: Send Facebook Twitter Google+ Whatsapp Tumblr digg "
+        "Permalink"
+    )
+    assert set(found.titles) == {"Ada Holt", "Emil Rau"}
+
+
 def test_roles_in_the_plural_and_adjectives_are_no_names() -> None:
     found = extract("The House Minority Leaders Ada Holt and Emil Rau saw a Midwestern town.")
     assert set(found.titles) == {"Ada Holt", "Emil Rau"}
