@@ -124,6 +124,8 @@ def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
         ),
         ("Mit Strg-C wird Kubora beendet, mit $HOME und LANG=de_DE nicht.", ["Kubora"]),
         ("Das Paket Kubora ist unter Apache-2.0 frei.", ["Kubora", "Apache-2.0"]),
+        # Words of parliaments, and a town that is a frequent noun.
+        ("Zum Zusatzpunkt 7 spricht am Ende die Parl. Staatssekretärin Kubora.", ["Kubora"]),
         ("Damals gab es Feld und Wiese. Alle Felder Vcs bleiben leer.", ["Vcs"]),
         ("Wir kennen die Goethe-Universität und den Glauberg.", ["Goethe-Universität", "Glauberg"]),
     ],

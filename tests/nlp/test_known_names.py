@@ -55,6 +55,7 @@ def test_known_names_have_their_types_in_texts(text: str, title: str, kind: str)
             {"Convergència i Unió", "Castilla y León"},
         ),
         ("Orlandia/Oslo ist weit. Man kam nach Oslo.", {"Oslo"}),
+        ("Vi al Defensor del Pueblo en Vigo.", {"Defensor del Pueblo", "Vigo"}),
         # A German noun behind one.
         ("Wir lasen den Antrag der SPD Abrüstung und Kontrolle.", {"SPD"}),
     ],
