@@ -50,7 +50,8 @@ def is_double_name(name: str) -> bool:
     known = rate_known_places([first, last])
     # Rieder and Kolb end like German nouns, but are surnames.
     is_word = any(
-        part.lower() in common_words("en") | common_words("de")
+        part.lower() in common_words("en")
+        or part.lower() in common_words("de")
         or (is_german_noun(part) and not is_surname(part))
         for part in (first, last)
     )
