@@ -5,6 +5,7 @@ from functools import cache
 
 from graphrag_index.text.languages import read_lists
 
+MAX_ACRONYM_LETTERS = 3
 _TYPES = {
     "places": "geo",
     "organizations": "organization",
@@ -36,10 +37,12 @@ def _read(file: str) -> Mapping[str, str]:
 def find_known_type(name: str) -> str:
     """Return the type of a name that means one thing everywhere; "" if unknown.
 
-    A name in lower case in the list is known in any case, and another one only as it is written:
-    "WHO", but not "who".
+    A name in lower case in the list is known in any case, but not as a short acronym (Rom is Rome,
+    ROM a memory). Others are known only as they are written: "WHO", but not "who".
     """
     known = list_known_names()
+    if len(name) <= MAX_ACRONYM_LETTERS and name.isupper():
+        return known.get(name, "")
     return known.get(name) or known.get(name.lower(), "")
 
 

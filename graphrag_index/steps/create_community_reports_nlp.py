@@ -78,7 +78,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=12)
+@step(writes=["community_reports", "report_choices"], code_version=13)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,

@@ -84,7 +84,7 @@ def _check_decisions_file(settings: ResolveEntities, project: Project) -> None:
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions_file,
     asks=_select_model_services,
-    code_version=5,
+    code_version=6,
 )
 def resolve_entities(
     extracted_entities: pl.LazyFrame,

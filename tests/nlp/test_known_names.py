@@ -1,6 +1,7 @@
 import pytest
 
 from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_words import GIVEN_NAMES
 from graphrag_index.text.languages import read_lists
 from tests.fixtures.extraction import extract
 
@@ -24,6 +25,13 @@ def test_each_name_of_a_list_has_one_type(file: str) -> None:
 def test_an_acronym_that_is_a_word_is_known_as_written() -> None:
     assert find_known_type("WFP") == "organization"
     assert find_known_type("wfp") == find_known_type("Wfp") == ""
+    assert find_known_type("Rom") == "geo"
+    assert find_known_type("ROM") == ""  # a memory
+
+
+def test_a_given_name_is_no_thing_everywhere() -> None:
+    things = {"name", "event", "organization"}
+    assert [name for name in sorted(GIVEN_NAMES) if find_known_type(name) in things] == []
 
 
 @pytest.mark.parametrize(
