@@ -16,7 +16,7 @@ from graphrag_index.nlp.head_types import (
     find_shortened_companies,
     is_kind_of_thing,
 )
-from graphrag_index.nlp.known_names import find_known_type, find_likely_type
+from graphrag_index.nlp.known_names import find_german_type, find_known_type, find_likely_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_usage import NameUsage
 from graphrag_index.nlp.name_words import (
@@ -204,6 +204,8 @@ class _TypeFinder:
             is_person = is_person and self.usage.person_verb[number] > 0  # in St. Moritz
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
+        if not known and self.codes[number] == "de":
+            known = find_german_type(name)
         if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS

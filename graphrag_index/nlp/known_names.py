@@ -1,11 +1,14 @@
 """Names that are known everywhere, and their types."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 
 from graphrag_index.text.languages import read_lists
 
 MAX_ACRONYM_LETTERS = 3
+# The ending of a German adjective.
+_ADJECTIVE_END = re.compile("e[nmrs]?$")
 _TYPES = {
     "places": "geo",
     "organizations": "organization",
@@ -19,6 +22,24 @@ _TYPES = {
 def list_known_names() -> Mapping[str, str]:
     """Return the type of each name in the list of `find_known_type`."""
     return _read("known_names")
+
+
+def find_german_type(name: str) -> str:
+    """Return the type of a known name behind adjectives in any German case; "" if unknown.
+
+    Example: Bayerischen Rundfunks, which is listed as Bayerischer Rundfunk.
+    """
+    *adjectives, noun = name.split(" ")
+    stems = [_ADJECTIVE_END.sub("", word) for word in adjectives]
+    if not stems or stems == adjectives:
+        return ""
+    nouns = dict.fromkeys((noun, noun.removesuffix("s"), noun.removesuffix("es")))
+    forms = (
+        " ".join([*(stem + end for stem in stems), form])
+        for end in ("e", "er", "es")
+        for form in nouns
+    )
+    return next(filter(None, map(find_known_type, forms)), "")
 
 
 @cache

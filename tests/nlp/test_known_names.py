@@ -46,6 +46,10 @@ def test_a_given_name_is_no_thing_everywhere() -> None:
         ("They met Xi Jinping.", "Xi Jinping", "person"),
         ("In Kiel lag Sachsen-Anhalt vorn.", "Sachsen-Anhalt", "geo"),
         ("Nun kam der SAP-Spezialist an.", "SAP", "organization"),
+        # German cases.
+        ("Er sah die Leitung des Bayerischen Rundfunks.", "Bayerischen Rundfunks", "organization"),
+        ("Er fuhr mit der Deutschen Bahn.", "Deutschen Bahn", "organization"),
+        ("Er las im Gemeinsamen Ausschuss vor.", "Gemeinsamen Ausschuss", "organization"),
         ("Nach Ansicht von Rieder-Kolb war es falsch.", "Rieder-Kolb", "person"),
     ],
 )
