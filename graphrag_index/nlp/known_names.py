@@ -7,6 +7,7 @@ from functools import cache
 from graphrag_index.text.languages import read_lists
 
 MAX_ACRONYM_LETTERS = 3
+_SLASH = re.compile(r" ?/ ?")
 # The ending of a German adjective.
 _ADJECTIVE_END = re.compile("e[nmrs]?$")
 _TYPES = {
@@ -62,6 +63,8 @@ def find_known_type(name: str) -> str:
     ROM a memory). Others are known only as they are written: "WHO", but not "who".
     """
     known = list_known_names()
+    if "/" in name:
+        name = _SLASH.sub("/", name)
     if len(name) <= MAX_ACRONYM_LETTERS and name.isupper():
         return known.get(name, "")
     return known.get(name) or known.get(name.lower(), "")

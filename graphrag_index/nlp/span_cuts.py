@@ -91,7 +91,9 @@ def _is_named(span: SpanWords, first: int, last: int) -> bool:
     if first and shows_name(span.words[:first], code):
         is_common = word.lower() in common_words(code) or span.usage.is_demonym(word)
         return is_word and not is_common
-    return is_word and (before.lower() in APPOSITIVES or has_role)
+    return (
+        is_word and not is_role(span.words[first]) and (before.lower() in APPOSITIVES or has_role)
+    )
 
 
 def _cut_into_parts(span: SpanWords, first: int, last: int) -> list[tuple[int, int]]:
@@ -142,6 +144,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_after_owner(span, words)
         or cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
+        or _cut_between_persons(span, words)
         or _cut_around_verb(span, words)
         or _cut_between_names(span, words, at_start)
         or _cut_before_noun(span, words)
@@ -246,6 +249,17 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
     begins_sentence = initial and span.language.endings and left[0].lower() not in TYPE_WORDS
     known = max(map(span.count_known_mentions, (left, right)))
     return (at, at) if begins_sentence or known > span.times else None
+
+
+def _cut_between_persons(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut a German list of persons without commas: Thomas Sauer | Anton Schaaf."""
+    if not span.language.capitalizes_nouns or len(words) < 4 or words[0] not in more_given_names():
+        return None
+    for at in range(2, len(words) - 1):
+        before = words[at - 1]
+        if words[at] in GIVEN_NAMES and before[0].isupper() and before not in GIVEN_NAMES:
+            return at, at
+    return None
 
 
 def _cut_around_verb(span: SpanWords, words: list[str]) -> Cut | None:

@@ -95,6 +95,7 @@ _VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
 # What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León.
 KNOWN_JOINTS = ("/", " i ", " y ")
+_SLASH = re.compile(r" ?/ ?")
 # Forms that are written without a full stop, so that one behind them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
 
@@ -112,13 +113,16 @@ def _rests_of_known_names() -> Mapping[str, list[str]]:
 
 def find_known_end(text: str, start: int, end: int) -> int:
     """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
-    if not text.startswith(KNOWN_JOINTS, end):
+    if not text.startswith((" /", *KNOWN_JOINTS), end):
         return end
+    slash = _SLASH.match(text, end)
+    at = slash.end() - 1 if slash else end
     words = text[start:end].lower().split(" ")
     for first in range(len(words)):  # also behind another word: Fraktion Bündnis 90
         for rest in _rests_of_known_names().get(" ".join(words[first:]), ()):
-            longer = end + len(rest)
-            if text[end:longer].lower() == rest and not text[longer : longer + 1].isalnum():
+            longer = at + len(rest)
+            known = f"/{text[at + 1 : longer]}" if slash else text[at:longer]
+            if known.lower() == rest and not text[longer : longer + 1].isalnum():
                 return longer
     return end
 

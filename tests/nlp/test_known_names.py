@@ -62,6 +62,12 @@ def test_known_names_have_their_types_in_texts(text: str, title: str, kind: str)
     [
         # Known names whose parts nothing else would join.
         ("Die Fraktion Bündnis 90/Die Grünen kam.", {"Fraktion Bündnis 90/Die Grünen"}),
+        ("Die Fraktion BÜNDNIS 90/ DIE GRÜNEN kam.", {"Fraktion BÜNDNIS 90/ DIE GRÜNEN"}),
+        ("Es kam Herr Kollege Hunko. Die Kollegin Süssmuth ging.", {"Hunko", "Süssmuth"}),
+        (
+            "Es kamen Thomas Sauer Peter Schaaf Otto Schäfer. Sie sprachen gestern mit uns.",
+            {"Thomas Sauer", "Peter Schaaf", "Otto Schäfer"},
+        ),
         (
             "Convergència i Unió votó en Castilla y León.",
             {"Convergència i Unió", "Castilla y León"},
