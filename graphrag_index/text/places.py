@@ -39,6 +39,13 @@ def large_place_names() -> frozenset[str]:
     return frozenset(read_places().filter(is_large)["name"])
 
 
+@cache
+def town_names(*countries: str) -> frozenset[str]:
+    """Return the normalized names of the cities of countries, by their codes."""
+    is_town = pl.col("country").is_in(countries) & (pl.col("kind") == "city")
+    return frozenset(read_places().filter(is_town)["name"])
+
+
 def find_places(names: pl.Series) -> pl.DataFrame:
     """Find the places that names can mean.
 

@@ -60,3 +60,46 @@ from tests.fixtures.extraction import extract
 def test_french_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
     types = extract(text).types
     assert {title for title, kind in types.items() if kind != "noun phrase"} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Elle a porté plainte à l'hôpital contre Paul Martin hier.", {"Paul Martin"}),
+        ("Il y a un hôpital entre Lyon et Grenoble en hiver.", {"Lyon", "Grenoble"}),
+        ("Nous avons visité un musée proche de Rouen hier.", {"Rouen"}),
+        ("Le col de Sylvie est blanc, et sa robe est noire.", {"Sylvie"}),
+        ("Elle a relu la convention de Marie Leroy hier soir.", {"Marie Leroy"}),
+        ("Nous attendons l'accord de Paul pour partir demain.", {"Paul"}),
+        ("Les accords du PS avec les autres partis sont connus.", {"PS"}),
+        ("Le ministère de Bruno Lavigne a refusé de répondre.", {"Bruno Lavigne"}),
+        ("Le château de Paul Lavigne est vieux et froid.", {"Paul Lavigne"}),
+        ("À l'université Marie a rencontré un ami hier.", {"Marie"}),
+        ("Ils sont à la pointe de la Bretagne depuis mai.", {"Bretagne"}),
+    ],
+)
+def test_common_nouns_before_persons_and_places_are_no_part_of_the_name(
+    text: str, names: set[str]
+) -> None:
+    types = extract(text).types
+    assert {title for title, kind in types.items() if kind != "noun phrase"} == names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "accord de Schengen",
+        "académie d'Aix-Marseille",
+        "col du Galibier",
+        "convention de Genève",
+        "hôpital militaire de Lyon",
+        "ministère de la Justice",
+        "musée des beaux-arts de Lyon",
+        "musée national de Varsovie",
+        "tribunal de commerce de Nanterre",
+        "université Paul Sabatier",
+        "université de Nancy",
+    ],
+)
+def test_heads_in_lower_case_begin_names_of_institutions_and_treaties(name: str) -> None:
+    assert name in extract(f"Nous parlons ici de notre {name} depuis hier.").titles
