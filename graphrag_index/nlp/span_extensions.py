@@ -21,7 +21,8 @@ _WORDS = read_lists("nlp/data/words")
 # The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
 # genus must have an ending that only Latin has.
 _SPECIES = re.compile(rf" ((?:[a-z]{{3,}}-)?[a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
-# A second word that no Romance language has, so that the genus may be any word: Lynx pardinus.
+# A second word that Spanish lacks, so that the genus may be any word: Lynx pardinus. Italian has
+# many such words: condannati, scontri.
 _LATIN_SPECIES = re.compile(
     r" (?:[a-z]{2,}(?:us|um|ensis|ii|ae|ans|ens)|[a-z]{3,}[bcdfgkmnprstvxz]i|coli|ilex)(?![\w-])"
 )
@@ -145,18 +146,21 @@ def find_disaster_end(text: str, end: int) -> int:
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
     """Return the span of a species whose genus is the last word of a capitalized span."""
     genus = text[start:end].rsplit(None, 1)[-1]
+    after = end + 1 + len(genus)
     is_twice = len(genus) > 3 and text.startswith(f" {genus.lower()}", end)
-    if is_twice and not text[end + 1 + len(genus) :][:1].isalnum():
-        return end - len(genus), end + 1 + len(genus)  # Vulpes vulpes
+    if is_twice and not text[after : after + 1].isalnum():
+        return end - len(genus), after  # Vulpes vulpes
     species = _SPECIES.match(text, end)
     if not species:
         return None
-    is_latin = language.code in _ROMANCE and _LATIN_SPECIES.match(text, end) is not None
+    is_latin = language.code == "es" and _LATIN_SPECIES.match(text, end) is not None
     pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
     if language.code not in _LATIN_LANGUAGES:
         return None
     if not (is_latin or pattern.match(genus)):
         return None
+    if is_latin and (genus.lower() in large_place_names() or find_known_type(genus)):
+        return None  # En Kenia | tribus enteras
     if genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
         return None
     common = common_words(language.code)

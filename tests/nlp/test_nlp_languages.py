@@ -323,3 +323,16 @@ def test_a_word_in_lower_case_shows_nothing_of_a_name_in_another_language() -> N
 )
 def test_names_of_natural_places_may_begin_in_lower_case(text: str, name: str) -> None:
     assert extract(text).titles == [name]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("In Sicilia sbarcati trecento migranti. La nave è arrivata ieri.", "Sicilia"),
+        ("Oggi a Roma scontri tra la polizia e i manifestanti.", "Roma"),
+        ("A Bologna condannati i tre imputati del processo.", "Bologna"),
+        ("Ayer en Kenia tribus enteras dejaron sus casas por la sequía.", "Kenia"),
+    ],
+)
+def test_a_place_before_a_plural_is_no_species(text: str, place: str) -> None:
+    assert place in extract(text).titles
