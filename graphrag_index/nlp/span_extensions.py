@@ -53,9 +53,10 @@ _EVENT_OF_DAY = re.compile(
     r" (?:storms?|floods?|blizzard|bombings?|hurricane|massacre|tornado(?:es)?|earthquake|tsunami"
     r"|fire)\b"
 )
-# What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo.
+# What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo. The letters A, I, O and Y
+# are words too.
 _SERIES = re.compile(
-    r" ([A-Z]{1,2}|Pro|Plus|Max|Ultra|Turbo|Mini|Lite|Eco|Duo|Air|Sport|Comfort|Premium)"
+    r" ([B-HJ-NP-XZ]|[A-Z]{2}|Pro|Plus|Max|Ultra|Turbo|Mini|Lite|Eco|Duo|Air|Sport|Comfort|Premium)"
     r"(?![\w-]|[.'’]\w)"
 )
 # A planet, by the name of its star: Kepler-1625 b.

@@ -324,3 +324,9 @@ def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
 def test_german_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
     types = extract(text).types
     assert {title for title, kind in types.items() if kind != "noun phrase"} == names
+
+
+@pytest.mark.parametrize("word", ["I", "O", "Y"])
+def test_a_word_of_one_letter_is_no_part_of_a_model(word: str) -> None:
+    titles = extract(f"Sie hat Windows 10 {word} und iPhone 15 gekauft. Beide laufen gut.").titles
+    assert f"Windows 10 {word}" not in titles
