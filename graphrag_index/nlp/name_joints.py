@@ -3,6 +3,8 @@
 import re
 
 from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.compounds import is_certain_noun
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -10,6 +12,7 @@ from graphrag_index.nlp.name_words import (
     common_words,
     is_organization_word,
     is_role,
+    known_firms,
     more_given_names,
     word_before,
 )
@@ -93,6 +96,7 @@ _TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
 _GERMAN_TOPICS = re.compile(
     r"(?:, [A-ZÄÖÜ][\w-]+){1,4},? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
 )
+_GERMAN_TOPIC = re.compile(r"[A-ZÄÖÜ][\w-]+")
 # The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
 _NAME_BEFORE_ACRONYM = re.compile(
     r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}"
@@ -159,10 +163,17 @@ def find_joined_end(
         last = next((word for word in words if is_organization_word(word)), last)
     if not (is_organization_word(last) or last in _OFFICE_HEADS):
         return end
-    if language.code == "de" and (topics := _GERMAN_TOPICS.match(text, part.end())):
+    topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
+    if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
         return topics.end()
     # "Centers for Disease Control and Prevention"
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _is_german_topic(word: str) -> bool:
+    """Return whether a German word may be a field of an office, and no other name."""
+    is_name = word.lower() in large_place_names() or word in known_firms() or word in GIVEN_NAMES
+    return is_certain_noun(word) and not is_name and not find_known_type(word)
 
 
 def _find_spanish_fields_end(text: str, start: int, end: int) -> int:

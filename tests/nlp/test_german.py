@@ -326,6 +326,34 @@ def test_german_names_are_found_whole_and_other_words_are_none(text: str, names:
     assert {title for title, kind in types.items() if kind != "noun phrase"} == names
 
 
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        (
+            "Das Institut für Physik, Siemens und Bosch arbeiten gut zusammen.",
+            {
+                "Institut für Physik": "organization",
+                "Siemens": "organization",
+                "Bosch": "organization",
+            },
+        ),
+        (
+            "Die Stiftung für Kunst, Deutschland und Frankreich helfen dabei.",
+            {
+                "Stiftung für Kunst": "organization",
+                "Deutschland": "geo",
+                "Frankreich": "geo",
+            },
+        ),
+    ],
+)
+def test_bodies_in_german_have_their_place_and_no_other_name(
+    text: str, types: dict[str, str]
+) -> None:
+    found = extract(text).types
+    assert {title: kind for title, kind in found.items() if kind != "noun phrase"} == types
+
+
 @pytest.mark.parametrize("word", ["I", "O", "Y"])
 def test_a_word_of_one_letter_is_no_part_of_a_model(word: str) -> None:
     titles = extract(f"Sie hat Windows 10 {word} und iPhone 15 gekauft. Beide laufen gut.").titles
