@@ -38,6 +38,7 @@ _ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
 _FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
 _COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
+_NOUNS_AND_NAMES = word_set(_WORDS["german_nouns_and_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -85,6 +86,8 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     """Return whether a single German noun is a name. German capitalizes all nouns."""
     if word.lower() in _NOUNS_LIKE_NAMES and word not in usage.after_given:
         return False
+    if word.lower() in _NOUNS_AND_NAMES and _is_used_as_noun(usage, number, word):
+        return False
     if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
         return True
     if word in GIVEN_NAMES or _ends_name_of_person(usage, number, word) or word.lower() in PARTIES:
@@ -125,6 +128,15 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         or (usage.total[number] > 1 and usage.determiner[number] == 0)
         or genitive
     )
+
+
+def _is_used_as_noun(usage: CorpusStatistics, number: int, word: str) -> bool:
+    """Return whether a noun that may be a name occurs once, or has articles: der Bernstein."""
+    if word in usage.after_given or usage.person[number]:
+        return False
+    times, determined = usage.total[number], usage.determiner[number]
+    is_placed = usage.place[number] * MIN_NOUN_RATIO >= times  # aus Wolfram
+    return times < 2 or determined * MIN_NOUN_RATIO >= times or is_placed
 
 
 def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> bool:

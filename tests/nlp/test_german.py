@@ -354,6 +354,28 @@ def test_bodies_in_german_have_their_place_and_no_other_name(
     assert {title: kind for title, kind in found.items() if kind != "noun phrase"} == types
 
 
+def test_a_noun_that_is_also_a_name_is_a_name_if_it_never_has_an_article() -> None:
+    band = "Kraftwerk spielte in Ulm. Kraftwerk ist eine Band. Otto Krause gründete Kraftwerk."
+    assert "Kraftwerk" in extract(band).titles
+    person = "Bernstein dirigierte in Wien die Neunte. Später zog Bernstein nach New York."
+    assert extract(person).types["Bernstein"] == "person"
+    given = "Wolfram sagte nichts dazu. Dann rief Wolfram seine Mutter an. Sie kam sofort."
+    assert extract(given).types["Wolfram"] == "person"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Das Kraftwerk liefert Strom. Ein Kraftwerk steht in Ulm. Aus Wolfram macht man Drähte.",
+        "Der Bernstein glänzt. Der Ahorn blüht in Ulm. Dort fällt der Ahorn um.",
+        "Am Ende gewann der Klub aus Ulm. In der Mitte stand ein Tisch. Ende Mai kam er.",
+    ],
+)
+def test_a_noun_with_an_article_is_no_name_although_names_are_like_it(text: str) -> None:
+    types = extract(text).types
+    assert {title for title, kind in types.items() if kind != "noun phrase"} == {"Ulm"}
+
+
 @pytest.mark.parametrize("word", ["I", "O", "Y"])
 def test_a_word_of_one_letter_is_no_part_of_a_model(word: str) -> None:
     titles = extract(f"Sie hat Windows 10 {word} und iPhone 15 gekauft. Beide laufen gut.").titles
