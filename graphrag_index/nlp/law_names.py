@@ -31,9 +31,14 @@ _LOWER_PRODUCT = re.compile(
 )
 _LOWER_START = re.compile(r"[a-z]+$")
 # A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
+# All its words have a capital, except after a preposition: Unter den Eichen, Straße des 17. Juni.
 _ADDRESS = re.compile(
-    r"[,(:] ?([A-ZÄÖÜ][^\d,;:()\n]{3,35}) \d{1,4} ?[a-z]?, (?:D-|A-|CH-)?\d{4,5} (?=[A-ZÄÖÜ])"
+    r"[,(:] ?((?!(?:Der|Die|Das|Ein|Eine) )[A-ZÄÖÜ][\w.-]+"
+    r"(?: (?:(?:a[mn]|auf|bei[m]?|hinter|in|unter|vor|zu[mr]?|von)(?: de[mnr])?|de[mnrs]|d[iea]s?)"
+    r"| (?:\d\d?\. )?[A-ZÄÖÜ][\w.-]*){0,4}) \d{1,4} ?[a-z]?, "
+    r"((?:D-)?\d{5}|(?:A-|CH-)?\d{4}) ([A-ZÄÖÜ][\w-]+)"
 )
+_STREET_END = re.compile(r"(?:stra(?:ß|ss)e|gasse|weg|platz|allee)$", re.IGNORECASE)
 _FRENCH_BODIES = re.compile(_WORDS["french_bodies"])
 _NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
 _HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
@@ -86,7 +91,12 @@ def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
                 start = _find_adjective(text, head.start()) if text[match.start()] == "-" else -1
                 yield head.start() if start < 0 else start, match.end()
     for match in _ADDRESS.finditer(text):
-        yield match.span(1)
+        street, code, town = match.groups()
+        if len(code) == 4 and not _STREET_END.search(street):
+            continue  # Liste der Werke 12, 1985 Berlin
+        # Small towns are known to no list: 26409 Wittmund, but not 20000 Mitglieder.
+        if town.lower() in large_place_names() or not is_certain_noun(town):
+            yield match.span(1)
     for match in _GERMAN_RIVER.finditer(text):
         if head := _find_head(text, match.start()):
             known = {head.group().lower(), text[head.start() : match.end()].lower()}

@@ -239,3 +239,23 @@ def test_emphasized_verbs_are_no_names() -> None:
 def test_a_model_has_its_number() -> None:
     text = "La Caléor 40 est une machine. Il faut détartrer la Caléor deux fois par an."
     assert "Caléor 40" in extract(text).titles
+
+
+@pytest.mark.parametrize(
+    ("text", "street"),
+    [
+        ("Die Firma sitzt in Hessen (Hinter dem Turm 7, 26409 Wittmund).", "Hinter dem Turm"),
+        ("Der Sitz ist neu: Straße des 17. Juni 135, 10623 Berlin.", "Straße des 17. Juni"),
+        ("Sie wohnt dort: Untere Bergstraße 4, 8001 Zürich.", "Untere Bergstraße"),
+        ("Er wohnt dort: Unter den Eichen 5, D-65195 Wiesbaden.", "Unter den Eichen"),
+        ("Laut Polizei: Der Verein hat 120, 2000 Mitglieder waren es.", ""),
+        ("Laut Polizei: Vereine haben 120, 20000 Mitglieder waren es.", ""),
+        ("In der Mappe liegt vieles (Liste der Werke 12, 1985 Berlin).", ""),
+        ("Im Spiegel: Die Zeitschrift für Physik 17, 1905 Leipzig.", ""),
+    ],
+)
+def test_a_street_stands_before_its_number_and_the_code_of_a_town(text: str, street: str) -> None:
+    types = extract(text).types
+    names = {title for title, kind in types.items() if kind != "noun phrase"}
+    towns = {"Berlin", "Hessen", "Leipzig", "Wittmund", "Zürich"}
+    assert {name for name in names - towns if "Wiesbaden" not in name} == {street} - {""}
