@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_joints import is_partnership
 from graphrag_index.nlp.name_words import (
     EVENT_WORDS,
     GIVEN_NAMES,
@@ -60,6 +61,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
                     return kind
     if len(words) == 1:
         return ""
+    if is_partnership(words):
+        return "organization"  # Ana Gil e hijos
     if not _VERSUS.isdisjoint(lower[1:-1]):
         return "name"
     # The head stands before a particle: University of Cape Town.

@@ -1,6 +1,7 @@
 """Joints between two parts of one name: possessives, "for", "on" and "and"."""
 
 import re
+from collections.abc import Sequence
 
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.compounds import is_certain_noun
@@ -88,6 +89,7 @@ _PARTNERS = re.compile(
     r" (?:und (?:Partner|Kollegen|Söhne|Sohn|Töchter)|et (?:[Aa]ssociés|[Ff]ils|Cie)"
     r"|y (?:[Aa]sociados|[Hh]ijos)|e [Hh]ijos|and (?:Partners|Sons|Associates))\b"
 )
+_PARTNER_JOINTS = frozenset(("und", "et", "y", "e", "and"))
 _PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 # The rest of a list of topics: on Economic | , Social and Cultural Rights.
@@ -174,6 +176,13 @@ def _is_german_topic(word: str) -> bool:
     """Return whether a German word may be a field of an office, and no other name."""
     is_name = word.lower() in large_place_names() or word in known_firms() or word in GIVEN_NAMES
     return is_certain_noun(word) and not is_name and not find_known_type(word)
+
+
+def is_partnership(words: Sequence[str]) -> bool:
+    """Return whether words are a firm of partners or relatives: Ana Gil e hijos."""
+    if len(words) < 3 or words[-2] not in _PARTNER_JOINTS:
+        return False
+    return _PARTNERS.fullmatch(f" {words[-2]} {words[-1]}") is not None
 
 
 def _find_spanish_fields_end(text: str, start: int, end: int) -> int:

@@ -103,3 +103,10 @@ def test_common_nouns_before_persons_and_places_are_no_part_of_the_name(
 )
 def test_heads_in_lower_case_begin_names_of_institutions_and_treaties(name: str) -> None:
     assert name in extract(f"Nous parlons ici de notre {name} depuis hier.").titles
+
+
+def test_a_firm_with_relatives_is_an_organization() -> None:
+    french = "La boutique Emma Leroy et fils vend des chaussures depuis mai."
+    spanish = "La tienda Ana Gil e hijos vende zapatos desde el mes de mayo."
+    assert extract(french).types["Emma Leroy et fils"] == "organization"
+    assert extract(spanish).types["Ana Gil e hijos"] == "organization"
