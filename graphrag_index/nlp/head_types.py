@@ -61,8 +61,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
                     return kind
     if len(words) == 1:
         return ""
-    if is_partnership(words):
-        return "organization"  # Ana Gil e hijos
+    if is_partnership(words) or (code == "de" and lower[0] == "rat" and lower[1] == "von"):
+        return "organization"  # Ana Gil e hijos, Rat von Basel
     if not _VERSUS.isdisjoint(lower[1:-1]):
         return "name"
     # The head stands before a particle: University of Cape Town.

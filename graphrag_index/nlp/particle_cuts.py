@@ -105,7 +105,9 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
             and span.language.capitalizes_nouns
             and (is_german_noun(left[0]) or is_loan_word(left[0]))
         ):
-            return None if is_organization_word(left[0]) else (0, start)
+            is_town = " ".join(right) in span.usage.towns and not span.is_given_name(right[0])
+            is_council = left[0] == "Rat" and is_town  # but not the advice "Rat von Anna"
+            return None if is_council or is_organization_word(left[0]) else (0, start)
         elif (
             single
             and span.language.capitalizes_nouns

@@ -36,6 +36,9 @@ _INITIALS = re.compile(r"(?:[A-Z]\.)+")
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
 # Appositives that rather are a part of the name behind them: Bank Austria.
 _HEADS_OF_FIRMS = frozenset(("bank", "stiftung"))
+# Appositives of software, but parts of the names of a library in a town and of a funding program:
+# Bibliothek NumPy | Bibliothek Weimar, Programm Erasmus.
+_SOFTWARE_OR_BODY = frozenset(("bibliothek", "programm"))
 _ADJECTIVE_END = re.compile(r"(?:e|en|em|es)$")
 _ADJECTIVE_ENDINGS = ("e", "er", "es", "en", "em")
 # German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
@@ -63,6 +66,7 @@ def _is_of_place(word: str) -> bool:
 
 
 def is_type_word(word: str) -> bool:
+    """Return whether a word is the type of a thing or the title of a person."""
     return word.lower() in TYPE_WORDS or is_title(word)
 
 
@@ -168,6 +172,10 @@ class SpanWords:
             return False  # Briggs & Stratton
         if rest[-1].isdigit() and len(rest) > 1 and not is_certain_noun(word):
             return False  # Thermolux Eco 9
+        if word.lower() in _SOFTWARE_OR_BODY and (
+            rest[0] in usage.towns or rest[0] in more_given_names()
+        ):
+            return False
         is_word = is_german_noun(word) or is_loan_word(word)
         if not is_word and (_MODEL_END.fullmatch(rest[-1]) or all(map(is_loan_word, rest))):
             return False  # Barino Compact S, Auris Q50, Barino Home; but Fehler E15

@@ -345,6 +345,15 @@ def test_german_names_are_found_whole_and_other_words_are_none(text: str, names:
                 "Frankreich": "geo",
             },
         ),
+        (
+            "Gestern tagte der Rat von Basel in der alten Schule.",
+            {"Rat von Basel": "organization"},
+        ),
+        ("Dort folgte sie dem Rat von Anna und fuhr nach Hause.", {"Anna": "person"}),
+        ("Gestern tagte der Landfrauenrat Hessen.", {"Landfrauenrat Hessen": "name"}),
+        ("Die Bibliothek Weimar ist heute zu.", {"Bibliothek Weimar": "organization"}),
+        ("Das Programm Erasmus hilft beim Lernen.", {"Programm Erasmus": "name"}),
+        ("Dort rechnet das Programm Blender sehr schnell.", {"Blender": "name"}),
     ],
 )
 def test_bodies_in_german_have_their_place_and_no_other_name(
