@@ -13,7 +13,7 @@ from graphrag_index.nlp.name_words import is_wrapped_line
 from graphrag_index.nlp.nameless import find_nameless_ranges
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
-from graphrag_index.text.ranges import is_inside
+from graphrag_index.text.ranges import find_range_end
 from graphrag_index.text.sentences import LINE_END_HYPHEN, Sentence
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
@@ -143,15 +143,13 @@ def find_capitalized_spans(
         if shouted:
             reached = min(reached, sentence.end)
             continue
-        if nameless and is_inside(nameless, start):
+        if nameless and (nameless_end := find_range_end(nameless, start)):
+            reached = nameless_end  # Minister of Health | Ann Brown
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
             continue
-        if (
-            elides
-            and text[start - 4 : start] in _PRESS_ENDS
-            and _PRESSED.search(text, start - 30, start)
-        ):
+        is_pressed = elides and text[start - 4 : start] in _PRESS_ENDS
+        if is_pressed and _PRESSED.search(text, start - 30, start):
             continue
         if second.isupper() and (line := _shouted_line(text, match, language)):
             yield from _find_shouted_places(text, start, start + len(line), language)

@@ -18,7 +18,13 @@ def merge_ranges(found: Iterable[Range]) -> list[Range]:
     return ranges
 
 
+def find_range_end(ranges: Sequence[Range], at: int) -> int:
+    """Return the end of the merged range that contains a position; 0 if none does."""
+    number = bisect_right(ranges, at, key=itemgetter(0)) - 1
+    is_found = number >= 0 and ranges[number][0] <= at < ranges[number][1]
+    return ranges[number][1] if is_found else 0
+
+
 def is_inside(ranges: Sequence[Range], at: int) -> bool:
     """Return whether a position is in one of the merged ranges."""
-    number = bisect_right(ranges, at, key=itemgetter(0)) - 1
-    return number >= 0 and ranges[number][0] <= at < ranges[number][1]
+    return find_range_end(ranges, at) > 0
