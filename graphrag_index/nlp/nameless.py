@@ -6,29 +6,39 @@ The names in them say who wrote or published a text, not what the text is about.
 import re
 from collections.abc import Iterator
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.text.languages import read_lists
+from graphrag_index.text.places import large_place_names
 from graphrag_index.text.ranges import Range, merge_ranges
 
-_PATTERNS = [re.compile(pattern) for pattern in read_lists("nlp/data/nameless").values()]
+
+def _portfolio_pattern(opening: str, joint: str, fields: str) -> str:
+    """Return a regular expression for a minister and the fields behind: ministre des Transports."""
+    field = f"(?:{'|'.join(fields.split())})\\b"
+    return f"{opening}{field}(?:{joint}{field})*"
+
+
+_LISTS = read_lists("nlp/data/nameless")
+_PATTERNS = [re.compile(pattern) for pattern in _LISTS.values() if isinstance(pattern, str)]
+_PATTERNS += [re.compile(_portfolio_pattern(**parts)) for parts in _LISTS["portfolios"].values()]
+_SECTION_TITLE, _SECTION = (re.compile(_LISTS["section_title"][key]) for key in ("title", "before"))
+# Maximum number of characters of the word and the number before the first full stop.
+_MAX_SECTION_CHARS = 20
 # A term that a contract defines: (the "Landlord"). Its occurrences are no names, unless it is a
 # part of the name before it: Brookline Properties LLC ("Brookline").
 _DEFINED_TERM = re.compile(
     r"\([^()\"“”„«»]{0,25}[\"“„«] ?([^\W\d_a-z][^\W\d_]+(?: [^\W\d_]+){0,2}) ?[\"”“»]"
     r"[^()\"]{0,25}\)"
 )
-# A French contract: ci-après la Salariée, ci-après dénommé « le Preneur ».
+# A French contract: ", ci-après la Salariée", "ci-après dénommé « le Preneur »". The list behind
+# "voir ci-après la Loire" has no comma or bracket before it.
 _FRENCH_TERM = re.compile(
-    r"i-après(?:,? (?:dénommé|désigné|appelé)e?s?)?,? (?:[«\"“] ?)?"
+    r"i-après(?:,? (?:dénommé|désigné|appelé)e?s?,? (?:[«\"“] ?)?|,? [«\"“] ?"
+    r"|(?:(?<=[,(] ci-après)|(?<=\(ci-après)),? )"
     r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
 )
 # An article at the start of a sentence, at which a span may begin.
 _ARTICLE = re.compile(r"\b(?:(?:The|L[ae]s?|El|Los) |L['’])$")
-# The portfolio of a French minister: ministre de l'Intérieur et des Outre-mer
-_OF = r"(?:(?:de la|du|des|à la) |(?:de|à) l['’])(?=[A-ZÉ])[\w-]+"
-_PORTFOLIO = re.compile(
-    r"ministre (?<!remier ministre )(?:(?:déléguée?|chargée?) )?"
-    rf"{_OF}(?:(?:, et|,| et) {_OF}){{0,4}}"
-)
 _CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
@@ -41,11 +51,14 @@ def find_nameless_ranges(text: str) -> list[Range]:
         (match.start() - 1, match.end() - 1)
         for pattern in _PATTERNS
         for match in pattern.finditer(lines)
+        if "label" not in pattern.groupindex or not _is_known(match["label"])
     ]
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
-    if "ministre " in text:
-        found += [match.span() for match in _PORTFOLIO.finditer(text)]
+    for match in _SECTION_TITLE.finditer(text):
+        start = max(0, match.start() - _MAX_SECTION_CHARS)
+        if section := _SECTION.search(text, start, match.start()):
+            found.append((section.start(), match.end()))
     found += _find_defined_terms(text)
     return merge_ranges(found)
 
@@ -60,6 +73,13 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
     if "i-après" in text:
         terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
     for term in terms:
+        if _is_known(term):
+            continue  # a country may be a party to a contract
         for match in re.finditer(rf"\b{re.escape(term)}\b", text):
             article = _ARTICLE.search(text, max(0, match.start() - 4), match.start())
             yield (article or match).start(), match.end()
+
+
+def _is_known(name: str) -> bool:
+    """Return whether words are a known name or place."""
+    return find_known_type(name) != "" or name.lower() in large_place_names()
