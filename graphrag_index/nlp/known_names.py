@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from graphrag_index.text.languages import read_lists
+from graphrag_index.text.places import large_place_names
 
 MAX_ACRONYM_LETTERS = 3
 _SLASH = re.compile(r" ?/ ?")
@@ -73,3 +74,8 @@ def find_known_type(name: str) -> str:
 def find_likely_type(name: str) -> str:
     """Return the type of what a name with several meanings most often stands for; "" if unknown."""
     return _likely_names().get(name, "")
+
+
+def is_known_name(name: str) -> bool:
+    """Return whether words are a known name, a country, a region or a large city."""
+    return find_known_type(name) != "" or name.lower() in large_place_names()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.compounds import is_certain_noun
-from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.known_names import find_known_type, is_known_name
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
@@ -66,7 +66,11 @@ _SPANISH_FIELDS = re.compile(
     rf",? [ye] (?:de )?(?:(?:la|el|los|las|del) )?(?P<last>{_SPANISH_WORDS})"
 )
 # The second founder of a Spanish body, and words before the first.
-_FOUNDER = re.compile(r" [ye] [A-ZÁÉÍÓÚ][a-záéíóúñ]+(?! ?[A-ZÁÉÍÓÚ(]| de)")
+_FOUNDER = re.compile(
+    r" [ye] (?P<last>[A-ZÁÉÍÓÚ][a-záéíóúñ]+)\b(?! ?[A-ZÁÉÍÓÚ(]| de)"
+    # With a verb in the plural, they are two bodies: El Bufete Garrigues y Uría son rivales.
+    r"(?! (?:son|eran|serán|están|han|\w{2,}(?:aron|ieron))\b)"
+)
 _FOUNDED = frozenset("fundación sociedad editorial bufete".split())
 # Ends of abstract nouns: Cooperación, Sanidad, Ganadería, Turismo.
 _SPANISH_FIELD = re.compile(
@@ -192,13 +196,16 @@ def _find_spanish_fields_end(text: str, start: int, end: int) -> int:
     words = text[start:end].split()
     founder = _FOUNDER.match(text, end)
     if founder and len(words) > 1 and words[-2].lower() in _FOUNDED:
-        return founder.end()  # Fundación Ortega y Gasset
+        # Fundación Ortega y Gasset, but not Fundación Botín | y Telefónica
+        return 0 if is_known_name(founder["last"]) else founder.end()
     head = next((i for i, word in enumerate(words) if word.lower() in _SPANISH_OFFICES), -1)
     if head < 0 or not {"de", "del", "para"} & set(words[head:]) or words[-1][-1] in ".)":
         return 0
     fields = _SPANISH_FIELDS.match(text, end)
     if not fields:
         return 0
+    if is_known_name(fields["last"]):
+        return 0  # Tribunal Supremo de Polonia | y Hungría
     last = fields["last"].partition(" ")[0].lower()
     is_field = last in common_words("es") or _SPANISH_FIELD.search(last) is not None
     is_other = last in HEAD_WORDS or is_role(last)

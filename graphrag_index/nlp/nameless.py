@@ -6,9 +6,8 @@ The names in them say who wrote or published a text, not what the text is about.
 import re
 from collections.abc import Iterator
 
-from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.known_names import is_known_name
 from graphrag_index.text.languages import read_lists
-from graphrag_index.text.places import large_place_names
 from graphrag_index.text.ranges import Range, merge_ranges
 
 
@@ -51,7 +50,7 @@ def find_nameless_ranges(text: str) -> list[Range]:
         (match.start() - 1, match.end() - 1)
         for pattern in _PATTERNS
         for match in pattern.finditer(lines)
-        if "label" not in pattern.groupindex or not _is_known(match["label"])
+        if "label" not in pattern.groupindex or not is_known_name(match["label"])
     ]
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
@@ -73,13 +72,8 @@ def _find_defined_terms(text: str) -> Iterator[Range]:
     if "i-après" in text:
         terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
     for term in terms:
-        if _is_known(term):
+        if is_known_name(term):
             continue  # a country may be a party to a contract
         for match in re.finditer(rf"\b{re.escape(term)}\b", text):
             article = _ARTICLE.search(text, max(0, match.start() - 4), match.start())
             yield (article or match).start(), match.end()
-
-
-def _is_known(name: str) -> bool:
-    """Return whether words are a known name or place."""
-    return find_known_type(name) != "" or name.lower() in large_place_names()

@@ -124,6 +124,15 @@ ENDINGS = [
         {"Fundación Ortega y Gasset"},
         {"Gasset", "Fundación Ortega"},
     ),
+    # Known places and firms behind "y" are names of their own.
+    ("Lo dijo el Tribunal Supremo de Polonia y Hungría.", {"Hungría"}, set()),
+    ("La Academia de Cine de Portugal y Gales lo premió.", {"Gales"}, set()),
+    ("La Fundación Botín y Telefónica lo pagó.", {"Telefónica"}, set()),
+    (
+        "El Bufete Garrigues y Zulbarán son rivales en Lugo.",
+        {"Bufete Garrigues", "Zulbarán"},
+        set(),
+    ),
     (
         "Rige la Ley de Arrendamientos Urbanos y el Código Civil.",
         {"Ley de Arrendamientos Urbanos", "Código Civil"},
