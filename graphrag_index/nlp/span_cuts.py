@@ -90,7 +90,7 @@ def _is_named(span: SpanWords, first: int, last: int) -> bool:
     has_role = first > 0 and (is_role(before) or is_role(span.words[0]))
     if first and shows_name(span.words[:first], code):
         is_common = word.lower() in common_words(code) or span.usage.is_demonym(word)
-        return is_word and not is_common
+        return is_word and (not is_common or find_known_type(word) != "")
     return (
         is_word and not is_role(span.words[first]) and (before.lower() in APPOSITIVES or has_role)
     )

@@ -2,7 +2,7 @@
 
 import re
 
-from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.known_names import find_known_type, is_known_name
 from graphrag_index.nlp.name_words import (
     common_words,
     is_head_word,
@@ -14,6 +14,7 @@ from graphrag_index.text.languages import read_lists, word_set
 _WORDS = read_lists("nlp/data/words")
 _VERBS = {code: word_set(verbs) for code, verbs in _WORDS["opening_verbs"].items()}
 _GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
+_WORDS_BEFORE_KNOWN = word_set(_WORDS["openings_before_known"])
 _LABEL_VERBS = word_set(_WORDS["label_verbs"])
 _OF = frozenset(("of", "de", "del"))
 # Parts of laws and contracts, before their numbers: Part II, Artículo 4, Anhang C.
@@ -37,11 +38,20 @@ def count_opening_words(span: SpanWords, words: list[str], initial: bool) -> int
     code, first = span.language.code, words[0].lower()
     if code not in _VERBS or words[0].isupper():
         return 0
+    if words[0] in more_given_names() and not find_known_type(words[1]):
+        return 0  # Elige Luna, but not Add | Gmail
     if initial and first in _VERBS[code] and _may_follow_verb(span, words[1:]):
+        return 1
+    if initial and code == "en" and first in _WORDS_BEFORE_KNOWN and _begins_known(words[1:]):
         return 1
     if words[1] in _OF and first in _GROUPS[code]:
         return _skip_lower(words, 2)
     return 0
+
+
+def _begins_known(words: list[str]) -> bool:
+    """Return whether words are a known name, or begin with a given name."""
+    return is_known_name(" ".join(words)) or (len(words) > 1 and words[0] in more_given_names())
 
 
 def _may_follow_verb(span: SpanWords, rest: list[str]) -> bool:
@@ -61,7 +71,8 @@ def shows_name(words: list[str], code: str) -> bool:
         return False
     first = words[0].lower()
     if len(words) == 1:
-        return first in _VERBS[code] and first not in _LABEL_VERBS
+        is_verb = first in _VERBS[code] or (code == "en" and first in _WORDS_BEFORE_KNOWN)
+        return is_verb and first not in _LABEL_VERBS
     return first in _GROUPS[code] and words[1] in _OF
 
 

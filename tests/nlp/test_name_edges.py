@@ -145,6 +145,22 @@ ENDINGS = [
     ),
 ]
 
+_MORE = "Lo dijo ayer en una entrevista con el diario de la ciudad."
+NOT_OPENED = [
+    # Names that begin like a sentence with a verb.
+    (f"Lea Michele actuó en Lugo. {_MORE}", {"Lea Michele"}, {"Michele"}),
+    (f"Monte Perdido es una montaña de los Pirineos. {_MORE}", {"Monte Perdido"}, set()),
+    (f"Monte Olivia es una montaña muy alta. {_MORE}", {"Monte Olivia"}, {"Olivia"}),
+    (f"Vive Latino vuelve a Lugo. {_MORE}", {"Vive Latino"}, {"Latino"}),
+    (f"Elige Zelnika vuelve a Lugo. {_MORE}", {"Elige Zelnika"}, {"Zelnika"}),
+    ("Even Hansen came from Oslo. Later he left the town.", {"Even Hansen"}, {"Hansen"}),
+    ("Run DMC played in Leeds. It was a good evening for all.", {"Run DMC"}, {"DMC"}),
+    # Known names behind such a word.
+    ("Even Google said so. They left the town.", {"Google"}, {"Even Google"}),
+    ("Run Gmail in the evening. It was good for all of them.", {"Gmail"}, {"Run Gmail"}),
+    ("Add Gmail in the evening. It was good for all of them.", {"Gmail"}, {"Add Gmail"}),
+]
+
 NO_NAMES = [
     # Labels behind a verb of a button, and the fields of ministers.
     ("Now click Reconcile. Ada Brown wrote it.", {"Ada Brown"}, {"Reconcile"}),
@@ -158,7 +174,7 @@ NO_NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "names", "no_names"), OPENINGS + ENDINGS + NO_NAMES)
+@pytest.mark.parametrize(("text", "names", "no_names"), OPENINGS + ENDINGS + NOT_OPENED + NO_NAMES)
 def test_names_begin_and_end_where_a_reader_sees_it(
     text: str, names: set[str], no_names: set[str]
 ) -> None:
