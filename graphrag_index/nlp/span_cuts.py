@@ -60,7 +60,7 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
                 yield 0, span.usage.found.names[span.number], ""
         elif not part or (first and span.usage.is_demonym(words[first - 1]) and is_role_only(part)):
             continue  # (the Egyptian) Foreign Minister
-        elif _is_term(span, part) or (
+        elif _is_term(span, first, part) or (
             not (first and words[first - 1].islower()) and _is_in_heading(span, part)
         ):
             continue
@@ -69,9 +69,11 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
 
 
-def _is_term(span: SpanWords, part: list[str]) -> bool:
-    """Return whether a part of a span is a term or a reference: See | Article 5."""
-    return is_reference(part) or is_capitalized_term(part, span.language.code)
+def _is_term(span: SpanWords, first: int, part: list[str]) -> bool:
+    """Return whether a part of a span from a word on is a term or a reference: See | Article 5."""
+    is_surname = len(part) == 1 and first > 0 and is_role(span.words[first - 1])  # Minister Key
+    is_term = not is_surname and is_capitalized_term(part, span.language.code)
+    return is_term or is_reference(part)
 
 
 def _is_in_heading(span: SpanWords, part: list[str]) -> bool:
