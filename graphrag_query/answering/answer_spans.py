@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ FIT_OF_OCCASION = 0.3
 # number of words between the two. How well one fits that counts something else.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 2
+# Maximum number of further nouns behind the first: "20 newly built houses".
+MAX_FURTHER_NOUNS = 3
 FIT_OF_OTHER_COUNT = 0.5
 # Minimum fit of a name beside the noun that is asked for: "Judge Ann Bell" for "Which judge?", and
 # number of characters before the name that are searched for the noun.
@@ -133,16 +135,20 @@ def _enumeration_pattern(code: str) -> re.Pattern[str]:
 def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:
     """Return the end of the wanted nouns that follow a number which ends at `end`; 0 if none."""
     stop_words = stop_words_of(language)
-    words = list(islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN + 1))
+    words = list(islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN + MAX_FURTHER_NOUNS))
     for i, word in enumerate(words[:MAX_WORDS_TO_NOUN]):
         marks = set(sentence[end : word.start()]).intersection(",;:.()")
         if marks or word[0].lower() in stop_words:
             break
-        if stem_word(fold(word[0])) in wanted.nouns:
-            # "23 rainforest trees" has two of the nouns; "28 men survived" has a verb.
-            more = [other for other in words[i + 1 : i + 2] if other[0].endswith("s")]
-            is_noun = more and stem_word(fold(more[0][0])) in wanted.nouns
-            return (more[0] if is_noun and more[0].start() == word.end() + 1 else word).end()
+        if stem_word(fold(word[0])) not in wanted.nouns:
+            continue
+        # "23 rainforest trees" has two of the nouns; "28 men survived" has a verb.
+        last = word
+        for before, other in pairwise(words[i:]):
+            if other.start() != before.end() + 1 or stem_word(fold(other[0])) not in wanted.nouns:
+                break
+            last = other if other[0].endswith("s") else last
+        return last.end()
     return 0
 
 
@@ -152,10 +158,10 @@ def _fit_of_number(sentence: str, end: int, wanted: WantedAnswer, language: Lang
         return 1.0
     if find_counted_noun(sentence, end, wanted, language):
         return FIT_OF_COUNT
-    return FIT_OF_OTHER_COUNT if wanted.is_counted and _counts_other(sentence, end) else 1.0
+    return FIT_OF_OTHER_COUNT if wanted.is_counted and counts_other(sentence, end) else 1.0
 
 
-def _counts_other(sentence: str, end: int) -> bool:
+def counts_other(sentence: str, end: int) -> bool:
     """Return whether an English plural follows a number that ends at `end`: "340,000 loaves"."""
     word = WORD.match(sentence, end + 1) if sentence[end : end + 1].isspace() else None
     if word is None or not word[0].islower():

@@ -26,6 +26,8 @@ MAX_WORDS_OF_TERM = 5
 MAX_NOUN_WORDS = 4
 # Minimum number of characters of an English verb in the past.
 MIN_CHARS_OF_VERB = 5
+# English plurals that do not end in "s" or "men".
+IRREGULAR_PLURALS = frozenset("people children feet teeth geese mice oxen".split())
 # Maximum number of words beside the subject of "What is the film about?".
 MAX_WORDS_BESIDE_SUBJECT = 3
 # Maximum number of words before a question word at the start of a question: "In which".
@@ -299,13 +301,25 @@ def _find_empty_nouns(
 
 
 def _cut_at_verb(words: Sequence[str], language: Language) -> list[str]:
-    """Return the words before the first English verb in the past: "delegates voted"."""
+    """Return the words before the first English verb in the past: "delegates voted".
+
+    Behind an adverb, or between a singular and a plural, it is a participle of the noun: "newly
+    built houses", "left handed players".
+    """
     for i, word in enumerate(words[1:], 1):
-        if len(word) >= MIN_CHARS_OF_VERB and word.endswith("ed"):
-            return list(words[:i])
-        if find_other_forms(word, language):
+        is_past = len(word) >= MIN_CHARS_OF_VERB and word.endswith("ed")
+        if not is_past and not find_other_forms(word, language):
+            continue
+        before, after = words[i - 1], words[i + 1 :]
+        is_of_noun = not is_plural(before) and any(map(is_plural, after))
+        if not before.endswith("ly") and not is_of_noun:
             return list(words[:i])
     return list(words)
+
+
+def is_plural(word: str) -> bool:
+    """Return whether an English noun, folded, is in the plural: "how many" asks for one."""
+    return word.endswith(("s", "men")) or word in IRREGULAR_PLURALS
 
 
 def _kind_of_nouns(words: str, patterns: _KindPatterns) -> str:
