@@ -10,9 +10,11 @@ from functools import cache
 import numpy as np
 
 from graphrag_index.text.languages import Language
+from graphrag_index.text.normalize import fold
 from graphrag_query.answering.agents import asks_for_agent, find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     AnswerSpan,
+    counts_other,
     find_answer_spans,
     find_counted_noun,
     find_new_spans,
@@ -25,13 +27,14 @@ from graphrag_query.answering.comparisons import (
 )
 from graphrag_query.answering.direct_answer_words import (
     DirectAnswer,
+    counts_people,
     word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.answering.names_of_class import find_names
 from graphrag_query.answering.subjects import find_subjects, personal_pronouns
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
-from graphrag_query.question.answer_kind import WantedAnswer
+from graphrag_query.question.answer_kind import WantedAnswer, is_plural
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
@@ -105,7 +108,9 @@ def _find_part(
             # "One" is seldom a number that somebody asks for.
             return ""
         end = end_of_noun or end
-        if _is_of_other_number(question, text, start, end):
+        # "800 cyclists use" ends with a verb.
+        has_noun = end_of_noun > 0 and is_plural(fold(text[:end_of_noun].split()[-1].lower()))
+        if _is_of_other_number(question, text, start, end, has_noun=has_noun):
             return ""
     qualifiers = "place_qualifiers" if wanted.kind == "place" else "qualifiers"
     is_qualified = wanted.kind == "place" or not wanted.wants_name
@@ -116,15 +121,21 @@ def _find_part(
     return part if len(part.split()) <= MAX_ANSWER_WORDS else ""
 
 
-def _is_of_other_number(question: Question, text: str, start: int, end: int) -> bool:
+def _is_of_other_number(
+    question: Question, text: str, start: int, end: int, *, has_noun: bool
+) -> bool:
     """Return whether all words of the question beside a number are nearer to other numbers.
 
     "300 people marched, and 23 were arrested" does not say how many people were arrested. The
-    number and its noun are at `start` to `end`.
+    number and its noun are at `start` to `end`. If it stands before the noun that is asked for,
+    numbers of other things do not count: "30 countries on five continents". People may be meant by
+    another noun.
     """
     asked = AskedWords(question)
     spans = find_answer_spans(text, _NUMBER, question.language, {})
     others = [span for span in spans if span.end <= start or span.start >= end]
+    if has_noun and not counts_people(text[start:end], question.language.code):
+        others = [span for span in others if not counts_other(text, span.end)]
     words = [
         word
         for word in WORD.finditer(text)

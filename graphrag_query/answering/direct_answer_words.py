@@ -44,6 +44,11 @@ def denies(text: str, code: str) -> bool:
     return bool(find_phrases("negations", code).search(fold_question(text)))
 
 
+def counts_people(text: str, code: str) -> bool:
+    """Return whether a text in the language of a code has a noun for people, beside relatives."""
+    return bool(find_phrases("counted_people", code).search(fold_question(text)))
+
+
 def find_stems_said(candidate: Candidate, question: Question) -> set[str]:
     """Return the stems of a sentence, its title and its layout, as the question writes them."""
     text = f"{candidate.title} {candidate.about} {candidate.text}"

@@ -87,6 +87,37 @@ def test_of_several_parts_the_counted_one_or_the_agent_answers(
     assert answer(index, question, [text], types) == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (
+            "How many continents has the quartet played on?",
+            "The quartet has played in 30 countries on five continents.",
+            "five continents",
+        ),
+        (
+            "How many newly built houses does Ada Fox own?",
+            "Ada Fox owns 20 newly built houses and 9 trucks.",
+            "20 newly built houses",
+        ),
+        (
+            "How many vehicles use Stone Bridge every day?",
+            "Every day 12,000 cars and 800 cyclists use Stone Bridge.",
+            "",
+        ),
+        (
+            "How many people were arrested?",
+            "300 people marched, and 23 students were arrested.",
+            "",
+        ),
+    ],
+)
+def test_a_number_before_what_is_asked_for_answers_beside_numbers_of_other_things(
+    index: Index, question: str, text: str, expected: str
+) -> None:
+    assert answer(index, question, [text]) == expected
+
+
 def test_of_two_parts_none_answers(index: Index) -> None:
     texts = ["The mill was built in 1801 and in 1812. It is red."]
     assert answer(index, "When was the mill built?", texts) == ""
