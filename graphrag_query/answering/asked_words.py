@@ -5,9 +5,16 @@ from collections.abc import Iterable, Mapping
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words, split_joined_words
+from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
+    WORD,
+    content_words,
+    split_joined_words,
+)
 from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
 
+# A word of a question for a measure, which no answer needs: "how far", "wie hoch".
+_MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
 # Options, names with inner capitals, and parts of at least two characters, joined by points or
 # underscores: --dry-run, ignoreInitial, ThreadPoolExecutor, max_retries, process.exit. Two parts
@@ -80,6 +87,23 @@ class AskedWords:
             return frozenset()
         said = frozenset[int]().union(*(find_terms(word, self._code) for word in words))
         return frozenset(stem_word(word) for word, terms in self._terms.items() if terms & said)
+
+    def find_said(self, texts: Iterable[str]) -> frozenset[str]:
+        """Return the stems of the question's words that texts say, or that they mean as well."""
+        words = set(WORD.findall(split_joined_words(" ".join(texts)).lower()))
+        found = frozenset(map(self.find, words))
+        return found | self.find_related(words) | self.find_synonyms(words)
+
+
+def find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
+    """Return the stems of the content words that an answer says, without those of names."""
+    beside = asked.beside_names
+    if question.language.capitalizes_nouns:
+        # Nouns are written like names: leave out those that are names of entities.
+        names = (content_words(m.name) for m in question.mentions.likeliest_mentions)
+        beside = asked.stems.difference(*names)
+    measures = {stem_word(word) for word in _MEASURE.findall(question.text.lower())}
+    return frozenset(beside - STEMS_ABOUT_CORPUS - measures)
 
 
 def find_respelt_words(question: Question) -> dict[str, str]:

@@ -122,7 +122,7 @@ def answer_from_sentences(
         chosen = put_answer_before_bridge(question, chosen, types)
     is_open = not is_decided and direct is None
     if unsaid or (is_open and (about is not evidence or is_unclear(question, evidence))):
-        chosen = choose_nearest(question, chosen)
+        chosen = choose_nearest(question, chosen, ranked)
         unsaid = introduce_nearest(question, chosen, unsaid)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
     if any(name != label and name in question.text for label, name in apart.items()):

@@ -10,28 +10,26 @@ the question, and none stands out from the others.
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 
 import numpy as np
 
 from graphrag_index.text.normalize import stem_word
-from graphrag_query.answering.answer_spans import (
-    FIT_OF_COUNT,
-    find_enumerations,
-    find_name_words,
-    find_new_spans,
-)
-from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
+from graphrag_query.answering.asked_words import AskedWords, find_words_beside_names
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
 from graphrag_query.answering.extractive import Candidate, RankedSentence, is_question
+from graphrag_query.answering.told_counts import (
+    MIN_FIT,
+    MIN_TOLD_SHARE,
+    UNSAID_NUMBER,
+    ToldCounts,
+    join_words,
+)
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
-    STEMS_ABOUT_CORPUS,
     WORD,
-    content_words,
-    split_joined_words,
 )
 from graphrag_query.retrieval.related_words import RelatedWords
 
@@ -41,13 +39,7 @@ N_BEST = 3
 MIN_MATCH = 0.2
 # Kinds of answers whose parts are found wherever a sentence has them, and the lists of the words
 # that stand for such a part: "no children", "on weekends".
-KINDS = {"number": "unsaid_number", "date": "unsaid_date"}
-# Minimum fit of a part that may be of the wanted kind.
-MIN_FIT = 1.0
-# Maximum number of words between a word such as "many" or "twins" and the noun that it counts.
-MAX_WORDS_FROM_VAGUE = 2
-# Minimum share (0 to 1) of the words beside the names that a sentence on what is asked says.
-MIN_TOLD_SHARE = 0.5
+KINDS = {"number": UNSAID_NUMBER, "date": "unsaid_date"}
 # Maximum number of words of the sentences behind such a statement, if there are two.
 MAX_WORDS_OF_NEAREST = 50
 # Maximum number of words that the nearest sentences are said to lack.
@@ -65,8 +57,6 @@ MIN_SHARE_OF_CLEAR = 0.6
 MIN_RELATIONS_TO_OTHERS = 2
 # Kinds of questions that many sentences may answer well, or that are answered by a word.
 KINDS_NEVER_UNCLEAR = frozenset(("definition", "yes_no"))
-# A word of a question for a measure, which no answer needs: "how far", "wie hoch".
-_MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 # A word with the parts that hyphens join to it: "e-mail".
 _HYPHENATED = re.compile(rf"{WORD.pattern}(?:[-\u2010\u2011]{WORD.pattern})*")
 
@@ -83,7 +73,7 @@ def state_what_is_unsaid(
     Something is unsaid if no evidence about the names of the question has another word of it, one
     that means the same or a similar one, although the documents have these words; or if neither
     the evidence nor a sentence about another name in the best one has a part of the wanted kind;
-    or if no evidence may tell the number of what is counted.
+    or if no sentence that was read may tell the number of what is counted.
     """
     language, wanted = question.language, question.wanted
     lists: Mapping[str, Mapping[str, str]] = word_lists()["unsaid"]
@@ -91,16 +81,16 @@ def state_what_is_unsaid(
     if texts is None or wanted.kind == "yes_no" or any(s.is_translated for s in evidence):
         return ""
     asked = AskedWords(question)
-    beside = _find_words_beside_names(question, asked)
-    best = [_join(s.candidate) for s in evidence[:N_BEST]]
+    beside = find_words_beside_names(question, asked)
+    best = [join_words(s.candidate) for s in evidence[:N_BEST]]
     # The best sentences may reply to a question.
     about = [
-        _join(s.candidate)
+        join_words(s.candidate)
         for s in evidence[N_BEST:]
         if s.is_about_name or is_question(s.candidate.text)
     ]
     # The best sentences mostly say a word, so that the others need not be read.
-    if beside and all(beside.isdisjoint(_find_said(asked, group)) for group in (best, about)):
+    if beside and all(beside.isdisjoint(asked.find_said(group)) for group in (best, about)):
         words = [w for w in WORD.findall(question.text) if stem_word(w.lower()) in beside]
         similar = RelatedWords.find([word.lower() for word in words], language).match(best)
         is_similar = similar.max(initial=0.0) >= MIN_MATCH
@@ -109,14 +99,14 @@ def state_what_is_unsaid(
     if wanted.kind not in KINDS:
         return ""
     if wanted.is_counted:
-        is_told = any(_tells_count(sentence, question, asked, types) for sentence in evidence)
+        is_told = ToldCounts(question, evidence, candidates).is_told()
         return "" if is_told else texts["count"]
     vague = find_phrases(KINDS[wanted.kind], language.code)
     for candidate in (sentence.candidate for sentence in evidence):
         if _has_kind(candidate, question, types):
             return ""
         if vague.search(fold_question(candidate.text)):
-            said = _find_said(asked, [_join(candidate)]) & beside
+            said = asked.find_said([join_words(candidate)]) & beside
             if len(said) >= MIN_TOLD_SHARE * len(beside):
                 return ""
     # The best sentence may lead to another name: (the wife of) Otto Lenz, Rosa Klein.
@@ -148,7 +138,8 @@ def keep_about_names(
 def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
     """Return whether no sentence is likely enough to answer a question.
 
-    `evidence` has the sentences by how likely they answer. If the best says all names and most of
+    `evidence` has the sentences by how likely they answer. No count is clear if none of the best
+    says what is counted. If the best sentence says all names and most of
     the other words, others that are as likely may say the same. Words prove nothing if documents
     are in another language than the question.
     """
@@ -157,11 +148,18 @@ def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
         return False
     scores = np.array([sentence.score for sentence in evidence])
     clearness = 1 / np.exp(scores - scores[0]).sum() + WEIGHT_OF_SCORE * scores[0]
-    if clearness >= MIN_CLEARNESS or question.index.main_languages - {code}:
+    if question.index.main_languages - {code}:
+        return False
+    if (
+        question.wanted.is_counted
+        and not ToldCounts(question, evidence[:N_BEST], ()).is_noun_said()
+    ):
+        return True
+    if clearness >= MIN_CLEARNESS:
         return False
     asked = AskedWords(question)
-    beside = _find_words_beside_names(question, asked)
-    said = [_find_said(asked, [_join(sentence.candidate)]) for sentence in evidence[:N_BEST]]
+    beside = find_words_beside_names(question, asked)
+    said = [asked.find_said([join_words(sentence.candidate)]) for sentence in evidence[:N_BEST]]
     has_names = asked.stems - asked.beside_names <= said[0]
     if has_names and len(said[0] & beside) >= MIN_SHARE_OF_CLEAR * len(beside):
         return False
@@ -169,22 +167,37 @@ def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
     return bool(clearness + WEIGHT_OF_SHARE * n_said / max(1, len(beside)) < MIN_CLEARNESS)
 
 
-def choose_nearest(question: Question, chosen: Sequence[Candidate]) -> list[Candidate]:
+def choose_nearest(
+    question: Question, chosen: Sequence[Candidate], ranked: Sequence[RankedSentence] = ()
+) -> list[Candidate]:
     """Return the first sentence, and the one that says most words of the question beside it.
 
-    If none says more, the second one is the one most similar to the words that the first lacks,
-    unless the first is more similar: bees are animals. The second one is left out if both are
-    longer than `MAX_WORDS_OF_NEAREST`.
+    If none says more beside the names, the second one is any of the `ranked` sentences about a name
+    that has a word related to those that the first lacks: "sons" to "children". It comes first if
+    the first has none of the words. Or else it is the one most similar to the words that the first
+    lacks, unless the first is more similar: bees are animals. The second one is left out if both
+    are longer than `MAX_WORDS_OF_NEAREST`. If a question says one thing of its names, both are
+    about them.
     """
     asked = AskedWords(question)
+    beside = find_words_beside_names(question, asked)
     first, *others = chosen
-    said = _find_said(asked, [_join(first)])
+    about = [sentence.candidate for sentence in ranked if sentence.is_about_name]
+    if asked.n_relations < MIN_RELATIONS_TO_OTHERS and any(_holds(first, c) for c in about):
+        others = [other for other in others if any(_holds(other, c) for c in about)]
+    said = asked.find_said([join_words(first)])
     n_left = MAX_WORDS_OF_NEAREST - len(first.quotation.split())
     others = [other for other in others if len(other.quotation.split()) <= n_left]
-    more = [len(_find_said(asked, [_join(other)]) - said) for other in others]
-    if any(more):
-        return [first, others[more.index(max(more))]]
-    lacking = _find_words(question, _find_words_beside_names(question, asked) - said)
+    more = [asked.find_said([join_words(other)]) - said for other in others]
+    n_more = list(map(len, more))
+    lacking = _find_words(question, beside - said)
+    if lacking and question.mentions.spans and not any(words & beside for words in more):
+        fitting = [c for c in about if len(c.quotation.split()) <= n_left]
+        related = _find_most_related(question, lacking, first, fitting)
+        if related:
+            return [first, related] if said & beside else [related, first]
+    if any(n_more):
+        return [first, others[n_more.index(max(n_more))]]
     if not others or not lacking:
         return [first]
     embedder = question.index.embedder
@@ -192,6 +205,28 @@ def choose_nearest(question: Question, chosen: Sequence[Candidate]) -> list[Cand
     similarities = vectors @ embedder.embed([" ".join(lacking)], are_queries=True)[0]
     nearest = int(similarities.argmax())
     return [first, others[nearest - 1]] if nearest else [first]
+
+
+def _find_most_related(
+    question: Question, words: Sequence[str], first: Candidate, others: Sequence[Candidate]
+) -> Candidate | None:
+    """Return the sentence with the word most related to some words, if it is not the first."""
+    others = [other for other in others if not _holds(first, other)]
+    related = RelatedWords.find([word.lower() for word in words], question.language)
+    matches = related.match([first.text, *(other.text for other in others)]).max(axis=1)
+    best = int(matches.argmax())
+    # Any likeness to what is counted is enough for `ToldCounts`, too.
+    min_match = 0 if question.wanted.is_counted else MIN_MATCH
+    return others[best - 1] if best and matches[best] > min_match else None
+
+
+def _holds(wider: Candidate, candidate: Candidate) -> bool:
+    """Return whether a quoted sentence, which may be extended, holds a sentence."""
+    return (
+        wider.text_unit == candidate.text_unit
+        and wider.start_char <= candidate.start_char
+        and candidate.end_char <= wider.end_char
+    )
 
 
 def introduce_nearest(question: Question, nearest: Sequence[Candidate], unsaid: str) -> str:
@@ -204,8 +239,9 @@ def introduce_nearest(question: Question, nearest: Sequence[Candidate], unsaid: 
     if unsaid:
         return f"{unsaid} {texts['nearest']}"
     asked = AskedWords(question)
-    lacking = _find_words_beside_names(question, asked).difference(
-        _find_said(asked, [_join(candidate) for candidate in nearest]), question.wanted.categories
+    lacking = find_words_beside_names(question, asked).difference(
+        asked.find_said([join_words(candidate) for candidate in nearest]),
+        question.wanted.categories,
     )
     is_short = 0 < len(lacking) <= MAX_LACKING
     nearest_without = texts["nearest_without"].format(words=_quote_words(question, lacking))
@@ -226,59 +262,6 @@ def _find_words(question: Question, stems: Set[str]) -> list[str]:
     return [*dict.fromkeys(words)]
 
 
-def _tells_count(
-    sentence: RankedSentence, question: Question, asked: AskedWords, types: Mapping[str, str]
-) -> bool:
-    """Return whether a sentence may tell how many there are of what the question wants counted.
-
-    It has a number before the noun; or one that counts nothing else, and the noun or most words of
-    the question; or a list and most words; or a word such as "no" beside the noun. It is about a
-    name of the question, unless it has further words of it: the number of "shops" may be that of
-    another company.
-    """
-    text, language = sentence.candidate.text, question.language
-    words = list(dict.fromkeys(WORD.findall(text.lower())))
-    nouns = set(question.wanted.nouns)
-    nouns.update(stem_word(word) for word in _find_like_nouns(question, asked, words))
-    beside = _find_words_beside_names(question, asked)
-    said = _find_said(asked, [_join(sentence.candidate)]) & beside
-    wanted = replace(question.wanted, nouns=tuple(nouns))
-    spans = find_new_spans(text, question.text, wanted, language, types)
-    fit = max((span.fit for span in spans), default=0.0)
-    if fit >= FIT_OF_COUNT and (sentence.is_about_name or said - nouns):
-        return True
-    if not sentence.is_about_name:
-        return False
-    says_most = len(said) >= MIN_TOLD_SHARE * len(beside)
-    if fit >= MIN_FIT and (says_most or not nouns.isdisjoint(map(stem_word, words))):
-        return True
-    if says_most and find_enumerations(text, language):
-        return True
-    plain = fold_question(text)
-    vague = find_phrases(KINDS["number"], language.code).finditer(plain)
-    near = (
-        (
-            *WORD.findall(plain, 0, found.start())[-MAX_WORDS_FROM_VAGUE:],
-            *WORD.findall(plain, found.end())[:MAX_WORDS_FROM_VAGUE],
-        )
-        for found in vague
-    )
-    return any(stem_word(word) in nouns for words in near for word in words)
-
-
-def _find_like_nouns(question: Question, asked: AskedWords, words: Sequence[str]) -> list[str]:
-    """Return the words that mean what a question wants counted, or nearly: "sons" for "kids"."""
-    nouns = set(question.wanted.nouns)
-    counted = [w for w in WORD.findall(question.text.lower()) if stem_word(w) in nouns]
-    matches = RelatedWords.find(counted, question.language).match(words)
-    likeness = matches.max(axis=1, initial=0.0)
-    return [
-        word
-        for word, match in zip(words, likeness, strict=True)
-        if match > 0 or nouns & asked.find_related([word])
-    ]
-
-
 def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]) -> bool:
     """Return whether a sentence has a number, date or time that the question does not have."""
     wanted = question.wanted
@@ -288,17 +271,6 @@ def _has_kind(candidate: Candidate, question: Question, types: Mapping[str, str]
         for kind in kinds
         for span in find_new_spans(candidate.text, question.text, kind, question.language, types)
     )
-
-
-def _find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
-    """Return the stems of the content words that an answer says, without those of names."""
-    beside = asked.beside_names
-    if question.language.capitalizes_nouns:
-        # Nouns are written like names: leave out those that are names of entities.
-        names = (content_words(m.name) for m in question.mentions.likeliest_mentions)
-        beside = asked.stems.difference(*names)
-    measures = {stem_word(word) for word in _MEASURE.findall(question.text.lower())}
-    return frozenset(beside - STEMS_ABOUT_CORPUS - measures)
 
 
 def _are_in_documents(
@@ -313,14 +285,3 @@ def _are_in_documents(
         return not {word.lower() for word in words}.intersection(question.unseen_words)
     read = {word for c in candidates for word in WORD.findall(c.text.lower())}
     return {stem_word(word.lower()) for word in words} <= set(map(stem_word, read))
-
-
-def _join(candidate: Candidate) -> str:
-    return f"{candidate.about} {candidate.text} {candidate.title}"
-
-
-def _find_said(asked: AskedWords, texts: Sequence[str]) -> frozenset[str]:
-    """Return the stems of the question's words that texts say, or that they mean as well."""
-    words = set(WORD.findall(split_joined_words(" ".join(texts)).lower()))
-    found = frozenset(map(asked.find, words))
-    return found | asked.find_related(words) | asked.find_synonyms(words)

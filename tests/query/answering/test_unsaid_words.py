@@ -7,6 +7,7 @@ from graphrag_query.answering.extractive import Candidate
 from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
+    is_unclear,
     state_what_is_unsaid,
 )
 from graphrag_query.index import Index
@@ -101,6 +102,12 @@ def test_a_number_of_other_things_is_no_count(index: Index, text: str, is_told: 
         ("How many cars does Olga Nowak own?", "Olga Nowak owns five vehicles."),
         ("How many siblings does Olga Nowak have?", "Olga Nowak has two brothers."),
         ("How many languages does Olga Nowak speak?", "Olga Nowak speaks Polish, Czech and Thai."),
+        ("How many husbands has Olga Nowak had?", "Olga Nowak has been married three times."),
+        ("How many villagers does Olga Nowak have?", "Olga Nowak has 17 sailors at home."),
+        ("How many men were killed in 1890?", "In a flood in 1890, 17 workers were killed."),
+        ("How many men drowned off Dover?", "In all, 17 sailors drowned off Dover."),
+        ("How many buildings were damaged?", "The storm damaged 23 churches and a pier."),
+        ("How many recently published books does Olga Nowak have?", "Olga Nowak has 11 books."),
     ],
 )
 def test_a_number_of_what_is_nearly_the_same_is_a_count(
@@ -110,3 +117,76 @@ def test_a_number_of_what_is_nearly_the_same_is_a_count(
     candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(texts)]
     asked = Question(question, index.store)
     assert not state_what_is_unsaid(asked, rank_answers(asked, candidates, {}), candidates, {})
+
+
+STEPS = (
+    "The mayor of Altdorf is Rita Vogel.",
+    "The town hall of Altdorf was built in brick.",
+    "Rita Vogel has three children and a dog.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_told"),
+    [
+        ("How many children does the mayor of Altdorf have?", True),
+        ("How many dogs does the mayor of Altdorf have?", True),
+        ("How many cats does the mayor of Altdorf have?", False),
+    ],
+)
+def test_a_count_of_a_name_that_a_sentence_leads_to_is_told(
+    index: Index, question: str, is_told: bool
+) -> None:
+    candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(STEPS)]
+    asked = Question(question, index.store)
+    unsaid = state_what_is_unsaid(asked, rank_answers(asked, candidates, {}), candidates, {})
+    assert unsaid == ("" if is_told else "No sentence that was read on this says how many.")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("Four houses collapsed.", True), ("Houses collapsed.", False)]
+)
+def test_a_count_that_is_no_evidence_is_told_too(index: Index, text: str, is_told: bool) -> None:
+    texts = ("The flood happened on 3 May 1910.", "The flood reached the church.", text)
+    candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(texts)]
+    asked = Question("How many houses collapsed in the flood?", index.store)
+    evidence = rank_answers(asked, candidates[:2], {})
+    unsaid = state_what_is_unsaid(asked, evidence, candidates, {})
+    assert unsaid == ("" if is_told else "No sentence that was read on this says how many.")
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "nearest"),
+    [
+        (
+            "How many children does Olga Nowak have?",
+            ("Olga Nowak was born in 1950.", "Olga Nowak has a daughter, Lea, and a son, Tom."),
+            (1, 0),
+        ),
+        (
+            "How old is Olga Nowak?",
+            ("Olga Nowak was born in 1950.", "Eva Roth is 44 years old."),
+            (0,),
+        ),
+    ],
+)
+def test_the_nearest_sentences_are_about_the_name_and_have_related_words(
+    index: Index, question: str, texts: tuple[str, ...], nearest: tuple[int, ...]
+) -> None:
+    candidates = [Candidate(text, i, 0, len(text)) for i, text in enumerate(texts)]
+    asked = Question(question, index.store)
+    ranked = rank_answers(asked, candidates, {})
+    assert choose_nearest(asked, candidates, ranked) == [candidates[i] for i in nearest]
+
+
+@pytest.mark.parametrize(
+    ("thing", "is_said"), [("violins", True), ("orchestras", True), ("instruments", False)]
+)
+def test_no_count_is_clear_if_no_sentence_says_what_is_counted(
+    index: Index, thing: str, is_said: bool
+) -> None:
+    text = "Olga Nowak owns violins and plays in two orchestras."
+    asked = Question(f"How many {thing} does Olga Nowak own?", index.store)
+    text = text if is_said else "Olga Nowak plays about 90 concerts every year."
+    ranked = rank_answers(asked, [Candidate(text, 0, 0, len(text))], {})
+    assert is_unclear(asked, ranked) != is_said
