@@ -7,6 +7,7 @@ from functools import cache
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.places import large_place_names
 
+# Maximum length of an acronym that is known only as it is written.
 MAX_ACRONYM_LETTERS = 3
 _SLASH = re.compile(r" ?/ ?")
 # The ending of a German adjective.

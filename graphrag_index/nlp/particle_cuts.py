@@ -36,24 +36,9 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
             and not _may_have_purpose(words[at - 1])
         ):
             return at, at + 1  # X2Go zur Verbindung
-        if is_romance and at == 1 and words[0][0].isupper():
-            # "Recetas de Karlos Arteaga", "AC3321 de Tenerife"
-            is_word = words[0].lower() in common_words(span.language.code) or initial
-            has_code = any(map(str.isdigit, words[0]))
-            is_plain = is_role(words[0]) or (initial and words[0].lower() not in HEAD_WORDS)
-            body = next(
-                (i for i in (2, 3) if is_organization_word(words[min(i, len(words) - 1)])), 0
-            )
-            if is_plain and body and len(words) > body + 1:
-                return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
-            owner = " ".join(words[2:])
-            if span.is_given_name(words[0]) and (
-                find_known_type(owner) == "organization" or owner in known_firms()
-            ):
-                return 1, 2  # Marta de Endesa
-            is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
-            if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
-                return (0 if is_word or has_code else 1), 2
+        begins = is_romance and at == 1 and words[0][0].isupper()
+        if begins and (cut := _cut_behind_romance_word(span, words, initial)):
+            return cut
         start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
         if start is None:
             return None
@@ -73,22 +58,8 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         # True if the left part is one word, and neither a type word nor a given name.
         single = at == 1 and not is_type_word(left[0]) and not span.is_given_name(left[0])
         if word == "of":
-            right_is_name = known > span.times and span.is_full_name(right)
-            right_is_name |= known >= max(3, 5 * span.times)
-            left_is_name = at > 1 or span.count_known_mentions(left) > span.times
-            is_place = single and span.usage.is_known_place(left[0], span.language.code)
-            if is_place and (span.is_full_name(right) or words[at + 1] == "the"):
-                return at, start  # news from Italy of Antonio Gramsci
-            if (left_is_name and right_is_name) or span.is_full_name(left):
-                return at, start
-            is_named = span.is_rare_full_name(left) or span.is_full_name(left[1:])
-            is_named = is_named or span.is_titled_surname(left)
-            if span.language.code == "en" and is_named and not is_head_word(left[0]):
-                return at, start  # Tammy Jo Sizemore of Hazard
-            if initial and single and known:
-                return 0, start
-            if span.language.code == "en" and span.are_person_and_body(left, right):
-                return at, start  # Perrin Long of Lipper Analytical Ltd
+            if cut := _cut_at_of(span, words, at, start, initial):
+                return cut
         elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             is_adjective = len(right) > 1 and _DATIVE.search(right[0])
@@ -114,6 +85,49 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
             and (known > span.times or any(map(span.is_given_name, right)))
         ):
             return at, start
+    return None
+
+
+def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
+    """Cut one word before a particle off a name: Recetas de Karlos Arteaga, AC3321 de Tenerife."""
+    is_word = words[0].lower() in common_words(span.language.code) or initial
+    has_code = any(map(str.isdigit, words[0]))
+    is_plain = is_role(words[0]) or (initial and words[0].lower() not in HEAD_WORDS)
+    body = next((i for i in (2, 3) if is_organization_word(words[min(i, len(words) - 1)])), 0)
+    if is_plain and body and len(words) > body + 1:
+        return 0, 2 + words[2].islower()  # Notario del Ilustre Colegio
+    owner = " ".join(words[2:])
+    if span.is_given_name(words[0]) and (
+        find_known_type(owner) == "organization" or owner in known_firms()
+    ):
+        return 1, 2  # Marta de Endesa
+    is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
+    if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
+        return (0 if is_word or has_code else 1), 2
+    return None
+
+
+def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: bool) -> Cut | None:
+    """Cut at the "of" at index `at`; the right part begins at `start`."""
+    left, right = words[:at], words[start:]
+    known = span.count_known_mentions(right)
+    single = at == 1 and not is_type_word(left[0]) and not span.is_given_name(left[0])
+    right_is_name = known > span.times and span.is_full_name(right)
+    right_is_name |= known >= max(3, 5 * span.times)
+    left_is_name = at > 1 or span.count_known_mentions(left) > span.times
+    is_place = single and span.usage.is_known_place(left[0], span.language.code)
+    if is_place and (span.is_full_name(right) or words[at + 1] == "the"):
+        return at, start  # news from Italy of Antonio Gramsci
+    if (left_is_name and right_is_name) or span.is_full_name(left):
+        return at, start
+    is_named = span.is_rare_full_name(left) or span.is_full_name(left[1:])
+    is_named = is_named or span.is_titled_surname(left)
+    if span.language.code == "en" and is_named and not is_head_word(left[0]):
+        return at, start  # Tammy Jo Sizemore of Hazard
+    if initial and single and known:
+        return 0, start
+    if span.language.code == "en" and span.are_person_and_body(left, right):
+        return at, start  # Perrin Long of Lipper Analytical Ltd
     return None
 
 
