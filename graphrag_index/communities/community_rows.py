@@ -59,9 +59,15 @@ def make_community_rows(
             position, more_units = named.take(nodes[spoken])
             home = themes[level] if level < len(themes) else np.zeros(0, dtype=np.int64)
             at_home = np.flatnonzero((home >= start) & (home < stop))
+            owners = np.concatenate([owners, of_node[spoken][position]])
+            units = np.concatenate([units, more_units])
+            # A theme has the text units that are about it, wherever else its entities are named.
+            is_owned = np.zeros(len(by_entity), dtype=bool)
+            is_owned[home[at_home] - start] = True
+            is_open = ~is_owned[owners]
             owners, distinct_units = distinct_pairs(
-                np.concatenate([owners, of_node[spoken][position], home[at_home] - start]),
-                np.concatenate([units, more_units, at_home]),
+                np.concatenate([owners[is_open], home[at_home] - start]),
+                np.concatenate([units[is_open], at_home]),
             )
             latest = np.zeros(len(by_entity), dtype=np.int64)
             np.maximum.at(latest, owners, date_rank[distinct_units])

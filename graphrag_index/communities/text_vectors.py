@@ -32,7 +32,7 @@ Vectors = npt.NDArray[np.float32]
 # Number of components of a vector.
 DIMENSION = 32
 # Number of characters that are read of each text: the beginning says what a text is about.
-READ_CHARS = 600
+READ_CHARS = 1_200
 # Maximum number of texts that word vectors are learned from, and of words that get a vector.
 MAX_LEARNED_TEXTS, MAX_WORDS = 5_000, 20_000
 # Words in more than this share of the texts, and in more than this number of them, say little.

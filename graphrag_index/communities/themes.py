@@ -1,9 +1,13 @@
 """Themes: levels of communities above those that the graph gives.
 
 A large graph has hundreds of communities at its coarsest level, and no link says which of them
-belong together. Themes group them by the links between them and by the words of their texts, until
-the coarsest level is small enough to be read. The clustering is bisecting k-means [1]_ with splits
-along the principal direction [2]_, so that themes are of similar size and need no random start.
+belong together. Themes group them until the coarsest level is small enough to be read.
+
+The coarsest themes are clusters of the texts by what they are about. A community comes under the
+theme that most of its texts are about, and a text unit under the theme of its own words: entities
+that are named everywhere, such as a country, draw no text into a theme. If there are further levels
+of themes, each coarsest theme is split by bisecting k-means [1]_ along the principal direction
+[2]_ of its communities, so that its parts are of similar size.
 
 References
 ----------
@@ -17,6 +21,7 @@ from math import ceil, log
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from graphrag_index.communities.simple_graph import (
     Floats,
@@ -26,7 +31,19 @@ from graphrag_index.communities.simple_graph import (
     contract_graph,
     sum_edge_weights,
 )
+from graphrag_index.communities.text_clusters import (
+    add_section_vectors,
+    compute_means,
+    find_cluster_means,
+    find_most_similar,
+)
 from graphrag_index.communities.text_vectors import Vectors, find_main_directions, normalize_rows
+from graphrag_index.communities.theme_texts import (
+    Mentions,
+    find_homes,
+    measure_own_shares,
+    weigh_mentions,
+)
 from graphrag_index.schema.list_columns import NumberLists
 
 logger = logging.getLogger(__name__)
@@ -43,6 +60,9 @@ MAX_DRIFT = 1.5
 N_SQUARINGS = 8
 # Maximum number of rounds in which communities move to the most similar part.
 MAX_ROUNDS = 20
+# Minimum share of the entities in the texts of a new theme that belong to it. With fewer, it could
+# not be described: its texts join the themes of their entities.
+MIN_OWN_SHARE = 0.2
 # Number of communities whose vectors are computed at once. It limits memory.
 BATCH_COMMUNITIES = 4_096
 
@@ -85,50 +105,87 @@ def find_themes(
     labels: Integers,
     named: NumberLists,
     texts: Vectors,
+    sections: Integers,
     max_themes: int,
     before: Sequence[Integers],
 ) -> Themes:
     """Group communities into themes, or keep the themes of the last version.
 
-    `labels` has the community of each node, and `texts` the vector of each text unit. `before` has
-    the previous theme of each node, or -1, level by level; a community stays in the theme that
-    most of its nodes had, and a new community joins the theme with the most similar texts.
+    `labels` has the community of each node, and `texts` the vector of each text unit, to which the
+    mean of its section is added in place. `before` has the previous theme of each node, or -1,
+    level by level; a community stays in the theme that most of its nodes had, and a new community
+    joins the theme with the most similar texts.
     """
     n_communities = int(labels.max(initial=-1)) + 1
     sizes = np.bincount(labels).astype(np.float64)
-    vectors = _describe_communities(graph, labels, named, texts)
+    of_sections = add_section_vectors(texts, sections)
+    mentions = weigh_mentions(named, len(texts))
+    vectors = _describe_communities(graph, labels, mentions, texts)
+    counts = plan_levels(n_communities, max_themes)
     if before:
         levels = _keep_levels(labels, vectors, sizes, before)
-        _warn_of_drift(vectors, sizes, levels[0])
+        new = _group_by_texts(vectors, of_sections, int(levels[0].max()) + 1)
+        _warn_of_drift(vectors, sizes, levels[0], new)
     else:
-        counts = plan_levels(n_communities, max_themes)
-        levels = _build_levels(vectors, sizes, counts)
-    homes = _find_homes(levels, labels, named, texts, vectors, sizes)
+        top = _group_by_texts(vectors, of_sections, counts[0])
+        if top is None:
+            levels = _build_levels(vectors, sizes, counts)
+        else:
+            own = measure_own_shares(top, labels, mentions, texts, vectors, sizes)
+            top = _drop_themes(top, own >= MIN_OWN_SHARE, vectors, sizes)
+            levels = [top, *_build_levels(vectors, sizes, counts[1:], top)]
+    homes = find_homes(levels, labels, mentions, texts, vectors, sizes)
     return Themes([of[labels] for of in levels], homes)
 
 
+def _group_by_texts(vectors: Floats, sections: Floats, n_themes: int) -> Integers | None:
+    """Return for each community the cluster of sections with the most similar texts.
+
+    A theme has at least two communities. Returns None if no words are known.
+    """
+    means = find_cluster_means(sections, n_themes)
+    if not len(means):
+        return None
+    themes = find_most_similar(vectors, means)
+    is_kept = np.bincount(themes, minlength=len(means)) > 1
+    themes = find_most_similar(vectors, means[is_kept if is_kept.any() else slice(None)])
+    return np.unique(themes, return_inverse=True)[1]
+
+
+def _drop_themes(
+    themes: Integers, is_kept: npt.NDArray[np.bool_], vectors: Floats, sizes: Floats
+) -> Integers:
+    """Move the communities of other themes to the most similar themes of those that are kept."""
+    if is_kept.all() or not is_kept.any():
+        return themes
+    kept = np.flatnonzero(is_kept)
+    loose = ~is_kept[themes]
+    means = compute_means(vectors, sizes, themes, len(is_kept))[kept]
+    moved = themes.copy()
+    moved[loose] = kept[find_most_similar(vectors[loose], means)]
+    return np.unique(moved, return_inverse=True)[1]
+
+
 def _describe_communities(
-    graph: Graph, labels: Integers, named: NumberLists, texts: Vectors
+    graph: Graph, labels: Integers, mentions: Mentions, texts: Vectors
 ) -> Floats:
     """Return a unit vector of the texts of each community and of its neighbours.
 
-    A text unit counts for a community by the share of the text unit's entities in the community.
-    The texts of neighbours count by the share of the community's links that go there.
+    A text unit counts for a community by the share of its entities in the community. The texts of
+    neighbours count by the share of the community's links that go there.
     """
     from scipy.sparse import csr_array
 
     n_communities = int(labels.max(initial=-1)) + 1
-    n_named = np.maximum(np.bincount(named.values, minlength=len(texts)), 1)
     nodes = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[nodes], np.arange(n_communities + 1))
     vectors = np.zeros((n_communities, texts.shape[1]))
     for start in range(0, n_communities, BATCH_COMMUNITIES):
         stop = min(start + BATCH_COMMUNITIES, n_communities)
         members = nodes[bounds[start] : bounds[stop]]
-        position, units = named.take(members)
-        places = labels[members][position] - start, units
-        shares = csr_array((1 / n_named[units], places), shape=(stop - start, len(texts)))
-        vectors[start:stop] = shares @ texts
+        node, units, weights = mentions.take(members)
+        places = labels[node] - start, units
+        vectors[start:stop] = csr_array((weights, places), shape=(stop - start, len(texts))) @ texts
     rows = build_sparse_rows(contract_graph(graph, labels))
     links = csr_array((rows.weights, rows.indices, rows.indptr), shape=(n_communities,) * 2)
     strength = np.bincount(labels, sum_edge_weights(graph), n_communities)
@@ -143,10 +200,16 @@ def _describe_communities(
     return normalize_rows(vectors + links @ vectors * share[:, None])
 
 
-def _build_levels(vectors: Floats, sizes: Floats, counts: Sequence[int]) -> list[Integers]:
-    """Return the theme of each community, level by level, with about `counts` themes each."""
+def _build_levels(
+    vectors: Floats, sizes: Floats, counts: Sequence[int], above: Integers | None = None
+) -> list[Integers]:
+    """Return the theme of each community, level by level, with about `counts` themes each.
+
+    `above` has the themes of the level above.
+    """
     levels: list[Integers] = []
-    above = np.zeros(len(sizes), dtype=np.int64)
+    if above is None:
+        above = np.zeros(len(sizes), dtype=np.int64)
     for n_themes in counts:
         labels = np.empty_like(above)
         n_labels = 0
@@ -177,19 +240,14 @@ def split_vectors(vectors: Floats, sizes: Floats, n_parts: int) -> Integers:
         labels[members[_choose_side(vectors[members], sizes[members])]] = part
     n_parts = int(labels.max(initial=0)) + 1
     for _ in range(MAX_ROUNDS):
-        moved = _find_most_similar(vectors, _compute_means(vectors, sizes, labels, n_parts))
+        moved = find_most_similar(vectors, compute_means(vectors, sizes, labels, n_parts))
         if np.array_equal(moved, labels):
             break
         labels = moved
     mass = np.bincount(labels, sizes, n_parts)
     is_kept = np.bincount(labels, minlength=n_parts) > 1
     is_kept &= mass >= MIN_SHARE_OF_MEAN * mass.sum() / n_parts
-    kept = np.flatnonzero(is_kept)
-    if 0 < len(kept) < n_parts:
-        loose = ~is_kept[labels]
-        means = _compute_means(vectors, sizes, labels, n_parts)[kept]
-        labels[loose] = kept[_find_most_similar(vectors[loose], means)]
-    return np.unique(labels, return_inverse=True)[1]
+    return np.unique(_drop_themes(labels, is_kept, vectors, sizes), return_inverse=True)[1]
 
 
 def _choose_side(vectors: Floats, sizes: Floats) -> Integers:
@@ -218,17 +276,6 @@ def _choose_side(vectors: Floats, sizes: Floats) -> Integers:
     return order[last + 1 :]
 
 
-def _compute_means(vectors: Floats, sizes: Floats, labels: Integers, n_parts: int) -> Floats:
-    """Return the direction of the mean of each part's vectors."""
-    weighted = vectors * sizes[:, None]
-    sums = [np.bincount(labels, column, n_parts) for column in weighted.T]
-    return normalize_rows(np.stack(sums, axis=1))
-
-
-def _find_most_similar(vectors: Floats | Vectors, means: Floats) -> Integers:
-    return np.asarray((vectors @ means.T).argmax(axis=1), np.int64)
-
-
 def _keep_levels(
     labels: Integers, vectors: Floats, sizes: Floats, before: Sequence[Integers]
 ) -> list[Integers]:
@@ -245,17 +292,18 @@ def _keep_levels(
     largest = counts.max(axis=1).toarray().ravel()
     kept = np.where(2 * largest >= sizes, counts.argmax(axis=1).ravel(), -1)
     is_new = kept < 0
-    means = _compute_means(vectors[~is_new], sizes[~is_new], kept[~is_new], len(names))
-    kept[is_new] = _find_most_similar(vectors[is_new], means)
+    means = compute_means(vectors[~is_new], sizes[~is_new], kept[~is_new], len(names))
+    kept[is_new] = find_most_similar(vectors[is_new], means)
     used, kept = np.unique(kept, return_inverse=True)
     # Every node of a theme is in the same theme of each level above.
     above = [of[known[first[used]]][kept] for of in before[:-1]]
     return [*(np.unique(of, return_inverse=True)[1] for of in above), kept]
 
 
-def _warn_of_drift(vectors: Floats, sizes: Floats, labels: Integers) -> None:
-    """Log a warning if as many new themes would have much more similar texts."""
-    new = split_vectors(vectors, sizes, int(labels.max()) + 1)
+def _warn_of_drift(vectors: Floats, sizes: Floats, labels: Integers, new: Integers | None) -> None:
+    """Log a warning if the `new` themes would have much more similar texts."""
+    if new is None:
+        return
     now, then = (_compute_coherence(vectors, sizes, of) for of in (labels, new))
     if 1 - now > MAX_DRIFT * (1 - then):
         logger.warning(
@@ -270,42 +318,5 @@ def _warn_of_drift(vectors: Floats, sizes: Floats, labels: Integers) -> None:
 
 def _compute_coherence(vectors: Floats, sizes: Floats, labels: Integers) -> float:
     """Return the mean cosine of the communities' vectors with the mean of their part."""
-    means = _compute_means(vectors, sizes, labels, int(labels.max()) + 1)
+    means = compute_means(vectors, sizes, labels, int(labels.max()) + 1)
     return float(np.average((vectors * means[labels]).sum(axis=1), weights=sizes))
-
-
-def _find_homes(
-    levels: Sequence[Integers],
-    labels: Integers,
-    named: NumberLists,
-    texts: Vectors,
-    vectors: Floats,
-    sizes: Floats,
-) -> list[Integers]:
-    """Return the theme of each text unit, level by level: the theme with most of its entities.
-
-    A text unit without entities gets the theme with the most similar texts, or -1 if no word is
-    known.
-    """
-    if not levels:
-        return []
-    finest = levels[-1]
-    n_themes = int(finest.max()) + 1
-    node, units = named.take(np.arange(len(labels)))
-    keys = np.sort(units.astype(np.int64) * n_themes + finest[labels][node])
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
-    unit, theme = np.divmod(keys[first], n_themes)
-    counts = np.diff(first, append=len(keys))
-    order = np.lexsort((-theme, counts, unit))
-    home = np.full(len(texts), -1)
-    # The last of equal indices wins: the theme with the highest count.
-    home[unit[order]] = theme[order]
-    unnamed = np.flatnonzero((home < 0) & texts.any(axis=1))
-    if len(unnamed):
-        means = _compute_means(vectors, sizes, finest, n_themes)
-        home[unnamed] = _find_most_similar(texts[unnamed], means)
-    # The themes of each level above, by theme of the finest level; -1 stays -1.
-    above = [np.full(n_themes + 1, -1) for _ in levels]
-    for of, level in zip(above, levels, strict=True):
-        of[finest] = level
-    return [of[home] for of in above]

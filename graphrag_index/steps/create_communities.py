@@ -40,6 +40,7 @@ from graphrag_index.communities.simple_graph import (
     compute_modularity,
     read_endpoints,
 )
+from graphrag_index.communities.text_clusters import number_sections
 from graphrag_index.communities.text_vectors import embed_text_units
 from graphrag_index.communities.themes import Themes, find_themes
 from graphrag_index.schema.list_columns import NumberLists
@@ -64,7 +65,7 @@ def _check_engine(settings: CreateCommunities, _: Project) -> None:
 
 @step(
     writes=["communities", "community_lineage", "map_communities", "map_entities"],
-    code_version=8,
+    code_version=9,
     check=_check_engine,
 )
 def create_communities(
@@ -85,7 +86,7 @@ def create_communities(
     entities are gathered into island communities: components of the same documents, and of
     documents with similar texts, come together.
     If these are more than `max_themes`, levels of themes are put above them, which group them by
-    links and texts. So every entity belongs to one community of level 0.
+    what their texts are about. So every entity belongs to one community of level 0.
 
     If the setting `stability` is `keep`, and the last version has the same settings, only new
     entities and entities with changed relationships are moved. A community that shares most of its
@@ -122,7 +123,8 @@ def create_communities(
     kept = before.themes if before and is_same else []
     n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
     if n_themes and (kept or len(is_island) > n_themes):
-        themes = find_themes(graph, levels[0], named, texts(), n_themes, kept)
+        sections = number_sections(text_units)
+        themes = find_themes(graph, levels[0], named, texts(), sections, n_themes, kept)
     texts.cache_clear()
     _log_unnamed_documents(named, text_units, themes)
     levels = [*themes.of_nodes, *levels]

@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from graphrag_index.communities.simple_graph import build_graph
 from graphrag_index.communities.text_vectors import find_main_directions, learn_word_vectors
-from graphrag_index.communities.themes import plan_levels, split_vectors
+from graphrag_index.communities.themes import find_themes, plan_levels, split_vectors
+from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from tests.fixtures.community_tables import (
     TOPICS,
@@ -36,10 +38,14 @@ class Corpus(CommunityRuns):
         cliques: list[tuple[str, int]],
         *,
         texts: dict[str, str] | None = None,
+        n_hubs: int = 0,
         shuffled: bool = False,
         **values: Any,
     ) -> pl.DataFrame:
-        """Return the communities; `texts` replaces or adds texts of text units."""
+        """Return the communities; `texts` replaces or adds texts of text units.
+
+        Hubs are linked in the first text unit, and all text units name them.
+        """
         named, links, said = {}, [], {}
         for topic, number in cliques:
             unit = f"{topic}{number:02}"
@@ -49,7 +55,10 @@ class Corpus(CommunityRuns):
             loose = [f"{unit}-{letter}" for letter in "xyz"]
             named |= {name: [unit] for name in [*members, *loose]}
             links += [(*pair, 1.0, [unit]) for pair in combinations(members, 2)]
+        hubs = [f"{min(said)}-hub{i}" for i in range(n_hubs)]
+        links += [(*pair, 5.0, [min(said)]) for pair in combinations(hubs, 2)]
         said |= texts or {}
+        named |= {hub: list(said) for hub in hubs}
         units = pl.DataFrame(
             {
                 "id": list(said),
@@ -136,6 +145,31 @@ def test_a_text_unit_without_entities_lies_under_the_theme_of_its_words(corpus, 
     assert "1 documents name no entity" in caplog.text
 
 
+def test_entities_that_all_texts_name_draw_no_text_into_their_theme(corpus):
+    themes = top(corpus.run(EVERYTHING, n_hubs=12))
+    assert sorted(topics_of(themes, "text_unit_ids")) == sorted([topic] for topic in TOPICS)
+    assert sum("hub" in id for ids in themes["entity_ids"] for id in ids) == 12
+    assert themes["text_unit_ids"].explode().is_unique().all()
+
+
+@pytest.mark.parametrize(("n_own", "n_themes"), [(2, 1), (8, 2)])
+def test_a_topic_whose_texts_name_few_entities_of_its_own_is_no_theme(n_own, n_themes):
+    # Eight communities have three texts on one topic, and two on another, which has communities
+    # too: with one text each.
+    topics = [[0, 0, 0, 1, 1]] * 8 + [[1]] * n_own
+    texts = np.eye(2, dtype=np.float32)[np.concatenate(topics)]
+    lengths = np.array([len(of) for of in topics])
+    named = NumberLists(
+        np.cumsum(lengths) - lengths, lengths, np.arange(len(texts), dtype=np.int32)
+    )
+    nodes = np.arange(len(topics))
+    none = np.zeros(0, dtype=np.int32)
+    graph = build_graph(len(nodes), none, none, np.zeros(0))
+    found = find_themes(graph, nodes, named, texts, np.arange(len(texts)), 2, [])
+    assert len(set(found.of_nodes[0].tolist())) == n_themes
+    assert len(set(found.of_text_units[0].tolist())) == n_themes
+
+
 @examples(15)
 @given(
     st.sets(st.tuples(st.sampled_from(list(TOPICS)), st.integers(0, 9)), min_size=1, max_size=40)
@@ -162,6 +196,8 @@ def test_large_corpora_get_several_levels_of_themes(corpus):
     for row in communities.filter(pl.col("children").list.len() > 0).iter_rows(named=True):
         below = communities.filter(parent=row["community"])
         assert sorted(below["entity_ids"].explode()) == row["entity_ids"]
+        if below["theme"].all():
+            assert sorted(below["text_unit_ids"].explode()) == row["text_unit_ids"]
 
 
 def test_without_texts_links_group_the_communities(corpus):
