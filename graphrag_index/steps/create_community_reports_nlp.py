@@ -19,6 +19,11 @@ from graphrag_index.reports.candidate_sentences import (
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.headlines import read_headlines
+from graphrag_index.reports.own_sentences import (
+    OwnSentences,
+    read_own_sentences,
+    read_text_units,
+)
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
@@ -78,7 +83,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=13)
+@step(writes=["community_reports", "report_choices"], code_version=14)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -99,16 +104,17 @@ def create_community_reports_nlp(
     of them, and the main members. The score of a sentence grows with these terms, and with the
     number and the degree of the members in it. The summary is about the main members, and ends with
     counts. Each finding is about one main member and the members that are mentioned with it, or is
-    a chronology. Communities with the same parent share no sentence. If the sentences are from at
-    least three documents, one document has at most the share `max_document_share` of them. The rank
-    (0 to 10) compares the size of a community with the sizes of other communities of its level.
+    a chronology. Communities with the same parent share no sentence, and a report on a theme quotes
+    text units of the theme only. If the sentences are from at least three documents, one document
+    has at most the share `max_document_share` of them. The rank (0 to 10) compares the size of a
+    community with the sizes of other communities of its level.
     Reports are ordered by level, deepest first, then `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
     So they are partitioned by sentence before, and by report after their texts are read. The last
     version's choice of a title, headings and sentences is kept if it depends on nothing new.
     """
-    units = _read_text_units(base_text_units, documents)
+    units = read_text_units(base_text_units, documents)
     rows = rank_communities(communities)
     counted = count_documents(communities, base_text_units, documents)
     rows = rows.join(counted, on="community", how="left", maintain_order="left")
@@ -130,8 +136,11 @@ def create_community_reports_nlp(
         turns = [find_turns(pl.Series(dtype=pl.String))]  # no partition may have rows
         with shards.open_partitions(n_partitions, CHOSEN_COLUMNS) as by_sentence:
             found = _find_sentences_of_entities(mentions, sentences, units, named.height)
+            sources = _find_text_units(units, sentences.select("document", "start_char").collect())
+            unit_ids = base_text_units.select("id").collect()["id"]
+            own = read_own_sentences(communities, rows["community"], unit_ids, sources)
             work = _pair_members_with_sentences(
-                rows.height, members, named["weight"], *found, sentences
+                rows.height, members, named["weight"], *found, own, sentences
             )
             for start, part in shards.map(choose_best_sentences, work, settings.max_document_share):
                 chosen = part["chosen"].with_columns(pl.col("report") + start)
@@ -175,19 +184,10 @@ def _read_members(communities: pl.LazyFrame, reported: pl.Series, ids: pl.Series
     return RowGroups(report[row], entity, len(reported))
 
 
-def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> pl.DataFrame:
-    """Return `number`, `document` and `start_char` of text units, sorted by position."""
-    units = base_text_units.select("document_id", "start_char").collect()
-    document = find_rows(units["document_id"], documents.select("id").collect()["id"])
-    return (
-        units.select(
-            pl.int_range(pl.len(), dtype=pl.Int32).alias("number"),
-            pl.Series("document", document, dtype=pl.Int32),
-            pl.col("start_char").cast(pl.Int32),
-        )
-        # Imported text units may be in any order, so sort them.
-        .sort("document", "start_char", maintain_order=True)
-    )
+def _find_text_units(units: pl.DataFrame, places: pl.DataFrame) -> Integers:
+    """Return the number of the text unit that contains each place."""
+    found: Integers = units["number"].to_numpy()[find_rows_at(units, places).clip(0)]
+    return found
 
 
 def _find_sentences_of_entities(
@@ -256,6 +256,7 @@ def _pair_members_with_sentences(
     weight: pl.Series,
     sentences_of: NumberLists,
     fitness: npt.NDArray[np.float32],
+    own: OwnSentences,
     sentences: pl.LazyFrame,
 ) -> Iterator[tuple[int, ShardFrames]]:
     """Yield (number of the first report, shard): members of communities, and their sentences."""
@@ -264,7 +265,9 @@ def _pair_members_with_sentences(
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
         report, entity = choose_main_members(*members.take(reports), weight, sentences_of)
-        _, sentence = sentences_of.take(entity)
+        position, sentence = sentences_of.take(entity)
+        is_own = own.select(report[position], sentence)
+        position, sentence = position[is_own], sentence[is_own]
         yield (
             start,
             {
@@ -273,7 +276,7 @@ def _pair_members_with_sentences(
                         "report": report.astype(np.int32),
                         "entity": entity.astype(np.int32),
                         "weight": weight[entity],
-                        "n_sentences": sentences_of.lengths[entity],
+                        "n_sentences": np.bincount(position, minlength=len(entity)),
                     }
                 ),
                 "sentences": pl.DataFrame(
@@ -302,7 +305,7 @@ def _quote_sentences(
     spans = sentences.slice(start, PARTITION_SENTENCES).collect()
     rows = chosen["sentence"].to_numpy() - start
     quotations = Quotations(documents, spans, rows)
-    source = units["number"].to_numpy()[find_rows_at(units, quotations.places).clip(0)]
+    source = _find_text_units(units, quotations.places)
     languages = documents.select("language").collect().to_series()
     language = languages.gather(quotations.places["document"])
     texts = trim_sentences(quotations.texts)
