@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
@@ -24,6 +25,12 @@ MAX_NEW_NAMES = 4
 MIN_DATES, MAX_DATES, MAX_DAYS = 3, 5, 30 * 365
 # Maximum share of the distinctive words of the shorter of two sentences that both have.
 MAX_COMMON_WORD_SHARE = 0.6
+# Two sentences of a finding are on one thing if they are within so many characters of a document,
+# or have so many words in common, and this share of those of the shorter; the subject counts not.
+MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 2_000, 2, 0.2
+# Factor of a summary sentence that no nearness was measured for, and of one at the start of a text,
+# which often sums the text up, within so many characters.
+DISTANT_FACTOR, LEAD_FACTOR, LEAD_CHARACTERS = 0.5, 1.5, 500
 
 
 def choose_statements(
@@ -41,10 +48,11 @@ def choose_statements(
     If the candidates are from at least `MIN_DOCUMENTS` documents, one document has at most the
     share `max_document_share` of the sentences.
 
-    The sentences of the summary together mention the members with the largest weights. The
-    subject of a finding is one member, and its sentences mention this member. Findings are sorted
-    by descending weight of the subject; the last one is a chronology, if the sentences about a
-    member have several dates. No sentence is used twice, and no sentence that has most words in
+    The sentences of the summary are central, and together mention the members with the largest
+    weights. The subject of a finding is one member, and its sentences mention this member and are
+    on one thing (see `_are_on_one_thing`). Findings are sorted by descending weight of the
+    subject; if any are left, second ones of the subjects follow. The last one is a chronology, if
+    the sentences about a member have several dates. No sentence is used twice, and no sentence that has most words in
     common with a used one. A heading has a term of its sentences, the subject and members that
     its sentences mention. It omits what is in the title or in an earlier heading, so that headings
     are unique.
@@ -57,7 +65,7 @@ def choose_statements(
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
     words: dict[str, frozenset[str]] = {}
     while True:
-        pool = _SentencePool(evidence, names.weight, limit, words)
+        pool = _SentencePool(evidence, names, limit, words)
         summary, findings = _choose_sentences(
             pool, Headings(names, terms, language), max_findings, max_sentences, groups
         )
@@ -71,6 +79,25 @@ def choose_statements(
     sources = _StatementSources(evidence, names.titles, words)
     choices = [Choice(at, *sources.find(one)) for at, chosen in parts for one in chosen]
     return [heading for heading, _ in findings], choices
+
+
+def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()) -> list[Evidence]:
+    """Rate how central sentences are: near the centre of all, or at the start of a document.
+
+    `nearness` has that of the best sentences, or nothing in languages without vectors.
+    """
+    most = max(nearness, default=0.0)
+    shares = [DISTANT_FACTOR + near / most for near in nearness]
+    rest = [DISTANT_FACTOR if shares else 1.0] * (len(evidence) - len(shares))
+    return [
+        replace(one, centrality=share * (LEAD_FACTOR if _is_lead(one) else 1.0))
+        for one, share in zip(evidence, shares + rest, strict=True)
+    ]
+
+
+def _is_lead(sentence: Evidence) -> bool:
+    # Only a sentence that is known to stand there: the default place is empty.
+    return 0 < sentence.place[1] and sentence.place[0] < LEAD_CHARACTERS
 
 
 def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
@@ -148,7 +175,8 @@ def _choose_sentences(
     if are_mixed(groups):
         return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
     main = pool.find_sentences(groups[0]) if groups else None
-    summary = pool.take_sentences(min(MAX_SUMMARY_SENTENCES, max_sentences), set(), main)
+    n_summary = min(MAX_SUMMARY_SENTENCES, max_sentences)
+    summary = pool.take_sentences(n_summary, set(), main, is_summary=True)
     if not all(sentence.entities for sentence in summary):
         # The start of a document leads to its other sentences.
         summary.sort(key=lambda sentence: (sentence.document, sentence.place))
@@ -156,16 +184,15 @@ def _choose_sentences(
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
     findings: list[tuple[str, list[Evidence]]] = []
-    for subject in pool.subjects:
+    for subject in (*pool.subjects, *pool.subjects):
         if len(findings) + bool(chronology) == max_findings or left <= 0:
             break
-        sentences = pool.take_sentences(
-            min(MAX_FINDING_SENTENCES, left), {subject}, pool.mentioned[subject]
-        )
-        if not sentences:
+        sentences = pool.take_on_one_thing(min(MAX_FINDING_SENTENCES, left), subject)
+        heading = headings.compose(subject, sentences) if sentences else ""
+        # A second finding of a subject may have nothing that an earlier heading has not.
+        if not heading or heading in (other for other, _ in findings):
             continue
         left -= len(sentences)
-        heading = headings.compose(subject, sentences)
         sentences.sort(key=lambda sentence: sentence.source)
         findings.append((heading, sentences))
     if chronology:
@@ -200,11 +227,12 @@ class _SentencePool:
     def __init__(
         self,
         evidence: Sequence[Evidence],
-        weight: Mapping[int, float],
+        names: Names,
         document_limit: int,
         words: dict[str, frozenset[str]],
     ) -> None:
         """Start with all sentences; `words` keeps the distinctive words of texts for later."""
+        weight, self._titles = names.weight, names.titles
         self._weight, self._document_limit, self._words_of = weight, document_limit, words
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
         self._sentences = list(reversed(best_of_text.values()))
@@ -219,13 +247,38 @@ class _SentencePool:
         """Return the sentences of some documents, best first."""
         return [sentence for sentence in self._sentences if sentence.document in documents]
 
+    def take_on_one_thing(self, n: int, subject: int) -> list[Evidence]:
+        """Take up to n sentences that mention a member: the best, and others on the same thing."""
+        candidates, title = self.mentioned[subject], self._find_words(self._titles[subject])
+        covered = {subject}
+        chosen = self.take_sentences(1, covered, candidates)
+        if chosen and n > 1:
+            [first] = chosen
+            related = [s for s in candidates if self._are_on_one_thing(first, s, title)]
+            chosen += self.take_sentences(n - 1, covered, related)
+        return chosen
+
+    def _are_on_one_thing(self, a: Evidence, b: Evidence, title: frozenset[str]) -> bool:
+        """Return whether two sentences stand together, or have words other than a title's."""
+        if a.document == b.document and abs(a.place[0] - b.place[0]) <= MAX_DISTANCE:
+            return True
+        first, second = self._find_words(a.text) - title, self._find_words(b.text) - title
+        n_common, n_words = len(first & second), min(len(first), len(second))
+        return n_common >= max(MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE * n_words)
+
     def take_sentences(
-        self, n: int, covered: set[int], candidates: Sequence[Evidence] | None = None
+        self,
+        n: int,
+        covered: set[int],
+        candidates: Sequence[Evidence] | None = None,
+        *,
+        is_summary: bool = False,
     ) -> list[Evidence]:
         """Take up to n sentences; each time, take the sentence with the highest gain.
 
         The gain is the score of the sentence plus the weights of its entities that are not in
-        `covered`. The entities of the chosen sentences are added to `covered`.
+        `covered`; in a summary, it grows with the centrality of the sentence. The entities of the
+        chosen sentences are added to `covered`.
         """
         weight, taken = self._weight, self._taken
         chosen: list[Evidence] = []
@@ -239,6 +292,7 @@ class _SentencePool:
                 for entity in sentence.entities:
                     if entity not in covered:
                         gain += share * weight[entity]
+                gain *= sentence.centrality if is_summary else 1.0
                 if gain > best_gain:
                     best, best_gain = sentence, gain
             if best is None:
@@ -277,12 +331,15 @@ class _SentencePool:
         self._taken.add(sentence)
         if self.n_used[sentence.document] >= self._document_limit:
             return False
-        words = _find_words_once(sentence.text, self._words_of)
+        words = self._find_words(sentence.text)
         if any(_have_common_words(words, used) for used in self._words.values()):
             return False
         self._words[sentence] = words
         self.n_used[sentence.document] += 1
         return True
+
+    def _find_words(self, text: str) -> frozenset[str]:
+        return _find_words_once(text, self._words_of)
 
 
 def _have_common_words(a: Collection[str], b: frozenset[str]) -> bool:

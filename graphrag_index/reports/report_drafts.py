@@ -12,7 +12,7 @@ from graphrag_index.reports.document_groups import (
     group_documents,
     join_near_groups,
 )
-from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.extractive import choose_statements, rate_centrality
 from graphrag_index.reports.report_choices import ReportChoice
 from graphrag_index.reports.report_titles import (
     MAX_SUBJECT_CHARS,
@@ -24,6 +24,8 @@ from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearn
 from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms, says_little
 from graphrag_index.text.languages import language_of
 
+# Number of the best sentences whose nearness to the centre is measured.
+MAX_CENTRAL_SENTENCES = 16
 # Minimum number of findings of a report on different subjects.
 MIN_SUBJECTS = 2
 # Maximum number of documents of a report without a theme that their headlines stand for: of many
@@ -158,13 +160,23 @@ def _name_by_subjects(draft: Draft) -> Draft:
 def _choose(drafts: Sequence[Draft], limits: tuple[int, int, float]) -> list[ReportChoice]:
     terms = [draft.find_terms() for draft in drafts]
     known = [at for at, draft in enumerate(drafts) if draft.language in LANGUAGES]
+    leading = [[one.text for one in drafts[at].evidence[:MAX_CENTRAL_SENTENCES]] for at in known]
     nearness = measure_nearness(
         [[one.text for one in drafts[at].evidence] for at in known],
-        [[term.text for term in terms[at]] for at in known],
+        [
+            [*(term.text for term in terms[at]), *own]
+            for at, own in zip(known, leading, strict=True)
+        ],
     )
+    measured: dict[int, list[float]] = {}
     for at, near in zip(known, nearness, strict=True):
-        terms[at] = rank_terms(terms[at], near)
-    return [_choose_one(draft, own, limits) for draft, own in zip(drafts, terms, strict=True)]
+        n_terms = len(terms[at])
+        terms[at], measured[at] = rank_terms(terms[at], near[:n_terms]), near[n_terms:]
+    rated = [
+        replace(draft, evidence=rate_centrality(draft.evidence, measured.get(at, ())))
+        for at, draft in enumerate(drafts)
+    ]
+    return [_choose_one(draft, own, limits) for draft, own in zip(rated, terms, strict=True)]
 
 
 def _choose_one(

@@ -10,9 +10,14 @@ _LISTS = read_lists("text/data/standalone")
 _DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
 # A dateline ends with a dash.
 _DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
-_LAYOUT, _BOILERPLATE, _COMPARISON = (
-    expand_pattern(_LISTS["patterns"], name) for name in ("LAYOUT", "BOILERPLATE", "COMPARISON")
+_LAYOUT, _BOILERPLATE, _COMPARISON, _GLUED = (
+    expand_pattern(_LISTS["patterns"], name)
+    for name in ("LAYOUT", "BOILERPLATE", "COMPARISON", "GLUED")
 )
+_OPENING_PHRASES = {
+    code: f"^(?:{phrases.replace(' |', '|')})"
+    for code, phrases in _LISTS["opening_phrases"].items()
+}
 _UNSPACED_OPENING = "^(?:" + "|".join(_LISTS["unspaced_openings"].split()) + ")"
 _QUOTATION = re.compile(r'"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|「[^「」]*」')
 _MARKS = '"“”„«»「」'
@@ -33,7 +38,8 @@ def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
     """Return for each sentence whether a reader understands it without the text around it.
 
     A question, a caption or credit, a quotation without the name of its speaker, and a sentence
-    that begins with a pronoun or conjunction do not stand alone.
+    that begins with a pronoun, a conjunction or a contrast do not stand alone. Nor do sentences
+    that a lost line break has joined.
     """
     text, language = pl.col("text"), pl.col("language")
     codes = set(languages.unique())
@@ -47,7 +53,15 @@ def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
         ),
     )
     is_unclear = (
-        text.str.contains(f"{_QUESTION}|{_UNSPACED_OPENING}|{_COMPARISON}|{_BOILERPLATE}")
+        text.str.contains(f"{_QUESTION}|{_UNSPACED_OPENING}|{_COMPARISON}|{_BOILERPLATE}|{_GLUED}")
+        | pl.any_horizontal(
+            False,
+            *(
+                (language == code) & text.str.contains(pattern)
+                for code, pattern in _OPENING_PHRASES.items()
+                if code in codes
+            ),
+        )
         | (is_opening & ~text.str.contains(f"^[{_MARKS}]"))
         | first.is_null()
     )
