@@ -51,11 +51,11 @@ def choose_statements(
     The sentences of the summary are central, and together mention the members with the largest
     weights. The subject of a finding is one member, and its sentences mention this member and are
     on one thing (see `_are_on_one_thing`). Findings are sorted by descending weight of the
-    subject; if any are left, second ones of the subjects follow. The last one is a chronology, if
-    the sentences about a member have several dates. No sentence is used twice, and no sentence that has most words in
-    common with a used one. A heading has a term of its sentences, the subject and members that
-    its sentences mention. It omits what is in the title or in an earlier heading, so that headings
-    are unique.
+    subject; second ones of the subjects may follow. The last one is a chronology, if the sentences
+    about a member have several dates. No sentence is used twice, and no sentence that has most
+    words in common with a used one. A heading has a term of its sentences, the subject and members
+    that its sentences mention. It omits what is in the title or in an earlier heading, so that
+    headings are unique.
 
     `evidence` are candidate sentences, best first; `terms` are the terms of the report. `groups`
     are the groups of documents of one subject: the summary is on the first. If none is large
@@ -97,7 +97,7 @@ def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()
 
 def _is_lead(sentence: Evidence) -> bool:
     # Only a sentence that is known to stand there: the default place is empty.
-    return 0 < sentence.place[1] and sentence.place[0] < LEAD_CHARACTERS
+    return sentence.place[1] > 0 and sentence.place[0] < LEAD_CHARACTERS
 
 
 def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
@@ -213,7 +213,7 @@ def _choose_by_group(
         if len(findings) == max_findings or max_sentences <= 0:
             break
         n = min(MAX_FINDING_SENTENCES, max_sentences)
-        sentences = pool.take_sentences(n, set(), pool.find_sentences(group))
+        sentences = pool.take_sentences(n, set(), pool.find_sentences(group), is_summary=True)
         heading = headings.compose_grouped(sentences) if sentences else ""
         if heading:
             max_sentences -= len(sentences)

@@ -173,8 +173,10 @@ def _choose(drafts: Sequence[Draft], limits: tuple[int, int, float]) -> list[Rep
         n_terms = len(terms[at])
         terms[at], measured[at] = rank_terms(terms[at], near[:n_terms]), near[n_terms:]
     rated = [
-        replace(draft, evidence=rate_centrality(draft.evidence, measured.get(at, ())))
+        replace(draft, evidence=rate_centrality(draft.evidence, near))
         for at, draft in enumerate(drafts)
+        # No sentence is central among those on different subjects.
+        for near in ([] if are_mixed(draft.groups) else measured.get(at, []),)
     ]
     return [_choose_one(draft, own, limits) for draft, own in zip(rated, terms, strict=True)]
 
@@ -207,7 +209,11 @@ def _choose_one(
             [one.text for one in summary],
             draft.subject,
             sorted(own),
-            headlines.values(),
+            [*headlines.values()],
+            [
+                (one.text, [draft.names.titles[entity] for entity in one.entities])
+                for one in evidence
+            ],
         )
     positions = draft.positions
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]

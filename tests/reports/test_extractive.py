@@ -15,7 +15,7 @@ from graphrag_index.reports.candidate_sentences import (
 )
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence, PlacedStatements
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.extractive import choose_statements, rate_centrality
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.reports.report_choices import ReportChoice, make_choice_columns
 from graphrag_index.reports.report_titles import Names
@@ -79,6 +79,37 @@ def test_each_finding_is_about_one_member_with_those_it_is_mentioned_with() -> N
             "The Endurance sank in 1915 far from any land. [Data: Entities (1); Sources (6)]",
         ),
     )
+
+
+def test_a_finding_is_about_one_thing() -> None:
+    said = [
+        evidence("Tom Crean crossed the glacier with two officers.", 0, 1, source=3, score=9.0),
+        evidence("Two officers crossed that glacier before Tom Crean.", 0, source=4),
+        evidence("Tom Crean opened a pub in the south.", 0, source=5, score=8.0),
+    ]
+    said = [replace(one, document=at) for at, one in enumerate(said)]
+    titles = [Evidence("Endurance", (1,), 9, 9, 20.0), Evidence("More", (2,), 9, 8, 19.0)]
+    _, findings = write(*titles, *said)
+    own = [one.explanation for one in findings if "Tom Crean" in one.explanation]
+    assert [("glacier" in text, "pub" in text) for text in own] == [(True, False), (False, True)]
+    # Sentences that stand together in a document are on one thing.
+    near = [replace(one, document=0, place=(at * 90, at * 90 + 60)) for at, one in enumerate(said)]
+    _, findings = write(*titles, *near)
+    [own_one] = [one.explanation for one in findings if "Tom Crean" in one.explanation]
+    assert "glacier" in own_one
+    assert "pub" in own_one
+
+
+def test_a_summary_prefers_central_sentences_and_those_at_the_start() -> None:
+    said = [replace(CREAN_SAILED, score=5.0), replace(ENDURANCE_SANK, score=5.0)]
+    far = [replace(one, document=0, place=(900, 950)) for one in said]
+    rated = rate_centrality(far, [0.1, 0.9])
+    assert rated[0].centrality < rated[1].centrality
+    lead = rate_centrality([far[0], replace(far[1], place=(0, 50))])
+    assert lead[0].centrality < lead[1].centrality
+    for some in (rated, lead):
+        _, [first, *_] = choose_statements(some, Names({0: 0.0, 1: 0.0}, TITLES, ()), (), 6, 1)
+        assert first.sentences == [1]
 
 
 def test_sentences_that_are_alike_are_said_once() -> None:
