@@ -31,6 +31,10 @@ _TOKEN = re.compile(r"\S+")
 _MARKS = ".,;:!?()[]{}\"'“”„«»‘’*_–—-…/"
 # Particles of names of persons: Osama bin Laden.
 _PARTICLES = word_set("bin ibn al el de du da del der den van von la le")
+# Short forms before the rest of a name.
+_SHORT_WORDS = word_set(
+    "st ste mt ft dr mr mrs ms sen rep gov gen col lt sgt prof rev no hr fr sr sra"
+)
 _POSSESSIVES = ("'s", "’s", "s'", "s’")
 
 
@@ -210,6 +214,7 @@ def _add_complement(text: str, end: int, start: int, grammar: PhraseGrammar) -> 
         # A German noun has a capital, and a complement needs one.
         last = lower if core[0].isupper() or not grammar.capitalizes_nouns else ""
         if len(core) < len(word):
-            is_cut = word[len(core)] not in ".;:!?)" or last in NO_THEMES
+            # The rest of a name such as St. Petersburg is in the next words.
+            is_cut = word[len(core)] not in ".;:!?)" or last in NO_THEMES or lower in _SHORT_WORDS
             return end if is_cut else stop
     return stop if last and last not in NO_THEMES and stop == len(text.rstrip()) else end

@@ -4,26 +4,32 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.noun_phrases import PLACE_NOUNS
 from graphrag_index.reports.report import join_titles
-from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK, Term, says_little
+from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK, Term, is_vague, says_little
 
 # Maximum number of names in a heading, besides its term.
 MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum score of the second, as a share of the first: of a
 # phrase, and of a single word.
 MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
+# Minimum number of names in a title, if there are so many, whatever stands beside its terms.
+MIN_NAMES = 2
+# Maximum number of documents whose theme the headline of one of them says.
+MAX_DOCUMENTS_OF_HEADLINE = 8
 # Maximum number of subjects in the title of a report on different subjects, and maximum number of
 # characters of these together, unless two have more.
 MAX_TITLE_SUBJECTS, MAX_SUBJECT_CHARS = 3, 110
 # A theme with more characters stands before one name only.
 MAX_THEME_CHARS = 60
 # Factors of the weight of a term in a title: of several words, which say more than one; of one
-# word in one sentence; of a term that is in no sentence of the summary; and of one for a place.
-PHRASE_FACTOR, LONE_FACTOR, OTHER_FACTOR, PLACE_FACTOR = 2.0, 0.3, 0.5, 0.4
+# word in one sentence; of one vague word; of a term that is in no sentence of the summary; and of
+# one for a place.
+PHRASE_FACTOR, LONE_FACTOR, VAGUE_FACTOR, OTHER_FACTOR, PLACE_FACTOR = 2.0, 0.3, 0.2, 0.5, 0.4
 # Factor for a term in the headline of a document.
 HEADLINE_FACTOR = 2.0
 
@@ -49,15 +55,58 @@ def compose_title(
     summary: Sequence[str] = (),
     subject: str = "",
     own_headlines: Sequence[str] = (),
-    headlines: Collection[str] = (),
+    headlines: Sequence[str] = (),
+    mentions: Sequence[tuple[str, Collection[str]]] = (),
 ) -> str:
     """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney".
 
     A term stands in the title as it stands in the sentences of the summary, if it is there. A
     `subject` that has more than the names says the theme better than a term, and `own_headlines`,
     those of the documents of the summary, better than a term of a single sentence which is in none
-    of all `headlines`. Names that are in a term are not repeated.
+    of all `headlines`, one for each document. Of few documents, the headline with most terms and
+    names says the theme better than one word. Names that are in a term are not repeated. Of many
+    documents, names come last, or are left out, that none of the `mentions`, sentences with their
+    names, has beside a term.
     """
+    scored = _score_terms(terms, language, summary, headlines)
+    chosen = _choose_terms(scored)
+    if not (scored and scored[0].is_supported):
+        subject = subject or "; ".join(dict.fromkeys(filter(None, own_headlines)))
+    if not any(" " in text for text in chosen):
+        subject = subject or _find_central_headline(headlines, terms, names, scored)
+    theme = join_titles(chosen, language)
+    if subject and not (theme and _fold(subject) in map(_fold, names)):
+        theme = subject
+    others = [name for name in names if not _contains(theme, name)]
+    if theme and theme != subject and len(headlines) > MAX_DOCUMENTS_OF_HEADLINE:
+        folded = [_fold(text) for text in chosen]
+        beside = {
+            name
+            for text, mentioned in mentions
+            if any(f" {term} " in f" {_fold(text)} " for term in folded)
+            for name in mentioned
+        }
+        own = [name for name in others if name in beside]
+        others = [*own, *(name for name in others if name not in beside)]
+        others = others[: max(len(own), MIN_NAMES)]
+    named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
+    parts = [f"{theme[:1].upper()}{theme[1:]}", named]
+    return ": ".join(filter(None, parts))
+
+
+class _ScoredText(NamedTuple):
+    """A text of a term, and whether several sentences or a headline have it; best first."""
+
+    negative_score: float
+    place: int
+    text: str
+    is_supported: bool
+
+
+def _score_terms(
+    terms: Sequence[Term], language: str, summary: Sequence[str], headlines: Collection[str]
+) -> list[_ScoredText]:
+    """Return the texts that may stand for the terms in a title, best first."""
     scored = []
     folded = "".join(f" {_fold(one)} |" for one in dict.fromkeys(filter(None, headlines)))
     for place, term in enumerate(terms):
@@ -74,31 +123,60 @@ def compose_title(
                 score *= PHRASE_FACTOR if n_sentences > 1 or in_headlines else 1.0
             elif len(term.phrases) == 1:
                 score *= LONE_FACTOR
+            if is_vague(text, language):
+                score *= VAGUE_FACTOR
             if in_headlines:
                 score *= HEADLINE_FACTOR
             if any(
                 form in PLACE_NOUNS or form.removesuffix("s") in PLACE_NOUNS for form in term.forms
             ):
                 score *= PLACE_FACTOR
-            scored.append((-score, place, text, n_sentences > 1 or in_headlines))
-    scored.sort()
-    if not (scored and scored[0][3]):
-        subject = subject or "; ".join(dict.fromkeys(filter(None, own_headlines)))
-    min_share = MIN_TERM_SHARE if scored and " " in scored[0][2] else MIN_WORD_SHARE
+            scored.append(_ScoredText(-score, place, text, n_sentences > 1 or in_headlines))
+    return sorted(scored)
+
+
+def _choose_terms(scored: Sequence[_ScoredText]) -> list[str]:
+    """Choose the terms of a title: the best one, and another of about the same score."""
     chosen: list[str] = []
     for score, _, text, _ in scored:
-        if len(chosen) == MAX_TITLE_TERMS or score > min_share * scored[0][0]:
+        is_phrase = " " in text
+        min_share = MIN_TERM_SHARE if is_phrase else MIN_WORD_SHARE
+        if len(chosen) == MAX_TITLE_TERMS or score > min_share * scored[0].negative_score:
             break
         # A word beside a phrase says less than the phrase alone.
-        if not chosen or ((" " in text) == (" " in chosen[0]) and not _share_word(text, chosen[0])):
+        if not chosen or (is_phrase >= (" " in chosen[0]) and not _share_word(text, chosen[0])):
             chosen.append(text)
-    theme = join_titles(chosen, language)
-    if subject and not (theme and _fold(subject) in map(_fold, names)):
-        theme = subject
-    others = [name for name in names if not _contains(theme, name)]
-    named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
-    parts = [f"{theme[:1].upper()}{theme[1:]}", named]
-    return ": ".join(filter(None, parts))
+    return chosen
+
+
+def _find_central_headline(
+    headlines: Sequence[str],
+    terms: Sequence[Term],
+    names: Sequence[str],
+    scored: Sequence[_ScoredText],
+) -> str:
+    """Return the headline of one of few documents that says the theme; "" if none does.
+
+    It has a term and a main name, or the best term and another one, or two main names; the more,
+    the better. `headlines` has one headline for each document, or "".
+    """
+    if len(headlines) > MAX_DOCUMENTS_OF_HEADLINE:
+        return ""
+    main = scored[0].place if scored else -1
+    best, most = "", 0.0
+    for headline in dict.fromkeys(filter(None, headlines)):
+        folded = f" {_fold(headline)} "
+        found = {
+            place: term.weight
+            for place, term in enumerate(terms)
+            if any(f" {_fold(form)} " in folded for form in term.forms)
+        }
+        n_names = sum(_contains(headline, name) for name in names)
+        is_fit = (found and n_names) or (main in found and len(found) > 1) or n_names > 1
+        score = sum(found.values()) + n_names * max((term.weight for term in terms), default=1.0)
+        if is_fit and score > most:
+            best, most = headline, score
+    return best
 
 
 def compose_mixed_title(
@@ -157,6 +235,9 @@ class Headings:
     def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
         """Compose the heading of a finding about one member."""
         term = self._take_headline(sentences) or self._take_term(sentences)
+        if " " not in term:
+            # A word says less than the headline of the document of the first sentence.
+            term = self._take_headline(sentences[:1]) or term
         self._named.add(subject)
         companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
         titles = [self._names.titles[entity] for entity in (subject, *companions)]
@@ -192,7 +273,7 @@ class Headings:
             if not _contains(phrase, named) and not (named and says_little(phrase, self._language))
         ]
         if not scored:
-            return named
+            return f"{named[:1].upper()}{named[1:]}"
         _, at, phrase = max(scored)
         del self._terms[-at]
         return ": ".join(filter(None, (f"{phrase[0].upper()}{phrase[1:]}", named)))
@@ -219,12 +300,15 @@ class Headings:
         """Take the term that most sentences contain; "" if none contains one."""
         texts = [sentence.text for sentence in sentences]
         lowered = [text.lower() for text in texts]
-        best, most, best_text = None, 0, ""
+        best, most, best_text = None, (0, False), ""
         for at, (term, forms) in enumerate(self._terms):
             n = sum(any(map(text.__contains__, forms)) for text in lowered)
-            if n > most:
-                phrase = next(filter(None, map(term.phrases.get, texts)), "")
-                best, most, best_text = at, n, phrase or term.text
+            if n < most[0] or not n:
+                continue
+            phrase = next(filter(None, map(term.phrases.get, texts)), "") or term.text
+            score = (n, " " in phrase or not is_vague(phrase, self._language))
+            if score > most and not says_little(phrase, self._language):
+                best, most, best_text = at, score, phrase
         if best is not None:
             del self._terms[best]
         return best_text

@@ -22,7 +22,7 @@ import polars as pl
 from graphrag_index.nlp.name_words import common_words
 from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_index.schema.list_columns import Integers, distinct_pairs, number_values
-from graphrag_index.text.languages import language_of, read_lists
+from graphrag_index.text.languages import language_of, read_lists, word_set
 
 # Words of at least four letters, in scripts with spaces between words.
 _LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
@@ -236,6 +236,22 @@ def says_little(term: str, language: str, max_rank: int | None = MAX_FREQUENT_RA
     word = term.lower()
     is_frequent = word in common_words(language, max_rank)
     return is_frequent and not re.match(_subject_pattern(language), word)
+
+
+# Endings of nouns in the plural or in other cases, by language; "" is for all others.
+_ENDINGS = {"de": ("", "s", "es", "n", "en", "e"), "es": ("", "s", "es"), "": ("", "s")}
+
+
+@cache
+def _vague_words(language: str) -> frozenset[str]:
+    return word_set(read_lists("reports/data/report_words")["vague_words"].get(language, ""))
+
+
+def is_vague(term: str, language: str) -> bool:
+    """Return whether a term is one noun that says little of a theme alone, such as "decision"."""
+    word = term.lower()
+    stems = [word.removesuffix(ending) for ending in _ENDINGS.get(language, _ENDINGS[""])]
+    return not _vague_words(language).isdisjoint((*stems, f"{word.removesuffix('ies')}y"))
 
 
 def find_terms(

@@ -20,9 +20,12 @@ from graphrag_index.text.languages import read_lists, word_set
 ENTITIES_IN_TITLE = (3, 2, 4)
 
 # Kinds of organizations, which name none alone, except newspapers.
-_KINDS = ORGANIZATION_WORDS - word_set(read_lists("reports/data/report_words")["newspapers"])
+_LISTS = read_lists("reports/data/report_words")
+_KINDS = ORGANIZATION_WORDS - word_set(_LISTS["newspapers"])
 # A name in capitals: WHO, IT.
 _ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"
+# A name of a newspaper, broadcaster or agency.
+_MEDIA = r"(?:^|\s)(?:" + "|".join(_LISTS["media"]) + r")(?:['’]s)?(?:$|\s(?:\p{Lu}|TV))"
 # The label of a turn of a chat, and minimum number of distinct turns of a speaker.
 _SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
 
@@ -40,6 +43,8 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     a noun phrase. Names in capitals, known names and organizations are no such words, even if they
     are spelled alike: "WHO", "Windows", "Times"; but "Council" is one.
 
+    So does a name of a newspaper, broadcaster or agency, which tells where a text is from.
+
     Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
     the rows of `find_turns`: who speaks in a chat is not what it is about.
     """
@@ -53,7 +58,9 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     is_known |= title.is_in(known_firms()) | title.str.contains(_ACRONYM)
     is_known |= (entities["type"] == "organization") & ~word.is_in(_KINDS)
     is_frequent = word.is_in(frequent) | word.str.replace(r"s$", "").is_in(frequent)
-    is_phrase = ((entities["type"] == "noun phrase") | (is_frequent & ~is_known)).to_numpy()
+    is_frequent &= ~is_known
+    is_frequent |= title.str.contains(_MEDIA)
+    is_phrase = ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
 
 

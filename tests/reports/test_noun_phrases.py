@@ -23,6 +23,7 @@ from graphrag_index.reports.noun_phrases import find_noun_phrase, phrase_grammar
         ("It was a formal signing.", "formal", ""),
         ("In holding talks they met.", "talks", ""),
         ("It told of the deaths of Scott, Wilson and Bowers.", "deaths", "deaths"),
+        ("They like the cities of St. Petersburg and Bern.", "cities", "cities"),
         ("Storms hit the coast.", "Storms", ""),
         ("He drew a closely related plant.", "closely", ""),
         ("They heard of a suicide bomber blew up.", "bomber", "suicide bomber"),

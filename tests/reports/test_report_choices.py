@@ -134,6 +134,16 @@ def test_the_headline_of_nearly_all_sentences_is_the_subject() -> None:
     assert find_subjects(sentences, documents) == {0: "Leaks"}
 
 
+def test_media_come_behind_other_names_in_titles() -> None:
+    titles = ["ABC News", "Bern", "China Daily", "Times Square", "AFP", "lake"]
+    types = ["organization", "geo", "organization", "geo", "organization", "noun phrase"]
+    entities = pl.DataFrame(
+        {"title": titles, "type": types, "weight": [9.0, 2.0, 8.0, 1.0, 7.0, 6.0]}
+    )
+    none = find_turns(pl.Series(dtype=pl.String))
+    assert rank_title_members(entities, none, "en").tolist() == [2, 0, 3, 1, 4, 5]
+
+
 def test_speakers_of_a_chat_come_last_in_titles() -> None:
     entities = pl.DataFrame(
         {

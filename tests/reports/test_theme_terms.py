@@ -92,6 +92,39 @@ def test_a_term_in_a_headline_is_better_and_a_lone_one_gives_way_to_headlines() 
     assert compose_title([lone], ["Ann"], "en", first) == "Old pump: Ann"
 
 
+def test_of_few_documents_a_headline_with_a_term_and_a_name_is_better_than_one_word() -> None:
+    said = {"The attack killed two.": "attack", "An attack hit it.": "attack"}
+    attack = Term("attack", ("attack",), 9.0, said)
+    headlines = ["Weather today", "Two killed in attack on Sindh shrine", ""]
+    names = ["Sindh", "Nangarhar"]
+    title = "Two killed in attack on Sindh shrine: Nangarhar"
+    assert compose_title([attack], names, "en", headlines=headlines) == title
+    assert compose_title([attack], names, "en", headlines=headlines * 3) != title
+    assert compose_title([attack], ["Ann"], "en", headlines=headlines) == "Attack: Ann"
+    phrase = Term(
+        "suicide attack", ("attack",), 9.0, {"A suicide attack hit it.": "suicide attack"}
+    )
+    assert compose_title([phrase], ["Ann"], "en") == "Suicide attack: Ann"
+
+
+def test_a_vague_word_gives_way_to_a_weaker_one() -> None:
+    for language, vague in (("en", "decisions"), ("de", "Maßnahmen"), ("fr", "mesures")):
+        texts = {f"{n} {vague}.": vague for n in range(2)}
+        weak = Term("pump", ("pump",), 3.0, {"A pump.": "pump", "Two.": ""})
+        terms = [Term(vague, (vague,), 9.0, texts), weak]
+        assert compose_title(terms, ["Ann"], language) == "Pump: Ann"
+
+
+def test_of_many_documents_the_names_beside_the_theme_come_first() -> None:
+    storm = Term("ice storm", ("storm",), 9.0, {})
+    names, mentions = ["Ann", "Bern", "Oslo"], [("The ice storm hit it.", ["Oslo"])]
+    many = [""] * 9
+    title = compose_title([storm], names, "en", headlines=many, mentions=mentions)
+    assert title == "Ice storm: Oslo and Ann"
+    title = compose_title([storm], names, "en", headlines=many[:3], mentions=mentions)
+    assert title == "Ice storm: Ann, Bern and Oslo"
+
+
 def test_a_long_theme_stands_before_one_name() -> None:
     subject = "How the waterworks of a small town were saved in one long night"
     assert compose_title([], ["Ann", "Bo"], "en", subject=subject) == f"{subject}: Ann"
