@@ -10,9 +10,9 @@ _LISTS = read_lists("text/data/standalone")
 _DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
 # A dateline ends with a dash.
 _DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
-_LAYOUT, _BOILERPLATE, _COMPARISON, _GLUED = (
+_LAYOUT, _SECOND, _BOILERPLATE, _COMPARISON, _GLUED = (
     expand_pattern(_LISTS["patterns"], name)
-    for name in ("LAYOUT", "BOILERPLATE", "COMPARISON", "GLUED")
+    for name in ("LAYOUT", "SECOND", "BOILERPLATE", "COMPARISON", "GLUED")
 )
 _OPENING_PHRASES = {
     code: f"^(?:{phrases.replace(' |', '|')})"
@@ -25,11 +25,12 @@ _QUESTION = r'[?？؟]["”“»」]?$'
 
 
 def trim_sentences(texts: pl.Series) -> pl.Series:
-    """Remove datelines before sentences, and the marks of lists and tables around them.
+    """Remove datelines before sentences, marks of lists and tables, and glued second sentences.
 
     A result is a part of the sentence, so that it can be found in the document.
     """
     texts = texts.str.replace_all(_LAYOUT, "$1")
+    texts = texts.str.replace(_SECOND, "$1")
     rows = texts.str.contains(_DASH_NEAR_START).arg_true()
     return texts.scatter(rows, [_DATELINE.sub("", text) for text in texts.gather(rows)])
 
