@@ -9,6 +9,7 @@ import polars as pl
 from graphrag_index.nlp.values import find_dates
 from graphrag_index.schema.list_columns import Integers, NumberLists, gather_lists
 from graphrag_index.step import ShardFrames
+from graphrag_index.text.sentences import are_quotable
 
 # Number of candidate sentences of a report, and the share of its sentences that are candidates if
 # these are more, up to the maximum.
@@ -23,6 +24,15 @@ MAX_SCORED_MEMBERS = 4
 # among this many, with the fitness of a whole sentence of normal length. Each has this share of
 # the score of the sentence before it.
 MIN_SENTENCES, LEADS_SEARCHED, MIN_LEAD_FITNESS, LEAD_SHARE = 3, 8, 0.5, 0.5
+# Minimum and maximum number of characters of a sentence with full score. Double the maximum, or
+# half the minimum, halves the score.
+MIN_FULL_SCORE_LENGTH, MAX_FULL_SCORE_LENGTH = 60, 200
+# Number of characters at the start of a document whose sentences often sum the document up, and
+# the factor for their scores.
+LEAD_CHARACTERS, LEAD_FACTOR = 400, 1.3
+# Score of a heading, list item or table row, as a share of the score of a whole sentence.
+FRAGMENT_FACTOR = 0.01
+MIN_FRAGMENT_LENGTH = 20
 _YEAR = r"\b(?:1\d|20)\d\d"
 # Columns of candidate sentences. `report` and `sentence` are row numbers, `place` is the place
 # in the ranking of the report (from 0), `entities` are the members that the sentence mentions.
@@ -33,6 +43,27 @@ CHOSEN_COLUMNS: dict[str, Any] = {
     "score": pl.Float64,
     "entities": pl.List(pl.Int32),
 }
+
+
+def rate_fitness(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
+    """Rate how fit sentences are for quotation, by their length and place; 0 for unfit ones."""
+    length = pl.col("end_char") - pl.col("start_char")
+    by_length = pl.min_horizontal(
+        1.0, MAX_FULL_SCORE_LENGTH / length.clip(1), length / MIN_FULL_SCORE_LENGTH
+    )
+    is_lead = pl.col("start_char") < LEAD_CHARACTERS
+    is_fragment = ~pl.col("quotable") & length.is_between(
+        MIN_FRAGMENT_LENGTH, MAX_FULL_SCORE_LENGTH
+    )
+    factor = (
+        pl.when("fit")
+        .then(pl.when(is_lead).then(LEAD_FACTOR).otherwise(1.0))
+        .when(is_fragment)
+        .then(FRAGMENT_FACTOR)
+        .otherwise(0.0)
+    )
+    rated = sentences.with_columns(fit=are_quotable(sentences)).select(by_length * factor)
+    return rated.to_series().cast(pl.Float32).to_numpy()
 
 
 def choose_main_members(

@@ -1,6 +1,6 @@
 """Community reports from sentences that mention the members, written without a model."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from graphrag_index.reports.candidate_sentences import (
     drop_repeats_of_siblings,
     find_first_dates,
     find_leads,
+    rate_fitness,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
 from graphrag_index.reports.headlines import read_headlines
@@ -27,7 +28,7 @@ from graphrag_index.reports.own_sentences import (
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
-from graphrag_index.reports.theme_terms import count_corpus_words, count_words
+from graphrag_index.reports.theme_terms import CorpusWords, count_corpus_words, count_words
 from graphrag_index.reports.title_members import (
     choose_title_members,
     find_turns,
@@ -42,18 +43,9 @@ from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.storage.memo import locate_list_values, read_batches, read_known_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.sentences import Quotations, are_quotable
+from graphrag_index.text.sentences import Quotations
 from graphrag_index.text.standalone import stand_alone, trim_sentences
 
-# Minimum and maximum number of characters of a sentence with full score. Double the maximum, or
-# half the minimum, halves the score.
-MIN_FULL_SCORE_LENGTH, MAX_FULL_SCORE_LENGTH = 60, 200
-# Number of characters at the start of a document whose sentences often sum the document up, and
-# the factor for their scores.
-LEAD_CHARACTERS, LEAD_FACTOR = 400, 1.3
-# Score of a heading, list item or table row, as a share of the score of a whole sentence.
-FRAGMENT_FACTOR = 0.01
-MIN_FRAGMENT_LENGTH = 20
 # Number of reports for which sentences are chosen at once, and whose rows are written at once. This
 # number and the next ones limit memory and do not change the results.
 SHARD_REPORTS = 1_000
@@ -100,14 +92,14 @@ def create_community_reports_nlp(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Write a report on each community from sentences about its members, without a model.
 
-    The title has terms that set the sentences apart from the corpus, or the headline of most
-    of them, and the main members. The score of a sentence grows with these terms, and with the
-    number and the degree of the members in it. The summary is about the main members, and ends with
-    counts. Each finding is about one main member and the members that are mentioned with it, or is
-    a chronology. Communities with the same parent share no sentence, and a report on a theme quotes
-    text units of the theme only. If the sentences are from at least three documents, one document
-    has at most the share `max_document_share` of them. The rank (0 to 10) compares the size of a
-    community with the sizes of other communities of its level.
+    The title has terms that set the sentences apart from the corpus, or a headline that says their
+    theme, and the main members. The score of a sentence grows with these terms, and with the
+    number and the degree of the members in it. The summary has central sentences about the main
+    members, and ends with counts. Each finding is about one thing that is said of a main member, or
+    is a chronology. Communities with the same parent share no sentence, and a report on a theme
+    quotes text units of the theme only. If the sentences are from at least three documents, one
+    document has at most the share `max_document_share` of them. The rank (0 to 10) compares the
+    size of a community with the sizes of other communities of its level.
     Reports are ordered by level, deepest first, then `community`.
 
     Candidate sentences are chosen report by report, but their texts are read document by document.
@@ -115,10 +107,7 @@ def create_community_reports_nlp(
     version's choice of a title, headings and sentences is kept if it depends on nothing new.
     """
     units = read_text_units(base_text_units, documents)
-    rows = rank_communities(communities)
-    counted = count_documents(communities, base_text_units, documents)
-    rows = rows.join(counted, on="community", how="left", maintain_order="left")
-    rows = rows.with_columns(pl.col("n_documents").fill_null(0))
+    rows = _read_communities(communities, base_text_units, documents)
     progress.start(rows.height, "reports")
     named = entities.select("title", "type", "degree").collect()
     named = named.with_columns(
@@ -131,9 +120,6 @@ def create_community_reports_nlp(
     with shards.open_partitions(rows.height // PARTITION_REPORTS + 1, _QUOTED_COLUMNS) as by_report:
         n_sentences = sentences.select(pl.len()).collect().item()
         n_partitions = n_sentences // PARTITION_SENTENCES + 1
-        parents, sizes = rows["parent"].to_numpy(), rows["size"].to_numpy()
-        counts: list[tuple[int, pl.DataFrame]] = []
-        turns = [find_turns(pl.Series(dtype=pl.String))]  # no partition may have rows
         with shards.open_partitions(n_partitions, CHOSEN_COLUMNS) as by_sentence:
             found = _find_sentences_of_entities(mentions, sentences, units, named.height)
             sources = _find_text_units(units, sentences.select("document", "start_char").collect())
@@ -142,39 +128,70 @@ def create_community_reports_nlp(
             work = _pair_members_with_sentences(
                 rows.height, members, named["weight"], *found, own, sentences
             )
+            del found
             for start, part in shards.map(choose_best_sentences, work, settings.max_document_share):
                 chosen = part["chosen"].with_columns(pl.col("report") + start)
                 by_sentence.append(chosen, chosen["sentence"].to_numpy() // PARTITION_SENTENCES)
-            del found
-            for number, chosen in by_sentence:
-                chosen = drop_repeats_of_siblings(chosen, parents, sizes)
-                quoted = _quote_sentences(number, chosen, sentences, documents, units)
-                distinct = quoted.unique("sentence", maintain_order=True)
-                counts.append(count_words(distinct["text"], distinct["language"]))
-                turns.append(find_turns(distinct["text"]))
-                by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
-        # Speakers are counted over all partitions, whose sizes do not change the titles.
-        rank_members = cache(partial(rank_title_members, named, pl.concat(turns)))
+            del work
+            quote = partial(_quote_sentences, sentences=sentences, documents=documents, units=units)
+            corpus, turns = _quote_by_report(by_sentence, by_report, rows, quote)
         by_number = {
             "text_units": ("source", base_text_units.select("id").collect()),
             "documents": ("document", read_headlines(documents)),
         }
         known = read_known_rows(previous, CHOICES_TABLE)
+        rank_members = cache(partial(rank_title_members, named, turns))
         unwritten = _prepare_shards(
             rows, members, named, rank_members, by_report, links, by_number, known
         )
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
-        shared = (count_corpus_words(counts), *limits)
-        batch: list[ShardFrames] = []
-        for (n_reports, is_last), written in shards.map(write_reports, unwritten, *shared):
-            batch.append(written)
-            progress.advance(n_reports)
-            if is_last:
-                yield {
-                    name: pl.concat([part[name] for part in batch], rechunk=True)
-                    for name in written
-                }
-                batch.clear()
+        yield from _join_batches(shards.map(write_reports, unwritten, corpus, *limits), progress)
+
+
+def _read_communities(
+    communities: pl.LazyFrame, base_text_units: pl.LazyFrame, documents: pl.LazyFrame
+) -> pl.DataFrame:
+    """Return the communities with their ranks and the numbers of their documents."""
+    rows = rank_communities(communities)
+    counted = count_documents(communities, base_text_units, documents)
+    rows = rows.join(counted, on="community", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("n_documents").fill_null(0))
+
+
+def _quote_by_report(
+    by_sentence: Partitions,
+    by_report: Partitions,
+    rows: pl.DataFrame,
+    quote: Callable[[int, pl.DataFrame], pl.DataFrame],
+) -> tuple[CorpusWords, pl.DataFrame]:
+    """Quote the chosen sentences, partitioned by sentence, and partition them by report.
+
+    Returns the counts of their words, and the turns of chats among them. Both are counted over all
+    partitions, whose sizes do not change the titles.
+    """
+    parents, sizes = rows["parent"].to_numpy(), rows["size"].to_numpy()
+    counts: list[tuple[int, pl.DataFrame]] = []
+    turns = [find_turns(pl.Series(dtype=pl.String))]  # no partition may have rows
+    for number, chosen in by_sentence:
+        quoted = quote(number, drop_repeats_of_siblings(chosen, parents, sizes))
+        distinct = quoted.unique("sentence", maintain_order=True)
+        counts.append(count_words(distinct["text"], distinct["language"]))
+        turns.append(find_turns(distinct["text"]))
+        by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
+    return count_corpus_words(counts), pl.concat(turns)
+
+
+def _join_batches(
+    written: Iterable[tuple[tuple[int, bool], ShardFrames]], progress: Progress
+) -> Iterator[ShardFrames]:
+    """Join the reports of the shards of each batch; a shard says whether its batch ends."""
+    batch: list[ShardFrames] = []
+    for (n_reports, is_last), part in written:
+        batch.append(part)
+        progress.advance(n_reports)
+        if is_last:
+            yield {name: pl.concat([one[name] for one in batch], rechunk=True) for name in part}
+            batch.clear()
 
 
 def _read_members(communities: pl.LazyFrame, reported: pl.Series, ids: pl.Series) -> RowGroups:
@@ -198,7 +215,7 @@ def _find_sentences_of_entities(
     Sentences are row numbers, ascending. The fitness is 0 to 1.3; sentences with 0 are left out.
     """
     read = sentences.collect()
-    fitness = _rate_fitness(read)
+    fitness = rate_fitness(read)
     is_fit = fitness > 0
     spans = read.select("document", "start_char")
     del read
@@ -227,27 +244,6 @@ def _find_sentences_of_entities(
     bounds = np.searchsorted(keys, np.arange(n_entities + 1) * n_sentences)
     keys %= n_sentences
     return NumberLists(bounds[:-1], np.diff(bounds), keys.astype(np.int32)), fitness
-
-
-def _rate_fitness(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
-    """Rate how fit sentences are for quotation, by their length and place; 0 for unfit ones."""
-    length = pl.col("end_char") - pl.col("start_char")
-    by_length = pl.min_horizontal(
-        1.0, MAX_FULL_SCORE_LENGTH / length.clip(1), length / MIN_FULL_SCORE_LENGTH
-    )
-    is_lead = pl.col("start_char") < LEAD_CHARACTERS
-    is_fragment = ~pl.col("quotable") & length.is_between(
-        MIN_FRAGMENT_LENGTH, MAX_FULL_SCORE_LENGTH
-    )
-    factor = (
-        pl.when("fit")
-        .then(pl.when(is_lead).then(LEAD_FACTOR).otherwise(1.0))
-        .when(is_fragment)
-        .then(FRAGMENT_FACTOR)
-        .otherwise(0.0)
-    )
-    rated = sentences.with_columns(fit=are_quotable(sentences)).select(by_length * factor)
-    return rated.to_series().cast(pl.Float32).to_numpy()
 
 
 def _pair_members_with_sentences(
