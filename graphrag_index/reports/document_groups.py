@@ -95,12 +95,20 @@ def are_mixed(groups: Sequence[Collection[int]]) -> bool:
     )
 
 
-def find_shared_name(evidence: Sequence[Evidence], weight: Mapping[int, float]) -> list[int]:
-    """Return the member that most documents mention, if half of them do; else no member."""
+def find_shared_name(
+    evidence: Sequence[Evidence], weight: Mapping[int, float], excluded: Collection[int] = ()
+) -> list[int]:
+    """Return the member that most documents mention, if half of them do; else no member.
+
+    Members in `excluded` are not searched.
+    """
     documents: dict[int, set[int]] = {}
     for sentence in evidence:
         for entity in sentence.entities:
-            documents.setdefault(entity, set()).add(sentence.document)
+            if entity not in excluded:
+                documents.setdefault(entity, set()).add(sentence.document)
+    if not documents:
+        return []
     best = max(documents, key=lambda entity: (len(documents[entity]), weight[entity], -entity))
     n_documents = len({sentence.document for sentence in evidence})
     return [best] if 2 * len(documents[best]) >= max(n_documents, 4) else []

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
@@ -25,9 +24,9 @@ MAX_NEW_NAMES = 4
 MIN_DATES, MAX_DATES, MAX_DAYS = 3, 5, 30 * 365
 # Maximum share of the distinctive words of the shorter of two sentences that both have.
 MAX_COMMON_WORD_SHARE = 0.6
-# Two sentences of a finding are on one thing if they are within so many characters of a document,
-# or have so many words in common, and this share of those of the shorter; the subject counts not.
-MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 2_000, 2, 0.2
+# Two sentences are on one thing if they are within so many characters of a document, or have words
+# in common besides the subject: one in a document; in two, so many, and this share of the shorter.
+MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 600, 2, 0.2
 # Factor of a summary sentence that no nearness was measured for, and of one at the start of a text,
 # which often sums the text up, within so many characters.
 DISTANT_FACTOR, LEAD_FACTOR, LEAD_CHARACTERS = 0.5, 1.5, 500
@@ -42,6 +41,7 @@ def choose_statements(
     max_document_share: float = 1.0,
     language: str = "en",
     groups: Sequence[Collection[int]] = (),
+    centrality: Sequence[float] = (),
 ) -> tuple[list[str], list[Choice]]:
     """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
@@ -57,7 +57,8 @@ def choose_statements(
     that its sentences mention. It omits what is in the title or in an earlier heading, so that
     headings are unique.
 
-    `evidence` are candidate sentences, best first; `terms` are the terms of the report. `groups`
+    `evidence` are candidate sentences, best first, with their `centrality` as a factor, if it is
+    known; `terms` are the terms of the report. `groups`
     are the groups of documents of one subject: the summary is on the first. If none is large
     enough, there is no summary, and each finding is on one group.
     """
@@ -65,7 +66,7 @@ def choose_statements(
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
     words: dict[str, frozenset[str]] = {}
     while True:
-        pool = _SentencePool(evidence, names, limit, words)
+        pool = _SentencePool(evidence, names, limit, words, centrality)
         summary, findings = _choose_sentences(
             pool, Headings(names, terms, language), max_findings, max_sentences, groups
         )
@@ -81,17 +82,17 @@ def choose_statements(
     return [heading for heading, _ in findings], choices
 
 
-def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()) -> list[Evidence]:
+def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()) -> list[float]:
     """Rate how central sentences are: near the centre of all, or at the start of a document.
 
     `nearness` has that of the best sentences, or nothing in languages without vectors.
     """
     most = max(nearness, default=0.0)
     shares = [DISTANT_FACTOR + near / most for near in nearness]
-    rest = [DISTANT_FACTOR if shares else 1.0] * (len(evidence) - len(shares))
+    shares += [DISTANT_FACTOR if shares else 1.0] * (len(evidence) - len(shares))
     return [
-        replace(one, centrality=share * (LEAD_FACTOR if _is_lead(one) else 1.0))
-        for one, share in zip(evidence, shares + rest, strict=True)
+        share * (LEAD_FACTOR if _is_lead(one) else 1.0)
+        for one, share in zip(evidence, shares, strict=True)
     ]
 
 
@@ -176,7 +177,7 @@ def _choose_sentences(
         return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
     main = pool.find_sentences(groups[0]) if groups else None
     n_summary = min(MAX_SUMMARY_SENTENCES, max_sentences)
-    summary = pool.take_sentences(n_summary, set(), main, is_summary=True)
+    summary = pool.take_summary(n_summary, main)
     if not all(sentence.entities for sentence in summary):
         # The start of a document leads to its other sentences.
         summary.sort(key=lambda sentence: (sentence.document, sentence.place))
@@ -187,7 +188,8 @@ def _choose_sentences(
     for subject in (*pool.subjects, *pool.subjects):
         if len(findings) + bool(chronology) == max_findings or left <= 0:
             break
-        sentences = pool.take_on_one_thing(min(MAX_FINDING_SENTENCES, left), subject)
+        n = min(MAX_FINDING_SENTENCES, left)
+        sentences = pool.take_on_one_thing(n, pool.mentioned[subject], {subject})
         heading = headings.compose(subject, sentences) if sentences else ""
         # A second finding of a subject may have nothing that an earlier heading has not.
         if not heading or heading in (other for other, _ in findings):
@@ -213,7 +215,8 @@ def _choose_by_group(
         if len(findings) == max_findings or max_sentences <= 0:
             break
         n = min(MAX_FINDING_SENTENCES, max_sentences)
-        sentences = pool.take_sentences(n, set(), pool.find_sentences(group), is_summary=True)
+        own = pool.find_sentences(group)
+        sentences = pool.take_on_one_thing(n, own, set(), is_summary=True)
         heading = headings.compose_grouped(sentences) if sentences else ""
         if heading:
             max_sentences -= len(sentences)
@@ -230,10 +233,12 @@ class _SentencePool:
         names: Names,
         document_limit: int,
         words: dict[str, frozenset[str]],
+        centrality: Sequence[float] = (),
     ) -> None:
         """Start with all sentences; `words` keeps the distinctive words of texts for later."""
         weight, self._titles = names.weight, names.titles
         self._weight, self._document_limit, self._words_of = weight, document_limit, words
+        self._centrality = dict(zip(evidence, centrality, strict=False))
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
         self._sentences = list(reversed(best_of_text.values()))
         self.mentioned = _group_by_member(self._sentences)
@@ -247,24 +252,48 @@ class _SentencePool:
         """Return the sentences of some documents, best first."""
         return [sentence for sentence in self._sentences if sentence.document in documents]
 
-    def take_on_one_thing(self, n: int, subject: int) -> list[Evidence]:
-        """Take up to n sentences that mention a member: the best, and others on the same thing."""
-        candidates, title = self.mentioned[subject], self._find_words(self._titles[subject])
-        covered = {subject}
-        chosen = self.take_sentences(1, covered, candidates)
+    def take_summary(self, n: int, candidates: Sequence[Evidence] | None) -> list[Evidence]:
+        """Take up to n central sentences, on one thing if possible."""
+        own, covered = self._sentences if candidates is None else candidates, set[int]()
+        chosen = self.take_on_one_thing(n, own, covered, is_summary=True)
+        left = n - len(chosen)
+        return [*chosen, *self.take_sentences(left, covered, own, is_summary=True)]
+
+    def take_on_one_thing(
+        self,
+        n: int,
+        candidates: Sequence[Evidence],
+        covered: set[int],
+        *,
+        is_summary: bool = False,
+    ) -> list[Evidence]:
+        """Take up to n sentences: the best one, and others on the same thing.
+
+        Their common members are in `covered`; see `take_sentences` for the rest.
+        """
+        common = frozenset().union(*(self._find_words(self._titles[one]) for one in covered))
+        chosen = self.take_sentences(1, covered, candidates, is_summary=is_summary)
         if chosen and n > 1:
             [first] = chosen
-            related = [s for s in candidates if self._are_on_one_thing(first, s, title)]
-            chosen += self.take_sentences(n - 1, covered, related)
+            words = self._find_words(first.text) - common
+            related = [
+                s
+                for s in candidates
+                if s not in self._taken and self._are_on_one_thing(first, words, s)
+            ]
+            chosen += self.take_sentences(n - 1, covered, related, is_summary=is_summary)
         return chosen
 
-    def _are_on_one_thing(self, a: Evidence, b: Evidence, title: frozenset[str]) -> bool:
-        """Return whether two sentences stand together, or have words other than a title's."""
-        if a.document == b.document and abs(a.place[0] - b.place[0]) <= MAX_DISTANCE:
+    def _are_on_one_thing(self, a: Evidence, words: frozenset[str], b: Evidence) -> bool:
+        """Return whether two sentences stand together, or have words of the first in common."""
+        is_near = a.document == b.document
+        if is_near and abs(a.place[0] - b.place[0]) <= MAX_DISTANCE:
             return True
-        first, second = self._find_words(a.text) - title, self._find_words(b.text) - title
-        n_common, n_words = len(first & second), min(len(first), len(second))
-        return n_common >= max(MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE * n_words)
+        others = self._find_words(b.text)
+        n_common, n_words = len(words & others), min(len(words), len(others))
+        return n_common >= (
+            1 if is_near else max(MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE * n_words)
+        )
 
     def take_sentences(
         self,
@@ -292,7 +321,7 @@ class _SentencePool:
                 for entity in sentence.entities:
                     if entity not in covered:
                         gain += share * weight[entity]
-                gain *= sentence.centrality if is_summary else 1.0
+                gain *= self._centrality.get(sentence, 1.0) if is_summary else 1.0
                 if gain > best_gain:
                     best, best_gain = sentence, gain
             if best is None:

@@ -22,10 +22,11 @@ from graphrag_index.reports.report_titles import (
 )
 from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
 from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms, says_little
+from graphrag_index.reports.title_members import is_media_name
 from graphrag_index.text.languages import language_of
 
 # Number of the best sentences whose nearness to the centre is measured.
-MAX_CENTRAL_SENTENCES = 16
+MAX_CENTRAL_SENTENCES = 8
 # Minimum number of findings of a report on different subjects.
 MIN_SUBJECTS = 2
 # Maximum number of documents of a report without a theme that their headlines stand for: of many
@@ -48,6 +49,7 @@ class Draft:
     `evidence` are its candidate sentences, best first, and `positions` their places among all
     candidates. `uses` are their words that set the report apart (see `find_terms`). `groups` are
     the groups of documents of one subject, and `subject` is the headline of nearly all of them.
+    The text units of the community may be of one document, though others mention its members.
     """
 
     evidence: Sequence[Evidence]
@@ -57,6 +59,7 @@ class Draft:
     names: Names
     groups: Sequence[frozenset[int]]
     subject: str
+    has_one_document: bool = False
 
     def find_terms(self) -> list[Term]:
         """Return terms with other words than the names in the title."""
@@ -88,7 +91,8 @@ def make_draft(
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] >= clarity]
     evidence = [_make_evidence(*rows[at][2:]) for at in positions]
     groups = group_documents(evidence, names.headlines) if has_several_documents else []
-    return Draft(evidence, positions, uses, language, names, groups, subject)
+    is_one = not has_several_documents
+    return Draft(evidence, positions, uses, language, names, groups, subject, is_one)
 
 
 def _make_evidence(
@@ -148,12 +152,17 @@ def _name_by_subjects(draft: Draft) -> Draft:
     """Replace the main members of a report on different subjects by the name that they share."""
     if not are_mixed(draft.groups):
         return draft
-    # A frequent word such as "Members" joins documents, but says nothing of them.
-    shared = [
+    # A frequent word such as "Members" joins documents, but says nothing of them. Nor does the
+    # name of the newspaper that they are from.
+    titles = draft.names.titles
+    excluded = {
         entity
-        for entity in find_shared_name(draft.evidence, draft.names.weight)
-        if not says_little(draft.names.titles[entity].removesuffix("s"), draft.language)
-    ]
+        for one in draft.evidence
+        for entity in one.entities
+        if is_media_name(titles[entity])
+        or says_little(titles[entity].removesuffix("s"), draft.language)
+    }
+    shared = find_shared_name(draft.evidence, draft.names.weight, excluded)
     return replace(draft, names=replace(draft.names, main=shared))
 
 
@@ -172,20 +181,24 @@ def _choose(drafts: Sequence[Draft], limits: tuple[int, int, float]) -> list[Rep
     for at, near in zip(known, nearness, strict=True):
         n_terms = len(terms[at])
         terms[at], measured[at] = rank_terms(terms[at], near[:n_terms]), near[n_terms:]
-    rated = [
-        replace(draft, evidence=rate_centrality(draft.evidence, near))
-        for at, draft in enumerate(drafts)
-        # No sentence is central among those on different subjects.
-        for near in ([] if are_mixed(draft.groups) else measured.get(at, []),)
+    return [
+        _choose_one(draft, own, limits, measured.get(at, []))
+        for at, (draft, own) in enumerate(zip(drafts, terms, strict=True))
     ]
-    return [_choose_one(draft, own, limits) for draft, own in zip(rated, terms, strict=True)]
 
 
 def _choose_one(
-    draft: Draft, terms: Sequence[Term], limits: tuple[int, int, float]
+    draft: Draft,
+    terms: Sequence[Term],
+    limits: tuple[int, int, float],
+    nearness: Sequence[float],
 ) -> ReportChoice:
     evidence, language, groups = draft.evidence, draft.language, draft.groups
-    headings, chosen = choose_statements(evidence, draft.names, terms, *limits, language, groups)
+    # No sentence is central among those on different subjects.
+    centrality = rate_centrality(evidence, [] if are_mixed(groups) else nearness)
+    headings, chosen = choose_statements(
+        evidence, draft.names, terms, *limits, language, groups, centrality
+    )
     texts: dict[int, list[str]] = {}
     for one in chosen:
         texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
@@ -194,6 +207,10 @@ def _choose_one(
     else:
         summary = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
         headlines, own = draft.names.headlines, set[str]()
+        quoted = [headlines.get(one.document, "") for one in summary]
+        subject = draft.subject
+        if draft.has_one_document and len({*quoted}) == 1:
+            subject = subject or quoted[0]
         if len(headlines) <= MAX_DOCUMENTS_OF_HEADLINES:
             # A headline that is the name of a member says no more than a term.
             members = {entity for one in summary for entity in one.entities}
@@ -207,9 +224,10 @@ def _choose_one(
             draft.main_titles,
             language,
             [one.text for one in summary],
-            draft.subject,
+            subject,
             sorted(own),
             [*headlines.values()],
+            quoted,
             [
                 (one.text, [draft.names.titles[entity] for entity in one.entities])
                 for one in evidence

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ MAX_HEADING_NAMES = 3
 # Maximum number of terms in a title, and minimum score of the second, as a share of the first: of a
 # phrase, and of a single word.
 MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
+# Two words with more characters, of which one begins with the other, are forms of one word.
+MIN_STEM = 4
 # Minimum number of names in a title, if there are so many, whatever stands beside its terms.
 MIN_NAMES = 2
 # Maximum number of documents whose theme the headline of one of them says.
@@ -56,6 +58,7 @@ def compose_title(
     subject: str = "",
     own_headlines: Sequence[str] = (),
     headlines: Sequence[str] = (),
+    summary_headlines: Collection[str] = (),
     mentions: Sequence[tuple[str, Collection[str]]] = (),
 ) -> str:
     """Compose a title from the terms of the theme and the main names: "Fires and smoke: Sydney".
@@ -63,17 +66,22 @@ def compose_title(
     A term stands in the title as it stands in the sentences of the summary, if it is there. A
     `subject` that has more than the names says the theme better than a term, and `own_headlines`,
     those of the documents of the summary, better than a term of a single sentence which is in none
-    of all `headlines`, one for each document. Of few documents, the headline with most terms and
-    names says the theme better than one word. Names that are in a term are not repeated. Of many
-    documents, names come last, or are left out, that none of the `mentions`, sentences with their
-    names, has beside a term.
+    of all `headlines`, one for each document. Of few documents, the one of `summary_headlines` with
+    most terms and names, or the only one, says the theme better than one word. Names that are in a
+    term are not repeated. Of many documents, names come last, or are left out, that none of the
+    `mentions`, sentences with their names, has beside a term.
     """
     scored = _score_terms(terms, language, summary, headlines)
     chosen = _choose_terms(scored)
     if not (scored and scored[0].is_supported):
         subject = subject or "; ".join(dict.fromkeys(filter(None, own_headlines)))
     if not any(" " in text for text in chosen):
-        subject = subject or _find_central_headline(headlines, terms, names, scored)
+        is_short = len(headlines) <= MAX_DOCUMENTS_OF_HEADLINE
+        central = dict.fromkeys(filter(None, summary_headlines if is_short else ()))
+        # The only headline of several sentences says what they are about, whatever word it has.
+        is_only = chosen and len(summary_headlines) > 1 and len({*summary_headlines}) == 1
+        only = next(iter(central), "") if is_only else ""
+        subject = subject or _find_central_headline(central, terms, names, scored) or only
     theme = join_titles(chosen, language)
     if subject and not (theme and _fold(subject) in map(_fold, names)):
         theme = subject
@@ -83,7 +91,7 @@ def compose_title(
         beside = {
             name
             for text, mentioned in mentions
-            if any(f" {term} " in f" {_fold(text)} " for term in folded)
+            if any(map(text.lower().__contains__, folded))
             for name in mentioned
         }
         own = [name for name in others if name in beside]
@@ -150,21 +158,19 @@ def _choose_terms(scored: Sequence[_ScoredText]) -> list[str]:
 
 
 def _find_central_headline(
-    headlines: Sequence[str],
+    headlines: Iterable[str],
     terms: Sequence[Term],
     names: Sequence[str],
     scored: Sequence[_ScoredText],
 ) -> str:
-    """Return the headline of one of few documents that says the theme; "" if none does.
+    """Return the headline that says the theme; "" if none does.
 
     It has a term and a main name, or the best term and another one, or two main names; the more,
-    the better. `headlines` has one headline for each document, or "".
+    the better.
     """
-    if len(headlines) > MAX_DOCUMENTS_OF_HEADLINE:
-        return ""
     main = scored[0].place if scored else -1
     best, most = "", 0.0
-    for headline in dict.fromkeys(filter(None, headlines)):
+    for headline in headlines:
         folded = f" {_fold(headline)} "
         found = {
             place: term.weight
@@ -201,7 +207,16 @@ def compose_mixed_title(
 
 
 def _share_word(a: str, b: str) -> bool:
-    return not {*a.lower().split()}.isdisjoint(b.lower().split())
+    """Return whether two texts have a word in common, or one in two forms."""
+    return any(
+        one == other or (len(min(one, other, key=len)) > MIN_STEM and _are_forms(one, other))
+        for one in a.lower().split()
+        for other in b.lower().split()
+    )
+
+
+def _are_forms(a: str, b: str) -> bool:
+    return a.startswith(b) or b.startswith(a)
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")

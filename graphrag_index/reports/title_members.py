@@ -1,5 +1,6 @@
 """The members that the titles of reports without a model name."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -25,9 +26,14 @@ _KINDS = ORGANIZATION_WORDS - word_set(_LISTS["newspapers"])
 # A name in capitals: WHO, IT.
 _ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"
 # A name of a newspaper, broadcaster or agency.
-_MEDIA = r"(?:^|\s)(?:" + "|".join(_LISTS["media"]) + r")(?:['’]s)?(?:$|\s(?:\p{Lu}|TV))"
+_MEDIA = re.compile(rf"(?:^|\s)(?:{'|'.join(_LISTS['media'])})(?:['’]s)?(?:$|\s(?:[^\W\d_a-zß-ÿ]))")
 # The label of a turn of a chat, and minimum number of distinct turns of a speaker.
 _SPEAKER, MIN_TURNS = r"^(\p{Lu}[^:]{0,30}): ", 3
+
+
+def is_media_name(title: str) -> bool:
+    """Return whether a name is one of a newspaper, broadcaster or agency."""
+    return re.search(_MEDIA, title) is not None
 
 
 def find_turns(sentences: pl.Series) -> pl.DataFrame:
@@ -59,7 +65,8 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     is_known |= (entities["type"] == "organization") & ~word.is_in(_KINDS)
     is_frequent = word.is_in(frequent) | word.str.replace(r"s$", "").is_in(frequent)
     is_frequent &= ~is_known
-    is_frequent |= title.str.contains(_MEDIA)
+    is_media = pl.Series(map(is_media_name, title), dtype=pl.Boolean)
+    is_frequent |= is_media & entities["type"].is_in(["organization", "name"])
     is_phrase = ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
     return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
 

@@ -126,6 +126,18 @@ def test_headlines_stand_for_few_documents_without_a_term(
     assert choose_reports([draft], 6, 14, 1.0)[0].title == title
 
 
+def test_the_headline_of_the_summary_is_the_title_of_a_community_of_one_document() -> None:
+    headlines = {TALIBAN.document: "War in the east", **{n + 90: "Other" for n in range(9)}}
+    draft = Draft([TALIBAN], [0], [], "xx", Names(WEIGHT, TITLES, [0], headlines), [], "", True)
+    assert choose_reports([draft], 6, 14, 1.0)[0].title == "War in the east: BBC"
+    several = replace(draft, has_one_document=False)
+    assert choose_reports([several], 6, 14, 1.0)[0].title == "BBC"
+
+
+def test_a_newspaper_is_not_the_name_that_documents_share() -> None:
+    assert find_shared_name([TALIBAN], WEIGHT, TALIBAN.entities) == []
+
+
 def test_long_headlines_do_not_stand_for_documents() -> None:
     evidence = [replace(TALIBAN, document=0), replace(ACTOR, document=1)]
     headlines = {n: f"Measurements of the levels of cold rivers in valley {n}" for n in range(2)}

@@ -104,11 +104,13 @@ def test_a_summary_prefers_central_sentences_and_those_at_the_start() -> None:
     said = [replace(CREAN_SAILED, score=5.0), replace(ENDURANCE_SANK, score=5.0)]
     far = [replace(one, document=0, place=(900, 950)) for one in said]
     rated = rate_centrality(far, [0.1, 0.9])
-    assert rated[0].centrality < rated[1].centrality
-    lead = rate_centrality([far[0], replace(far[1], place=(0, 50))])
-    assert lead[0].centrality < lead[1].centrality
-    for some in (rated, lead):
-        _, [first, *_] = choose_statements(some, Names({0: 0.0, 1: 0.0}, TITLES, ()), (), 6, 1)
+    assert rated[0] < rated[1]
+    near = [far[0], replace(far[1], place=(0, 50))]
+    lead = rate_centrality(near)
+    assert lead[0] < lead[1]
+    names = Names({0: 0.0, 1: 0.0}, TITLES, ())
+    for some, centrality in ((far, rated), (near, lead)):
+        _, [first, *_] = choose_statements(some, names, (), 6, 1, centrality=centrality)
         assert first.sentences == [1]
 
 

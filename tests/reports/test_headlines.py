@@ -46,6 +46,7 @@ def headline_of(title: str, text: str = "", language: str = "en") -> str:
         ("20260408", ""),
         ("5 May 2023", ""),
         ("Draft", ""),
+        ("IN BRIEF (Page 24)", ""),
         ("Two\nlines", ""),
         ("A" + 49 * " b" + "b", "A" + 49 * " b" + "b"),
         ("A" + 50 * " b" + "b", ""),

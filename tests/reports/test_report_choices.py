@@ -7,7 +7,11 @@ import polars as pl
 import pytest
 
 from graphrag_index.reports.report_choices import hash_choice_inputs
-from graphrag_index.reports.title_members import find_turns, rank_title_members
+from graphrag_index.reports.title_members import (
+    find_turns,
+    is_media_name,
+    rank_title_members,
+)
 from graphrag_index.reports.written_reports import find_subjects, rate_wording
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
@@ -134,9 +138,14 @@ def test_the_headline_of_nearly_all_sentences_is_the_subject() -> None:
     assert find_subjects(sentences, documents) == {0: "Leaks"}
 
 
+def test_a_newspaper_is_not_what_documents_share() -> None:
+    assert is_media_name("The Washington Post")
+    assert not is_media_name("Post Office")
+
+
 def test_media_come_behind_other_names_in_titles() -> None:
-    titles = ["ABC News", "Bern", "China Daily", "Times Square", "AFP", "lake"]
-    types = ["organization", "geo", "organization", "geo", "organization", "noun phrase"]
+    titles = ["ABC News", "Bern", "China Daily", "Newport News", "AFP", "lake"]
+    types = ["organization", "geo", "organization", "city", "organization", "noun phrase"]
     entities = pl.DataFrame(
         {"title": titles, "type": types, "weight": [9.0, 2.0, 8.0, 1.0, 7.0, 6.0]}
     )

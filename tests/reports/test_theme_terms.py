@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import polars as pl
 import pytest
 
@@ -97,14 +99,27 @@ def test_of_few_documents_a_headline_with_a_term_and_a_name_is_better_than_one_w
     attack = Term("attack", ("attack",), 9.0, said)
     headlines = ["Weather today", "Two killed in attack on Sindh shrine", ""]
     names = ["Sindh", "Nangarhar"]
+
+    def compose(main: list[str], n: int = 1, own: Sequence[str] = headlines) -> str:
+        return compose_title([attack], main, "en", headlines=headlines * n, summary_headlines=own)
+
     title = "Two killed in attack on Sindh shrine: Nangarhar"
-    assert compose_title([attack], names, "en", headlines=headlines) == title
-    assert compose_title([attack], names, "en", headlines=headlines * 3) != title
-    assert compose_title([attack], ["Ann"], "en", headlines=headlines) == "Attack: Ann"
+    assert compose(names) == title
+    assert title not in (compose(names, 3), compose(names, own=headlines[:1]))
+    assert compose(["Ann"]) == "Attack: Ann"
+    # The whole summary is from one document.
+    assert compose(["Ann"], own=["Two killed", "Two killed"]) == "Two killed: Ann"
+    assert compose(["Ann"], own=["Two killed", ""]) == "Attack: Ann"
     phrase = Term(
         "suicide attack", ("attack",), 9.0, {"A suicide attack hit it.": "suicide attack"}
     )
     assert compose_title([phrase], ["Ann"], "en") == "Suicide attack: Ann"
+
+
+def test_a_title_has_no_word_in_two_forms() -> None:
+    said = {"The inquiry began.": "inquiry", "One inquiry ended.": "inquiry"}
+    terms = [Term(text, (text,), 9.0, said) for text in ("inquiry", "inquirys", "floods")]
+    assert compose_title(terms, ["Ann"], "en") == "Inquiry and floods: Ann"
 
 
 def test_a_vague_word_gives_way_to_a_weaker_one() -> None:
