@@ -1,4 +1,4 @@
-"""Tables of counts with bars, and dates of documents by year, month or day."""
+"""Tables of counts with bars, and periods of dates: years, months or days."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,25 +7,7 @@ import polars as pl
 
 # Length of the longest bar in characters.
 BAR_LENGTH = 20
-# A date in the title of a document: 2026-04-08, 20260408, 2026-04 or 2026.
-DATE_IN_TITLE = (
-    r"(?:^|\D)((?:1[5-9]|20)\d\d)(?:[-_./]?(0[1-9]|1[0-2])(?:[-_./]?(0[1-9]|[12]\d|3[01]))?)?"
-    r"(?:\D|$)"
-)
 PERIOD_NAMES = {4: "year", 7: "month", 10: "day"}
-
-
-def find_dates(documents: pl.DataFrame) -> pl.DataFrame:
-    """Return the documents with a date, in order of the dates: year, month or day.
-
-    The date is `creation_date`, or else a date in the title.
-    """
-    title = [pl.col("title").str.extract(DATE_IN_TITLE, group) for group in (1, 2, 3)]
-    in_title = pl.concat_str(title, separator="-", ignore_nulls=True)
-    stated = pl.col("creation_date").fill_null("")
-    date = pl.when(stated != "").then(stated).otherwise(in_title).str.slice(0, 10)
-    dated = documents.select("document", date=date)
-    return dated.filter(pl.col("date").str.contains(r"^\d{4}")).sort("date", "document")
 
 
 def choose_period(dates: pl.Series) -> int:

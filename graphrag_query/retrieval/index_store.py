@@ -17,6 +17,7 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
+from graphrag_query.retrieval.document_dates import find_document_dates
 from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.question_embedding import QuestionEmbedder
 
@@ -335,6 +336,18 @@ class IndexStore:
         return reports.with_columns(pl.col("community", "n_bytes").cast(pl.Int64)).sort(
             "level", "community"
         )
+
+    @cached_property
+    def document_dates(self) -> pl.Series:
+        """The day, month or year of each document, or an empty text if it has no date."""
+        rows = self.open_mapped("document_rows").columns("title", "creation_date")
+        return find_document_dates(rows)
+
+    def dated_documents(self, numbers: Iterable[int]) -> pl.DataFrame:
+        """Return the given documents with a date, as `document` and `date`, in order of dates."""
+        documents = pl.Series("document", numbers, dtype=pl.Int64)
+        dated = pl.DataFrame({"document": documents, "date": self.document_dates[documents]})
+        return dated.filter(pl.col("date") != "").sort("date", "document")
 
     def with_texts(self, reports: pl.DataFrame, *columns: str) -> pl.DataFrame:
         """Add text columns to rows of `report_list`: summary, findings or full_content."""

@@ -12,7 +12,6 @@ import polars as pl
 from graphrag_index.errors import format_count
 from graphrag_index.text.languages import MIN_STEM, Language, find_stems
 from graphrag_index.text.normalize import fold, is_unspaced
-from graphrag_query.answering.count_table import find_dates
 from graphrag_query.question.count_request import CountRequest
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD
@@ -207,8 +206,7 @@ def restrict_to_dates(
     names = (*(date.text for date in request.dates), *request.years)
     if not names:
         return documents, request
-    rows = index.open_mapped("document_rows").columns("title", "creation_date")
-    dated = find_dates(rows.with_row_index("document")[documents])
+    dated = index.dated_documents(documents)
     if 2 * dated.height < len(documents):
         return documents, replace(request, terms=(*request.terms, *names), dates=(), years=())
     kept = [

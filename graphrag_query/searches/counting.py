@@ -20,7 +20,6 @@ from graphrag_query.answering.count_table import (
     PERIOD_NAMES,
     choose_period,
     fill_periods,
-    find_dates,
     write_table,
 )
 from graphrag_query.answering.extractive import Candidate, as_one_line, cite_passage
@@ -297,8 +296,7 @@ class _Counter:
 
     def _dated_documents(self) -> pl.DataFrame | None:
         """Return the counted documents with a date, in order of the dates."""
-        rows = self.index.open_mapped("document_rows").columns("title", "creation_date")
-        dated = find_dates(rows.with_row_index("document")[self.subject.documents])
+        dated = self.index.dated_documents(self.subject.documents)
         return dated if dated.height else None
 
     def _no_dates(self) -> Answer:

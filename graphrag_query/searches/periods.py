@@ -9,7 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index.errors import format_count
-from graphrag_query.answering.count_table import choose_period, find_dates
+from graphrag_query.answering.count_table import choose_period
 from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.theme_answer import Point, Theme
 from graphrag_query.retrieval.index_store import IndexStore
@@ -39,12 +39,13 @@ def group_by_period(
 ) -> tuple[list[Theme], list[Point]]:
     """Group sentences by time, the earliest first; return at most `most` groups and the rest.
 
-    The time is the date of the document, or else the first year in the sentence. `points` maps
-    text units to their sentences. Without sentences of several times, there are no groups.
+    The time is the date of the document, or, if most of them have none, the first year in the
+    sentence. `points` maps text units to their sentences. Without sentences of several times,
+    there are no groups.
     """
     all_points = [point for of_unit in points.values() for point in of_unit]
     dates = _find_document_dates(index, points, units)
-    if len(set(dates.values())) < MIN_PERIODS:
+    if len(set(dates.values())) < MIN_PERIODS or 2 * len(dates) < len(points):
         years = {id(point): _YEAR.search(point.text) for point in all_points}
         period_of = {id(point): year[0] for point in all_points if (year := years[id(point)])}
     else:
@@ -77,9 +78,7 @@ def _find_document_dates(
 
 def _find_dates(index: IndexStore, documents: Iterable[int]) -> dict[int, str]:
     """Map documents with a date to their year, month or day."""
-    numbers = sorted(set(documents))
-    rows = index.open_mapped("document_rows").rows(numbers, "title", "creation_date")
-    dated = find_dates(rows.with_columns(document=pl.Series(numbers, dtype=pl.Int64)))
+    dated = index.dated_documents(sorted(set(documents)))
     if not dated.height:
         return {}
     length = choose_period(dated["date"])
