@@ -142,6 +142,13 @@ class _CountedWords:
         return [w for w in self.folded if _YEAR.fullmatch(w) and w not in in_dates]
 
     @cached_property
+    def numbered(self) -> set[int]:
+        """The words for documents before a number, as in "Article 50": they are names."""
+        words = self.cues["documents"][2] if "documents" in self.cues else set()
+        numbers = {i for i, word in enumerate(self.folded) if word.isdecimal()}
+        return {i for i in words if i + 1 in numbers and self.folded[i + 1] not in self.years}
+
+    @cached_property
     def kind_token(self) -> int | None:
         """The first word that asks for entities of a type."""
         stems = [stem_word(token[0].lower()) for token in self.tokens]
@@ -164,6 +171,9 @@ class _CountedWords:
         is_ranking = counted == "entities"
         most = next((n for n in map(_read_limit, self.folded) if n), None) if is_ranking else None
         terms = tuple(dict.fromkeys(self._terms(kind is not None, most)))
+        if not terms and counted in ("documents", "occurrences", "dates"):
+            # "How many documents mention letters?" asks for letters.
+            terms = tuple(self._mentioned_documents())
         is_any = not _ALTERNATIVES.get(self.language.code, frozenset()).isdisjoint(lowered)
         if is_ranking and kind is None:
             if len(terms) > 1 and (is_any or _MORE_OFTEN.search(fold_question(self.question))):
@@ -212,6 +222,14 @@ class _CountedWords:
             return "entities", "most_frequent"
         return None, ""
 
+    def _mentioned_documents(self) -> Iterator[str]:
+        """Yield the words for documents that stand behind a verb for mentions."""
+        if self.is_unspaced or not {"mentioning", "documents"} <= self.cues.keys():
+            return
+        verb, words = max(self.cues["mentioning"][2], default=0), self.cues["documents"][2]
+        if any(word < verb for word in words):
+            yield from (self.tokens[word][0] for word in sorted(words) if word > verb)
+
     def _follows(self, cue: str, tokens: set[int]) -> bool:
         """Return whether one of these tokens follows closely after a cue."""
         if self.is_unspaced:
@@ -229,7 +247,7 @@ class _CountedWords:
             rest = remove_cues(_QUOTED.sub(" ", self.question), *_CUES)
             yield from (word for word in WORD.findall(rest) if len(word) > 1)
             return
-        dropped = set().union(*(tokens for _, _, tokens in self.cues.values()))
+        dropped = set().union(*(tokens for _, _, tokens in self.cues.values())) - self.numbered
         if has_kind and self.kind_token is not None:
             dropped.add(self.kind_token)
         stop_words = stop_words_of(self.language)
@@ -249,7 +267,7 @@ class _CountedWords:
             is_kept = is_name_part or not (
                 i in dropped
                 or word in stop_words
-                or len(word) == 1
+                or (len(word) == 1 and i - 1 not in self.numbered)
                 or (most and word == str(most))
                 or any(q.start() <= token.start() < q.end() for q in (*quoted, *dated))
             )

@@ -24,7 +24,7 @@ from graphrag_query.answering.count_table import (
 )
 from graphrag_query.answering.extractive import Candidate, as_one_line, cite_passage
 from graphrag_query.question.count_request import CountRequest
-from graphrag_query.question.question import Question
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.count_subject import any_of, find_subject, restrict_to_dates
 from graphrag_query.searches.main_entities import are_of_type, unite_countries
 
@@ -219,11 +219,19 @@ class _Counter:
         # The table is in the order of entities and text units: equal pairs are adjacent.
         is_new = np.ones(len(entities), bool)
         is_new[1:] = (entities[1:] != entities[:-1]) | (places[1:] != places[:-1])
-        counts = np.bincount(entities[is_new], minlength=1)
+        counts = np.bincount(entities[is_new], minlength=len(rows))
+        # All of these documents mention the subject itself.
+        counts[self._entities_of_subject()] = 0
         numbers = np.flatnonzero(counts)
         numbers = numbers[np.argsort(-counts[numbers], kind="stable")]
         ranked = list(zip(numbers.tolist(), counts[numbers].tolist(), strict=True))
         return "passages" if self.by_passage else "documents", ranked
+
+    def _entities_of_subject(self) -> list[int]:
+        """Return the entities that have the name of the subject."""
+        terms, language = self.subject.terms, self.question.language
+        found = (Mentions(self.index, term.term, language).exact_entities for term in terms)
+        return [entity for entities in found for entity in entities]
 
     @cached_property
     def by_passage(self) -> bool:

@@ -8,6 +8,14 @@ from graphrag_query.question.question_words import language_in
     ("question", "counted", "kind", "terms"),
     [
         ("How many documents mention fire?", "documents", None, ("fire",)),
+        ("How many documents mention Article 50?", "documents", None, ("Article 50",)),
+        ("Wie viele Artikel erwähnen Artikel 5?", "documents", None, ("Artikel 5",)),
+        ("Since when is Article 50 mentioned?", "dates", None, ("Article 50",)),
+        ("How many articles of 2017 mention Oslo?", "documents", None, ("Oslo",)),
+        ("How many documents mention letters?", "documents", None, ("letters",)),
+        ("How many speeches mention Oslo?", "documents", None, ("Oslo",)),
+        ("Wie viele Reden erwähnen Oslo?", "documents", None, ("Oslo",)),
+        ("¿Cuántos discursos mencionan Oslo?", "documents", None, ("Oslo",)),
         (
             "How many of the articles are about asylum seekers?",
             "documents",

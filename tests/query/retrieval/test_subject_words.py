@@ -33,6 +33,10 @@ from tests.fixtures.fake_llm import question_to
         ("What are the main topics people chat about?", []),
         ("Worüber unterhalten sich die Leute in diesen Chats?", []),
         ("¿De qué tratan las noticias?", []),
+        # Debates and speeches are documents, and their time is that of the corpus.
+        ("What are the main topics of these debates?", []),
+        ("Welche Themen kommen in den Reden am häufigsten vor?", []),
+        ("What changed during the time covered by the articles?", []),
         ("Was sagen die Texte über Eis?", ["ei"]),
         ("Welche Schiffe werden genannt?", ["schiff"]),
         ("How did the ships change over time?", ["ship"]),

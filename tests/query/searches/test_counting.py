@@ -49,6 +49,11 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
         ("How many letters mention Berlin or Paris?", "4 of 5 documents (80 %) mention “Ber"),
         ("Is Berlin or Paris mentioned more often?", "“Berlin” is mentioned in the most docu"),
         ("Who is mentioned most often?", "Anna Berg is mentioned most: in 3 of 5 documents"),
+        # The subject itself is in all of these letters.
+        (
+            "Which places are mentioned most often in letters about Berlin?",
+            "France is mentioned most: in 1 of 3 documents that mention “Berlin”",
+        ),
         (
             "Who is mentioned most often in letters about Paris?",
             "Anna Berg is mentioned most: in 1 of 1 ",
