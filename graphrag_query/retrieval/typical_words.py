@@ -93,7 +93,7 @@ def choose_words(
 
     Function words and speakers are left out, and of words with one stem, all but the first.
     """
-    left_out = [*_function_words(), *speakers]
+    left_out = [*all_function_words(), *speakers]
     found: dict[str, str] = {}
     for word in best.filter(~best.is_in(left_out)).head(N_READ_PER_WORD * most):
         if (stem := stem_word(word)) in known:
@@ -113,5 +113,6 @@ def stems_of_entities(index: IndexStore, units: Sequence[int]) -> set[str]:
 
 
 @cache
-def _function_words() -> frozenset[str]:
+def all_function_words() -> frozenset[str]:
+    """Return the function words of all languages."""
     return frozenset[str]().union(*(language.function_words for language in languages().values()))

@@ -1,17 +1,15 @@
 """Global search without a model: the best sentences on each theme, within a budget of words."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import polars as pl
 
 from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.extractive import TextUnit, as_one_line
+from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.theme_answer import Point, Theme, shorten_title, write_themes
 from graphrag_query.answering.written_answer import (
     DeferredContext,
@@ -37,7 +35,6 @@ from graphrag_query.retrieval.report_selection import (
     reports_of_level,
     subject_words,
 )
-from graphrag_query.retrieval.report_sentences import longest_turns, sourced_sentences
 from graphrag_query.retrieval.theme_passages import (
     community_paths,
     group_by_theme,
@@ -54,9 +51,12 @@ from graphrag_query.searches.main_entities import (
     name_themes,
 )
 from graphrag_query.searches.periods import Period, divide_corpus, group_by_period
+from graphrag_query.searches.report_points import (
+    points_of_report,
+    rate_report_points,
+    read_report_sentences,
+)
 from graphrag_query.searches.subject_sentences import (
-    POOR_SENTENCE_PENALTY,
-    are_poor,
     find_subject_matches,
     rank_subject_sentences,
 )
@@ -75,12 +75,8 @@ MIN_SHARE_OF_BEST = 0.5
 MIN_SHARE_OF_FILLER = 0.3
 # Minimum number of places of a kind, such as countries, for a list of them.
 MIN_PLACES = 3
-# Subtracted from the score of a sentence of a report for each sentence before it.
-LATER_SENTENCE_PENALTY = 0.05
 # Maximum number of typical words below the themes of a corpus.
 MAX_TYPICAL_WORDS = 12
-# Two labels in a sentence, which may be those of two turns of a chat.
-_TURNS = re.compile(r"\w: .*\w: ")
 NO_FITTING_PASSAGE = "No passage fits the words of this question."
 NO_PERIODS = "The documents have no dates, or too few, to compare periods. "
 NO_WORDS_OF_PERIODS = "No words with sentences set the periods of the documents apart. "
@@ -170,8 +166,7 @@ def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str
     best = best.head(settings.max_points)
     note_reports(question, best, "share")
     themes = []
-    for report, sentences in _read_report_sentences(index, best):
-        points = _points_of_report(index, sentences)
+    for report, points in rate_report_points(index, read_report_sentences(index, best)):
         percent = round(100 * report["share"])
         extent = f"{percent} %" if percent else "under 1 %" if report["share"] else ""
         cited_as = f"[Data: Reports ({report['community']})]"
@@ -204,8 +199,8 @@ def _answer_by_periods(
     reports = all_reports.sort(order, descending=[True, True, False]).head(MAX_REPORTS_BY_TIME)
     found = [
         point
-        for _, sentences in _read_report_sentences(index, reports)
-        for point in _points_of_report(index, sentences)
+        for _, sentences in read_report_sentences(index, reports)
+        for point in points_of_report(index, sentences)
     ]
     units = index.text_units(point.source for point in found)
     themes = [period.as_theme(found, units) for period in periods if period.words]
@@ -221,32 +216,6 @@ def _answer_by_periods(
     pack = partial(_read_rows, question, settings, reports, {})
     context = DeferredContext(pack, settings.max_context_tokens)
     return replace(answer, parameters={"level": level}, context=context)
-
-
-def _points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -> list[Point]:
-    """Return the sentences of a report with scores: its first ones are the most important.
-
-    Where a sentence is several turns of a chat, the longest turn stands for it.
-    """
-    of_chats = {source for text, source in sentences if _TURNS.search(text)}
-    units = index.text_units(of_chats)
-    turns = longest_turns(sentences, units)
-    said = [
-        (text, "") if turn is None else (as_one_line(turn.text), turn.label)
-        for (text, _), turn in zip(sentences, turns, strict=True)
-    ]
-    poor = are_poor(pl.Series([text for text, _ in said], dtype=pl.String))
-    return [
-        Point(
-            text,
-            source,
-            -LATER_SENTENCE_PENALTY * place - (POOR_SENTENCE_PENALTY if is_poor else 0.0),
-            label,
-        )
-        for place, ((text, label), (_, source), is_poor) in enumerate(
-            zip(said, sentences, poor, strict=True)
-        )
-    ]
 
 
 def _read_rows(
@@ -289,7 +258,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     reports, _ = reports_of_level(asked, settings, about_all=False)
     fitting = reports.filter(pl.col("similarity") >= settings.min_similarity)
     fitting = fitting.sort("score", "community", descending=[True, False]).head(MAX_REPORTS)
-    written = [pair for _, pairs in _read_report_sentences(index, fitting) for pair in pairs]
+    written = [pair for _, pairs in read_report_sentences(index, fitting) for pair in pairs]
     note_reports(question, fitting, "score")
     scores = score_text_units(asked, found, (source for _, source in written))
     units = index.text_units(scores)
@@ -379,21 +348,3 @@ def _count_documents(points: Iterable[Point], units: Mapping[int, TextUnit]) -> 
     """Return the number of documents of sentences; one needs no words, for it is cited."""
     n = len({units[point.source]["document"] for point in points})
     return format_count("documents", n) if n > 1 else ""
-
-
-def _read_report_sentences(
-    index: IndexStore, reports: pl.DataFrame
-) -> Iterator[tuple[Mapping[str, Any], list[tuple[str, int]]]]:
-    """Yield each report with its sentences, each with a text unit that supports it."""
-    read = index.with_texts(reports, "summary", "findings")
-    for report in read.iter_rows(named=True):
-        parts = (report["summary"], *(f["explanation"] for f in report["findings"]))
-        yield (
-            report,
-            [
-                (text, source)
-                for text, source in sourced_sentences(index, report["community"], parts)
-                # A report that the filters keep can cite text units that they do not keep.
-                if index.text_units_behind("Sources", source)
-            ],
-        )

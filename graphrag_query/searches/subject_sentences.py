@@ -265,7 +265,12 @@ def are_poor(texts: pl.Series) -> pl.Series:
     is_short = plain.str.count_matches(" ", literal=True) < MAX_WORDS_OF_POOR_SENTENCE
     return is_short & (
         plain.str.contains(_POOR["references"]) | plain.str.contains(_POOR["small_talk"])
-    )
+    ) | texts.str.contains(_POOR["procedure"])
+
+
+def have_unnamed_speaker(texts: pl.Series) -> pl.Series:
+    """Return for each sentence whether it says what somebody said who is not named in it."""
+    return texts.str.contains(_POOR["unnamed_speaker"])
 
 
 def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -282,6 +287,8 @@ def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
     )
     has_label = pl.Series([bool(c.label) for c in prose], dtype=pl.Boolean)
     is_none = texts.str.contains(_POOR["letters"])
+    said = pl.Series([c.text for c in prose], dtype=pl.String)
+    is_none |= said.str.contains(_POOR["procedure"])
     is_none |= has_label & texts.str.contains(_POOR["unmarked_questions"])
     return [candidate for candidate, left_out in zip(prose, is_none, strict=True) if not left_out]
 

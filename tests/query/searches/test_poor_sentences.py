@@ -7,7 +7,11 @@ import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.extractive import Candidate
-from graphrag_query.searches.subject_sentences import are_poor, keep_statements
+from graphrag_query.searches.subject_sentences import (
+    are_poor,
+    have_unnamed_speaker,
+    keep_statements,
+)
 from tests.conftest import run_project
 
 
@@ -43,8 +47,35 @@ def test_references_and_thanks_say_nothing_on_a_subject(text: str, expected: boo
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("If Oslo goes on, it risks much, he says.", True),
+        ("Das sei zu viel, sagte sie.", True),
+        ("The mayor said that the bridge is closed.", False),
+        ("Ann Berg says the mill will open.", False),
+    ],
+)
+def test_a_speaker_may_be_unnamed(text: str, expected: bool) -> None:
+    assert have_unnamed_speaker(pl.Series([text])).to_list() == [expected]
+
+
+@pytest.mark.parametrize(
     ("text", "label", "is_kept"),
     [
+        ("Liebe Kolleginnen und Kollegen !", "", False),
+        ("Sehr geehrter Herr Präsident!", "", False),
+        ("Verehrte Kollegen, die Hälfte der Anträge kommt aus dem Ausland.", "", True),
+        ("(Aplausos.-Varios señores diputados: ¡Muy bien!)", "", False),
+        ("Efectuada la votación, dio el siguiente resultado: a favor, 269.", "", False),
+        ("Quedan rechazadas las enmiendas.", "", False),
+        ("Dann ist so beschlossen .", "", False),
+        ("I thank the Minister for that answer.", "", False),
+        ("My hon. Friend is right to raise this issue.", "", False),
+        (
+            "We welcome the law because it makes many houses cheaper, and we will vote for it.",
+            "",
+            True,
+        ),
         ("On Sun, 11 Aug 2002, Ann wrote:", "", False),
         ("Am 3. Mai 2004 um 12:30 schrieb Ann:", "", False),
         ("Sent: Monday, 3 May 2004", "Ann", False),

@@ -1,0 +1,133 @@
+"""The sentences of community reports as points of an answer, the central ones first."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import log, sqrt
+from typing import Any
+
+import polars as pl
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.extractive import as_one_line
+from graphrag_query.answering.theme_answer import Point, shorten_title
+from graphrag_query.question.question_words import WORD
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.retrieval.report_sentences import longest_turns, sourced_sentences
+from graphrag_query.retrieval.typical_words import all_function_words
+from graphrag_query.searches.subject_sentences import (
+    POOR_SENTENCE_PENALTY,
+    are_poor,
+    have_unnamed_speaker,
+)
+
+# Subtracted from the score of a sentence of a report for each sentence before it, and what of it
+# remains where the score says how central the sentence is.
+LATER_SENTENCE_PENALTY, LATER_PENALTY_OF_CENTRAL = 0.05, 0.01
+# Weight of how central a sentence of a report is to its theme, from 0 to 1.
+CENTRALITY_WEIGHT = 0.5
+# Subtracted from the score of a sentence that says what somebody said who is not named in it.
+UNNAMED_SPEAKER_PENALTY = 0.2
+# Number of sentences as which the title of a theme counts.
+SENTENCES_OF_TITLE = 2
+# Minimum number of letters of a word that two sentences share.
+MIN_WORD_LENGTH = 4
+# Two labels in a sentence, which may be those of two turns of a chat.
+_TURNS = re.compile(r"\w: .*\w: ")
+
+
+def read_report_sentences(
+    index: IndexStore, reports: pl.DataFrame
+) -> Iterator[tuple[Mapping[str, Any], list[tuple[str, int]]]]:
+    """Yield each report with its sentences, each with a text unit that supports it."""
+    read = index.with_texts(reports, "summary", "findings")
+    for report in read.iter_rows(named=True):
+        parts = (report["summary"], *(f["explanation"] for f in report["findings"]))
+        yield (
+            report,
+            [
+                (text, source)
+                for text, source in sourced_sentences(index, report["community"], parts)
+                # A report that the filters keep can cite text units that they do not keep.
+                if index.text_units_behind("Sources", source)
+            ],
+        )
+
+
+def points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) -> list[Point]:
+    """Return the sentences of a report with scores: its first ones are the most important.
+
+    Where a sentence is several turns of a chat, the longest turn stands for it.
+    """
+    of_chats = {source for text, source in sentences if _TURNS.search(text)}
+    units = index.text_units(of_chats)
+    turns = longest_turns(sentences, units)
+    said = [
+        (text, "") if turn is None else (as_one_line(turn.text), turn.label)
+        for (text, _), turn in zip(sentences, turns, strict=True)
+    ]
+    poor = are_poor(pl.Series([text for text, _ in said], dtype=pl.String))
+    return [
+        Point(
+            text,
+            source,
+            -LATER_SENTENCE_PENALTY * place - (POOR_SENTENCE_PENALTY if is_poor else 0.0),
+            label,
+        )
+        for place, ((text, label), (_, source), is_poor) in enumerate(
+            zip(said, sentences, poor, strict=True)
+        )
+    ]
+
+
+def rate_report_points(
+    index: IndexStore, reports: Iterable[tuple[Mapping[str, Any], Sequence[tuple[str, int]]]]
+) -> Iterator[tuple[Mapping[str, Any], list[Point]]]:
+    """Yield each report with its sentences, scored also by how central they are to its theme."""
+    read = list(reports)
+    titles = [shorten_title(report["title"]) for report, _ in read]
+    rated = rate_centrality(titles, [[text for text, _ in sentences] for _, sentences in read])
+    for (report, sentences), ratings in zip(read, rated, strict=True):
+        points = points_of_report(index, sentences)
+        returned = LATER_SENTENCE_PENALTY - LATER_PENALTY_OF_CENTRAL
+        texts = pl.Series([point.text for point in points], dtype=pl.String)
+        additions = [
+            returned * place - (UNNAMED_SPEAKER_PENALTY if is_unnamed else 0.0)
+            for place, is_unnamed in enumerate(have_unnamed_speaker(texts))
+        ]
+        yield (
+            report,
+            [
+                replace(point, score=point.score + CENTRALITY_WEIGHT * rating + added)
+                for point, rating, added in zip(points, ratings, additions, strict=True)
+            ],
+        )
+
+
+def rate_centrality(titles: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[list[float]]:
+    """Rate how central each sentence of each theme is to it, from 0 to 1 for the best one.
+
+    A central sentence has words that other sentences of its theme have, and those of other themes
+    have not; a word in the title of the theme counts as several sentences.
+    """
+    stems = [[_content_stems(text) for text in texts] for texts in sentences]
+    holding = Counter(stem for of_theme in stems for words in of_theme for stem in words)
+    n_all = sum(map(len, stems))
+    rated = []
+    for title, of_theme in zip(titles, stems, strict=True):
+        in_theme = Counter(stem for words in of_theme for stem in words)
+        in_title = _content_stems(title)
+        weights = {
+            stem: log(n_all / holding[stem]) * (n - 1 + SENTENCES_OF_TITLE * (stem in in_title))
+            for stem, n in in_theme.items()
+        }
+        ratings = [sum(weights[s] for s in words) / sqrt(len(words) or 1) for words in of_theme]
+        best = max(ratings, default=0.0) or 1.0
+        rated.append([rating / best for rating in ratings])
+    return rated
+
+
+def _content_stems(text: str) -> frozenset[str]:
+    words = {word for word in WORD.findall(text.lower()) if len(word) >= MIN_WORD_LENGTH}
+    return frozenset(map(stem_word, words - all_function_words()))
