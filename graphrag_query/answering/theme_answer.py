@@ -163,7 +163,7 @@ def choose_points(
     budget.
     """
     for theme in themes:
-        theme.points.sort(key=lambda point: -_value_of(point))
+        theme.points.sort(key=lambda point: -value_of(point))
     waiting = list(themes)
     while waiting:
         theme = max(waiting, key=lambda theme: sqrt(theme.weight) / (1 + len(theme.chosen)))
@@ -190,6 +190,6 @@ def choose_points(
     return left
 
 
-def _value_of(point: Point) -> float:
+def value_of(point: Point) -> float:
     """Return the score of a sentence, less a penalty for a long sentence."""
     return point.score - LONG_SENTENCE_PENALTY * max(0, len(point.text.split()) - LONG_SENTENCE)

@@ -48,7 +48,6 @@ from graphrag_query.searches.main_entities import (
     asked_type,
     find_named_entities,
     list_main_entities,
-    name_themes,
 )
 from graphrag_query.searches.periods import Period, divide_corpus, group_by_period
 from graphrag_query.searches.report_points import (
@@ -60,6 +59,7 @@ from graphrag_query.searches.subject_sentences import (
     find_subject_matches,
     rank_subject_sentences,
 )
+from graphrag_query.searches.theme_headings import name_by_contents
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 12
@@ -325,15 +325,15 @@ def _list_themes(
     """Group the sentences of text units by community, and return the level of the communities."""
     relevant = {number: scores[number] for number in points}
     groups, level = group_by_theme(question.index, relevant, level)
-    names = name_themes(question, [group.text_units for group in groups], points)
+    sections = [[p for number in group.text_units for p in points[number]] for group in groups]
+    names = name_by_contents(question, sections, units)
     reports = question.index.report_list
     titles = dict(reports.select("community", "title").iter_rows())
     themes = []
-    for group, name in zip(groups, names, strict=True):
+    for group, of_theme, name in zip(groups, sections, names, strict=True):
         # The title of a report without a model goes on with names that may not be in the sentences.
         name = name or shorten_title(titles.get(group.community, "Other passages"))
         cited_as = f"[Data: Reports ({group.community})]" if group.community is not None else ""
-        of_theme = [point for number in group.text_units for point in points[number]]
         themes.append(
             Theme(
                 name, _count_documents(of_theme, units), cited_as, of_theme, max(group.weight, 0.0)

@@ -252,18 +252,20 @@ def find_named_entities(
     return sorted(listed, key=lambda n: (-max(p.score for p in n.points), n.number))
 
 
-def name_themes(
-    question: Question, themes: Sequence[Sequence[int]], points: Mapping[int, Sequence[Point]]
-) -> list[str]:
-    """Return a name for each theme: the entities that set its sentences apart, or "".
+def name_themes(question: Question, themes: Sequence[Sequence[Point]]) -> list[list[str]]:
+    """Return names for each theme: the entities that set its sentences apart, the best first.
 
-    A theme is given by its text units, and `points` maps them to their sentences. The names are
-    those in the sentences, and those of the entities that the text units describe. Entities that
-    the question names, speakers of the sentences, and those in the name of an earlier theme are
-    left out.
+    The names are those in the sentences, and those of the entities that their text units
+    describe. Entities that the question names, speakers of the sentences, and those in the name of
+    an earlier theme are left out.
     """
     index, links = question.index, question.index.links
-    theme_of = {number: place for place, theme in enumerate(themes) for number in theme}
+    points: dict[int, list[Point]] = defaultdict(list)
+    theme_of: dict[int, int] = {}
+    for place, theme in enumerate(themes):
+        for point in theme:
+            points[point.source].append(point)
+            theme_of[point.source] = place
     weights: list[dict[int, float]] = [defaultdict(float) for _ in themes]
     for entity in find_named_entities(index, points):
         for point in entity.points:
@@ -290,7 +292,7 @@ def name_themes(
     for of_theme in weights:
         found = sorted(of_theme.keys() - used, key=lambda e: (-of_theme[e] * rarity[e], e))
         used.update(found[:MAX_NAMES_OF_THEME])
-        names.append(", ".join(titles[entity] for entity in found[:MAX_NAMES_OF_THEME]))
+        names.append([titles[entity] for entity in found[:MAX_NAMES_OF_THEME]])
     return names
 
 

@@ -124,14 +124,14 @@ def test_a_theme_gets_sentences_by_the_root_of_its_weight() -> None:
 def test_a_theme_is_named_by_its_sentences_and_the_subject_of_its_passages(index: Index) -> None:
     units = index.store.text_units(range(300)).items()
     number = next(number for number, unit in units if unit["text"].startswith("The Fram was"))
-    points = {number: [Point("It was designed by Colin Archer.", number, 1.0)]}
+    points = [Point("It was designed by Colin Archer.", number, 1.0)]
 
-    def name_for(question: str) -> str:
-        [name] = main_entities.name_themes(question_to(index, question), [[number]], points)
-        return name
+    def names_for(question: str) -> list[str]:
+        [names] = main_entities.name_themes(question_to(index, question), [points])
+        return names
 
-    assert name_for("Who designs ships?") == "Fram, Colin Archer"
-    assert name_for("Who designed the Fram?") == "Colin Archer"
+    assert names_for("Who designs ships?") == ["Fram", "Colin Archer"]
+    assert names_for("Who designed the Fram?") == ["Colin Archer"]
 
 
 def test_it_says_that_more_documents_may_fit_if_the_search_is_cut(

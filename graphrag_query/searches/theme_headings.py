@@ -1,0 +1,161 @@
+"""Headings of the sections of an answer: what each of them says about the subject."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from math import log
+
+import numpy as np
+
+from graphrag_index.reports.headlines import read_headlines
+from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
+from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.extractive import TextUnit, as_one_line
+from graphrag_query.answering.theme_answer import Point, value_of
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD, stop_words_of
+from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches.main_entities import name_themes
+
+# Maximum number of words of a headline, and of one that is not cut at the first mark in it. What
+# stands before the mark has a minimum number of words.
+MAX_WORDS_OF_HEADLINE, MAX_WORDS_BEFORE_CUT, MIN_WORDS_BEFORE_MARK = 12, 9, 3
+_MARK = re.compile(r"[,;:] | [-–—] ")
+# Maximum number of words of a headline beside which a name stands: it may itself be one.
+MAX_WORDS_BESIDE_NAME = 4
+# Number of the best sentences of a section whose phrases and names may stand in its heading, and
+# maximum number of parts of a heading.
+MAX_POINTS_OF_PHRASES, MAX_PARTS = 2, 2
+MAX_WORDS_OF_PHRASE = 6
+# Minimum number of letters of a word that a phrase is about.
+MIN_WORD_LENGTH = 4
+# Minimum number of occurrences, in the text units of a section, of a word that is a whole phrase.
+MIN_USES_OF_WORD = 2
+# Added to the weight of a phrase for each further word, up to two, and for one of the question.
+FURTHER_WORD_BONUS, QUESTION_BONUS = 1.0, 2.0
+
+
+def name_by_contents(
+    question: Question,
+    sections: Sequence[Sequence[Point]],
+    units: Mapping[int, TextUnit],
+) -> list[str]:
+    """Return a heading for each section of an answer, or "" where none is found.
+
+    It is the headline of the document of the best sentence. Without one, it is the noun phrase
+    that sets the best sentences apart from the other text units that were read. The name of their
+    main entity stands beside a phrase, or beside a short headline.
+    """
+    ordered = [sorted(section, key=lambda point: -value_of(point)) for section in sections]
+    headlines = _headlines_of(question.index, sections, units)
+    asked = set(question.content_words)
+    counts: _WordCounts | None = None
+    best = [section[:MAX_POINTS_OF_PHRASES] for section in ordered]
+    entities = name_themes(question, best)
+    names, used = list[str](), set[str]()
+    for section, own, of_section in zip(ordered, best, entities, strict=True):
+        name = _shorten(headlines[units[section[0].source]["document"]])
+        name = "" if name in used else name
+        used.add(name)
+        mark, parts = ": ", [name] if name else []
+        if not name:
+            counts = counts or _WordCounts(units)
+            weights = _weigh_phrases(own, units, counts, {p.source for p in section}, asked)
+            mark, parts = ", ", _choose_phrases(weights, names, 1)
+        if len(name.split()) <= MAX_WORDS_BESIDE_NAME:
+            left = MAX_PARTS - len(parts)
+            if name:
+                of_section = [n for n in of_section if not any(n in p.text for p in own[:1])]
+            parts += _choose_phrases(dict.fromkeys(of_section, 1.0), [*names, *parts], left)
+        names.append(mark.join(parts))
+    return names
+
+
+def _headlines_of(
+    index: IndexStore, sections: Sequence[Sequence[Point]], units: Mapping[int, TextUnit]
+) -> dict[int, str]:
+    """Map the documents of sentences to their headlines; "" without one."""
+    documents = sorted({units[p.source]["document"] for section in sections for p in section})
+    table = index.open_mapped("text_unit_rows")
+    firsts, _ = table.bounds("document", np.array(documents, np.int32))
+    texts = table.rows(firsts, "text")
+    rows = index.open_mapped("document_rows").rows(documents, "title", "language")
+    found = read_headlines(rows.with_columns(texts).with_row_index("id").lazy())
+    return dict(zip(documents, found["headline"], strict=True))
+
+
+def _shorten(headline: str) -> str:
+    """Return a headline, or the part of a long one before a mark; "" if it remains too long."""
+    mark = _MARK.search(headline)
+    if mark and len(headline.split()) > MAX_WORDS_BEFORE_CUT:
+        start = headline[: mark.start()]
+        headline = start if len(start.split()) >= MIN_WORDS_BEFORE_MARK else headline
+    return headline if len(headline.split()) <= MAX_WORDS_OF_HEADLINE else ""
+
+
+class _WordCounts:
+    """The numbers of text units with each word, and of its occurrences in each text unit."""
+
+    def __init__(self, units: Mapping[int, TextUnit]) -> None:
+        self.n_units = len(units)
+        self.of_unit = {n: Counter(WORD.findall(u["text"].lower())) for n, u in units.items()}
+        self.holding = Counter(word for counts in self.of_unit.values() for word in counts)
+
+    def count(self, word: str, sources: Set[int]) -> int:
+        """Count the occurrences of a word in some text units."""
+        return sum(self.of_unit[source][word] for source in sources)
+
+    def weigh(self, word: str, sources: Set[int]) -> float:
+        """Return the weight of a word in some text units: often there, and in few others."""
+        rarity = log((1 + self.n_units) / max(1, self.holding[word]))
+        return log(1 + self.count(word, sources)) * rarity
+
+
+def _weigh_phrases(
+    points: Sequence[Point],
+    units: Mapping[int, TextUnit],
+    counts: _WordCounts,
+    sources: Set[int],
+    asked: Set[str],
+) -> dict[str, float]:
+    """Map the noun phrases of sentences to their weights.
+
+    `sources` are the text units of the section, and `asked` are the stems of the question.
+    """
+    weights: dict[str, float] = {}
+    for point in points:
+        language = language_of(units[point.source]["language"])
+        grammar, stop_words = phrase_grammar(language.code), stop_words_of(language)
+        text = as_one_line(point.text)
+        for form in dict.fromkeys(WORD.findall(text)):
+            word = form.lower()
+            if len(word) < MIN_WORD_LENGTH or word in stop_words or word in NO_THEMES:
+                continue
+            if grammar.capitalizes_nouns and form[0].islower():
+                continue
+            phrase = find_noun_phrase(text, form, grammar)
+            words = WORD.findall(phrase.lower())
+            stems = set(map(stem_word, words))
+            if not phrase or stems <= asked or len(words) > MAX_WORDS_OF_PHRASE:
+                continue
+            weight = counts.weigh(word, sources)
+            if len(words) == 1 and counts.count(word, sources) < MIN_USES_OF_WORD:
+                continue
+            weight += FURTHER_WORD_BONUS * min(2, len(words) - 1)
+            weight += QUESTION_BONUS * (not asked.isdisjoint(stems))
+            weights[phrase] = max(weights.get(phrase, 0.0), weight)
+    return weights
+
+
+def _choose_phrases(weights: Mapping[str, float], used: Sequence[str], most: int) -> list[str]:
+    """Choose the heaviest phrases that share no word with each other or with used headings."""
+    taken = set(WORD.findall(" ".join(used).lower()))
+    chosen: list[str] = []
+    for phrase in sorted(weights, key=lambda phrase: -weights[phrase]):
+        words = set(WORD.findall(phrase.lower()))
+        words = {word for word in words if len(word) >= MIN_WORD_LENGTH} or words
+        if words.isdisjoint(taken) and len(chosen) < most:
+            chosen.append(phrase)
+            taken |= words
+    return chosen
