@@ -29,6 +29,9 @@ LATER_SENTENCE_PENALTY, LATER_PENALTY_OF_CENTRAL = 0.05, 0.01
 CENTRALITY_WEIGHT = 0.5
 # Subtracted from the score of a sentence that says what somebody said who is not named in it.
 UNNAMED_SPEAKER_PENALTY = 0.2
+# Maximum difference between the score of a sentence and that of the best one of its theme; a theme
+# without room for such a sentence is only listed.
+MAX_BEHIND_BEST = 0.25
 # Number of sentences as which the title of a theme counts.
 SENTENCES_OF_TITLE = 2
 # Minimum number of letters of a word that two sentences share.
@@ -96,13 +99,12 @@ def rate_report_points(
             returned * place - (UNNAMED_SPEAKER_PENALTY if is_unnamed else 0.0)
             for place, is_unnamed in enumerate(have_unnamed_speaker(texts))
         ]
-        yield (
-            report,
-            [
-                replace(point, score=point.score + CENTRALITY_WEIGHT * rating + added)
-                for point, rating, added in zip(points, ratings, additions, strict=True)
-            ],
-        )
+        scored = [
+            replace(point, score=point.score + CENTRALITY_WEIGHT * rating + added)
+            for point, rating, added in zip(points, ratings, additions, strict=True)
+        ]
+        best = max((point.score for point in scored), default=0.0)
+        yield report, [point for point in scored if point.score >= best - MAX_BEHIND_BEST]
 
 
 def rate_centrality(titles: Sequence[str], sentences: Sequence[Sequence[str]]) -> list[list[float]]:
