@@ -166,7 +166,10 @@ def choose_points(
         theme.points.sort(key=lambda point: -value_of(point))
     waiting = list(themes)
     while waiting:
-        theme = max(waiting, key=lambda theme: sqrt(theme.weight) / (1 + len(theme.chosen)))
+        # No theme has a third sentence while another one waits for its first.
+        is_open = any(not theme.chosen for theme in waiting)
+        turn = [t for t in waiting if len(t.chosen) < 2] if is_open else waiting
+        theme = max(turn, key=lambda theme: sqrt(theme.weight) / (1 + len(theme.chosen)))
         heading = 0
         if not theme.chosen:
             heading = 1 + theme.n_words

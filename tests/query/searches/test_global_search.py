@@ -121,6 +121,15 @@ def test_a_theme_gets_sentences_by_the_root_of_its_weight() -> None:
     assert (len(heavy.chosen), len(light.chosen), left) == (3, 1, 0)
 
 
+def test_no_theme_has_a_third_sentence_before_another_has_one() -> None:
+    heavy, light = (
+        Theme(name, "", "", [Point(f"{name}{i} said to{i} that{i}", 0, 1.0) for i in range(5)], w)
+        for name, w in (("Crean", 90.0), ("Evans", 1.0))
+    )
+    choose_points([heavy, light], 3 * 5 + 2 + 2, [], 5, count_names=True)
+    assert (len(heavy.chosen), len(light.chosen)) == (2, 1)
+
+
 def test_a_theme_is_named_by_its_sentences_and_the_subject_of_its_passages(index: Index) -> None:
     units = index.store.text_units(range(300)).items()
     number = next(number for number, unit in units if unit["text"].startswith("The Fram was"))
