@@ -343,6 +343,11 @@ class IndexStore:
         rows = self.open_mapped("document_rows").columns("title", "creation_date")
         return find_document_dates(rows)
 
+    @cached_property
+    def headlines(self) -> dict[int, str]:
+        """The headlines of those documents for which a question has needed them."""
+        return {}
+
     def dated_documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Return the given documents with a date, as `document` and `date`, in order of dates."""
         documents = pl.Series("document", numbers, dtype=pl.Int64)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import log, sqrt
 from typing import Any
 
@@ -19,11 +20,12 @@ from graphrag_query.retrieval.typical_words import all_function_words
 from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
     are_poor,
+    are_procedure,
     have_unnamed_speaker,
 )
 
-# Subtracted from the score of a sentence of a report for each sentence before it, and what of it
-# remains where the score says how central the sentence is.
+# Subtracted from the score of a sentence of a report for each sentence before it; less where the
+# score also says how central the sentence is.
 LATER_SENTENCE_PENALTY, LATER_PENALTY_OF_CENTRAL = 0.05, 0.01
 # Weight of how central a sentence of a report is to its theme, from 0 to 1.
 CENTRALITY_WEIGHT = 0.5
@@ -63,25 +65,34 @@ def points_of_report(index: IndexStore, sentences: Sequence[tuple[str, int]]) ->
 
     Where a sentence is several turns of a chat, the longest turn stands for it.
     """
+    return _points_of_reports(index, [sentences], LATER_SENTENCE_PENALTY)[0]
+
+
+def _points_of_reports(
+    index: IndexStore, reports: Sequence[Sequence[tuple[str, int]]], later_penalty: float
+) -> list[list[Point]]:
+    """Return the sentences of each report with scores, which fall by a penalty for each one."""
+    sentences = [sentence for own in reports for sentence in own]
     of_chats = {source for text, source in sentences if _TURNS.search(text)}
-    units = index.text_units(of_chats)
-    turns = longest_turns(sentences, units)
+    turns = longest_turns(sentences, index.text_units(of_chats))
     said = [
         (text, "") if turn is None else (as_one_line(turn.text), turn.label)
         for (text, _), turn in zip(sentences, turns, strict=True)
     ]
-    poor = are_poor(pl.Series([text for text, _ in said], dtype=pl.String))
-    return [
-        Point(
-            text,
-            source,
-            -LATER_SENTENCE_PENALTY * place - (POOR_SENTENCE_PENALTY if is_poor else 0.0),
-            label,
-        )
-        for place, ((text, label), (_, source), is_poor) in enumerate(
-            zip(said, sentences, poor, strict=True)
+    texts = pl.Series([text for text, _ in said], dtype=pl.String)
+    penalties = POOR_SENTENCE_PENALTY * (
+        are_poor(texts) | pl.Series(are_procedure(texts), dtype=pl.Boolean)
+    ).cast(pl.Float64)
+    penalties += UNNAMED_SPEAKER_PENALTY * have_unnamed_speaker(texts).cast(pl.Float64)
+    places = [place for own in reports for place in range(len(own))]
+    points = [
+        Point(text, source, -later_penalty * place - penalty, label)
+        for (text, label), (_, source), place, penalty in zip(
+            said, sentences, places, penalties, strict=True
         )
     ]
+    left = iter(points)
+    return [list(islice(left, len(own))) for own in reports]
 
 
 def rate_report_points(
@@ -89,19 +100,14 @@ def rate_report_points(
 ) -> Iterator[tuple[Mapping[str, Any], list[Point]]]:
     """Yield each report with its sentences, scored also by how central they are to its theme."""
     read = list(reports)
+    all_sentences = [sentences for _, sentences in read]
     titles = [shorten_title(report["title"]) for report, _ in read]
-    rated = rate_centrality(titles, [[text for text, _ in sentences] for _, sentences in read])
-    for (report, sentences), ratings in zip(read, rated, strict=True):
-        points = points_of_report(index, sentences)
-        returned = LATER_SENTENCE_PENALTY - LATER_PENALTY_OF_CENTRAL
-        texts = pl.Series([point.text for point in points], dtype=pl.String)
-        additions = [
-            returned * place - (UNNAMED_SPEAKER_PENALTY if is_unnamed else 0.0)
-            for place, is_unnamed in enumerate(have_unnamed_speaker(texts))
-        ]
+    rated = rate_centrality(titles, [[text for text, _ in own] for own in all_sentences])
+    all_points = _points_of_reports(index, all_sentences, LATER_PENALTY_OF_CENTRAL)
+    for (report, _), points, ratings in zip(read, all_points, rated, strict=True):
         scored = [
-            replace(point, score=point.score + CENTRALITY_WEIGHT * rating + added)
-            for point, rating, added in zip(points, ratings, additions, strict=True)
+            replace(point, score=point.score + CENTRALITY_WEIGHT * rating)
+            for point, rating in zip(points, ratings, strict=True)
         ]
         best = max((point.score for point in scored), default=0.0)
         yield report, [point for point in scored if point.score >= best - MAX_BEHIND_BEST]

@@ -1,6 +1,7 @@
 """The sentences about the subject of a question: those with its words or with related ones."""
 
-from collections.abc import Mapping, Sequence, Set
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -77,10 +78,13 @@ FIRST_SENTENCE_BONUS = 0.1
 DEPENDENT_SENTENCE_PENALTY = POOR_SENTENCE_PENALTY = 0.25
 # Maximum number of words of such a sentence. What parentheses hold does not count.
 MAX_WORDS_OF_POOR_SENTENCE = 20
+# Maximum number of characters of a sentence that belongs to the procedure of a debate.
+MAX_CHARS_OF_PROCEDURE = 140
 _POOR = {
     name: "(?i)" + pattern.replace("\n", "")
     for name, pattern in read_lists("data/poor_sentences", Path(__file__).parent).items()
 }
+_PROCEDURE = re.compile(_POOR.pop("procedure"))
 _IN_PARENTHESES = r"\([^()]*\)"
 
 
@@ -265,7 +269,13 @@ def are_poor(texts: pl.Series) -> pl.Series:
     is_short = plain.str.count_matches(" ", literal=True) < MAX_WORDS_OF_POOR_SENTENCE
     return is_short & (
         plain.str.contains(_POOR["references"]) | plain.str.contains(_POOR["small_talk"])
-    ) | texts.str.contains(_POOR["procedure"])
+    )
+
+
+def are_procedure(texts: Iterable[str]) -> list[bool]:
+    """Return for each sentence whether it only opens, closes or puts to the vote a debate."""
+    # Long sentences say something, and to search them takes time.
+    return [len(t) <= MAX_CHARS_OF_PROCEDURE and bool(_PROCEDURE.match(t)) for t in texts]
 
 
 def have_unnamed_speaker(texts: pl.Series) -> pl.Series:
@@ -287,8 +297,7 @@ def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
     )
     has_label = pl.Series([bool(c.label) for c in prose], dtype=pl.Boolean)
     is_none = texts.str.contains(_POOR["letters"])
-    said = pl.Series([c.text for c in prose], dtype=pl.String)
-    is_none |= said.str.contains(_POOR["procedure"])
+    is_none |= pl.Series(are_procedure(c.text for c in prose), dtype=pl.Boolean)
     is_none |= has_label & texts.str.contains(_POOR["unmarked_questions"])
     return [candidate for candidate, left_out in zip(prose, is_none, strict=True) if not left_out]
 

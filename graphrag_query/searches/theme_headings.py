@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import log
 
 import numpy as np
@@ -30,6 +30,7 @@ MAX_POINTS_OF_PHRASES, MAX_PARTS = 2, 2
 MAX_WORDS_OF_PHRASE = 6
 # Minimum number of letters of a word that a phrase is about.
 MIN_WORD_LENGTH = 4
+_LONG_WORD = re.compile(rf"[^\W_]{{{MIN_WORD_LENGTH},}}")
 # Minimum number of occurrences, in the text units of a section, of a word that is a whole phrase.
 MIN_USES_OF_WORD = 2
 # Added to the weight of a phrase for each further word, up to two, and for one of the question.
@@ -48,7 +49,8 @@ def name_by_contents(
     main entity stands beside a phrase, or beside a short headline.
     """
     ordered = [sorted(section, key=lambda point: -value_of(point)) for section in sections]
-    headlines = _headlines_of(question.index, sections, units)
+    documents = {units[section[0].source]["document"] for section in ordered}
+    headlines = _headlines_of(question.index, documents)
     asked = set(question.content_words)
     counts: _WordCounts | None = None
     best = [section[:MAX_POINTS_OF_PHRASES] for section in ordered]
@@ -72,17 +74,16 @@ def name_by_contents(
     return names
 
 
-def _headlines_of(
-    index: IndexStore, sections: Sequence[Sequence[Point]], units: Mapping[int, TextUnit]
-) -> dict[int, str]:
-    """Map the documents of sentences to their headlines; "" without one."""
-    documents = sorted({units[p.source]["document"] for section in sections for p in section})
-    table = index.open_mapped("text_unit_rows")
-    firsts, _ = table.bounds("document", np.array(documents, np.int32))
-    texts = table.rows(firsts, "text")
-    rows = index.open_mapped("document_rows").rows(documents, "title", "language")
-    found = read_headlines(rows.with_columns(texts).with_row_index("id").lazy())
-    return dict(zip(documents, found["headline"], strict=True))
+def _headlines_of(index: IndexStore, documents: Iterable[int]) -> Mapping[int, str]:
+    """Map documents, and those of earlier questions, to their headlines; "" without one."""
+    known = index.headlines
+    if new := sorted(set(documents) - known.keys()):
+        table = index.open_mapped("text_unit_rows")
+        firsts, _ = table.bounds("document", np.array(new, np.int32))
+        rows = index.open_mapped("document_rows").rows(new, "title", "language")
+        rows = rows.with_columns(table.rows(firsts, "text")).with_row_index("id")
+        known.update(zip(new, read_headlines(rows.lazy())["headline"], strict=True))
+    return known
 
 
 def _shorten(headline: str) -> str:
@@ -99,12 +100,12 @@ class _WordCounts:
 
     def __init__(self, units: Mapping[int, TextUnit]) -> None:
         self.n_units = len(units)
-        self.of_unit = {n: Counter(WORD.findall(u["text"].lower())) for n, u in units.items()}
-        self.holding = Counter(word for counts in self.of_unit.values() for word in counts)
+        self.of_unit = {n: _LONG_WORD.findall(unit["text"].lower()) for n, unit in units.items()}
+        self.holding = Counter(word for words in self.of_unit.values() for word in set(words))
 
     def count(self, word: str, sources: Set[int]) -> int:
         """Count the occurrences of a word in some text units."""
-        return sum(self.of_unit[source][word] for source in sources)
+        return sum(self.of_unit[source].count(word) for source in sources)
 
     def weigh(self, word: str, sources: Set[int]) -> float:
         """Return the weight of a word in some text units: often there, and in few others."""

@@ -69,7 +69,7 @@ def test_a_speaker_may_be_unnamed(text: str, expected: bool) -> None:
         ("Efectuada la votación, dio el siguiente resultado: a favor, 269.", "", False),
         ("Quedan rechazadas las enmiendas.", "", False),
         ("READ MORE: Oslo at breaking point Berg warned that the town is too full.", "", False),
-        ("They read more: books, letters and papers.", "", True),
+        ("They read more than books, letters and papers.", "", True),
         ("Dann ist so beschlossen .", "", False),
         ("I thank the Minister for that answer.", "", False),
         ("My hon. Friend is right to raise this issue.", "", False),
