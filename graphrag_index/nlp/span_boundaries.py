@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 
 from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
+from graphrag_index.nlp.glued_names import find_name_starts
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import find_shouted_bodies
 from graphrag_index.nlp.name_words import is_wrapped_line
@@ -47,7 +48,6 @@ _HEADLINE_BREAK = re.compile(
     rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
     r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
 )
-# A longer line is no headline.
 _MAX_HEADLINE_CHARACTERS = 300
 # The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
@@ -101,15 +101,14 @@ def find_capitalized_spans(
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
     elides = language.code == "fr"
     nameless, has_menus = find_nameless_ranges(text), " > " in text
-    for capital in name_words.capital_pattern().finditer(text):
-        start = capital.start()
+    for start, limit in find_name_starts(text, language):
         if start < reached:
             continue
         if elides and text[start + 1 : start + 2] in _ELISIONS and _ELIDED_LOWER.match(text, start):
             continue  # L'université de Liège: the name does not begin at the article
         titled = titles.match(text, start) if titles and text[start] in letters else None
         start = titled.end() if titled else start
-        if not (match := pattern.match(text, start)):
+        if not (match := pattern.match(text, start, limit)):
             continue
         may_have_title = titles and " " in match.group()
         # A title may end the span without its full stop: U.S. Rep | . Hal Burke
@@ -188,7 +187,10 @@ def _find_unbroken_end(text: str, start: int, end: int) -> int:
     hyphen = LINE_END_HYPHEN.match(text, end)
     following = hyphen[2] if hyphen else text[end + 1 : end + 2] if text[end] == "\u00ad" else ""
     is_broken = following.islower() and last.rpartition("-")[2][1:].islower()
-    return start + len(text[start : end - len(last)].rstrip()) if is_broken else end
+    # A part of a compound that another one completes: Miet- in Eigentumswohnungen.
+    is_part = text[end : end + 2] == "- " and text[end + 2 : end + 3].islower() and last.istitle()
+    is_part = is_part and not find_known_type(last) and last.lower() not in large_place_names()
+    return start + len(text[start : end - len(last)].rstrip()) if is_broken or is_part else end
 
 
 def _shouted_line(text: str, match: re.Match[str], language: Language) -> str:
