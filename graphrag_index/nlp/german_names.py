@@ -29,6 +29,9 @@ from graphrag_index.text.places import large_place_names
 _WORDS = read_lists("nlp/data/words")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
+# Nouns that no ordinal before them makes a name.
+_PARTS = word_set(_WORDS["references"]) | {"lesung", "zeile", "stellvertreter", "mal"}
+_ORDINAL = re.compile("(?:Erst|Zweit|Dritt|Viert|Fünft|Letzt|Nächst)e[nrs]?")
 _SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 # A word is no surname if at least one of so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
@@ -51,10 +54,13 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         return False
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
+    if len(span) == 2 and _ORDINAL.fullmatch(span[0]) and span[1].lower() in _PARTS:
+        return True  # Erste Beratung
     is_adjective = span[0].endswith(("e", "er", "es", "en"))
     if not usage.inside[number] and is_adjective and all(map(is_german_noun, span[1:])):
         return True  # Serielle Mäuse
-    is_title_case = usage.inside[number] and GERMAN_ADJECTIVE.fullmatch(span[0])
+    is_noun = span[0].endswith("ionen")  # Sanktionen Schritt
+    is_title_case = usage.inside[number] and GERMAN_ADJECTIVE.fullmatch(span[0]) and not is_noun
     return (
         not is_title_case
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)

@@ -6,12 +6,14 @@ from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loa
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     HEAD_WORDS,
+    PARTIES,
     TYPE_WORDS,
     common_words,
     is_head_word,
     is_organization_word,
     is_role,
     known_firms,
+    more_given_names,
 )
 from graphrag_index.nlp.span_words import SpanWords, is_type_word
 from graphrag_index.text.languages import is_title
@@ -19,6 +21,11 @@ from graphrag_index.text.languages import is_title
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # The end of an adjective behind "von der".
 _DATIVE = re.compile(r"(?:ischen|lichen|alen|igen|iven|ären|deutschen)$")
+# Titles before the "von" of a surname: Karl Freiherr von Stein.
+_NOBLE_TITLES = frozenset(
+    "graf gräfin freiherr freifrau prinz prinzessin herzog herzogin fürst fürstin baron baronin "
+    "ritter edler edle markgraf landgraf pfalzgraf erzherzog könig kaiser junker".split()
+)
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 # Position of a cut: (end of the left part, start of the right part), as indexes of words.
 Cut = tuple[int, int]
@@ -60,10 +67,11 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if word == "of":
             if cut := _cut_at_of(span, words, at, start, initial):
                 return cut
-        elif span.language.capitalizes_nouns and word == "von" and span.is_full_name(left):
+        elif word == "von" and span.language.capitalizes_nouns and _may_end_person(span, words, at):
             # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
             is_adjective = len(right) > 1 and _DATIVE.search(right[0])
-            if right[0].isupper() or is_organization_word(right[0]) or is_adjective:
+            is_body = right[0].isupper() or is_organization_word(right[0])
+            if is_body or is_adjective or _has_surname(left) or _begins_group(words, at):
                 return at, start
         elif word == "von" and span.language.capitalizes_nouns and single and left[0].isupper():
             return at, start  # (auf dem) NAS von Synology
@@ -135,6 +143,25 @@ def _is_plain_noun(adjective: str, noun: str) -> bool:
     """Return whether words are a German adjective and a noun that begins no name."""
     is_plain = is_german_noun(noun) and not is_head_word(noun)
     return is_plain and adjective.endswith(("e", "er", "es", "en"))
+
+
+def _may_end_person(span: SpanWords, words: list[str], at: int) -> bool:
+    """Return whether words up to an index are a full name, maybe with a rare given name."""
+    left = words[:at]
+    is_given = at > 1 and left[0] in more_given_names() and _begins_group(words, at)
+    return is_given or span.is_full_name(left) or span.is_rare_full_name(left)
+
+
+def _begins_group(words: list[str], at: int) -> bool:
+    """Return whether a "von" at an index precedes a group: Ricarda Stein von den Grünen."""
+    return at > 1 and (words[at + 1] in ("den", "dem") or words[at + 1].lower() in PARTIES)
+
+
+def _has_surname(words: list[str]) -> bool:
+    """Return whether words go on with a surname: Marc Stein (von Netscape), not Karl Theodor."""
+    last = words[-1]
+    is_given = last in more_given_names() or last.isupper() or not last.replace("-", "").isalpha()
+    return len(words) > 1 and not is_given and last.lower() not in _NOBLE_TITLES
 
 
 def _may_have_purpose(word: str) -> bool:

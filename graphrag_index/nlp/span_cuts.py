@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
+from graphrag_index.nlp.german_cuts import cut_german_list
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
@@ -37,7 +38,9 @@ _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
 # The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
-_NUMBER_OF_SECTION = re.compile(r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]")
+_NUMBER_OF_SECTION = re.compile(
+    r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]|(?:Prim|Segund|Tercer|Cuart|Quint|Sext|Séptim|Octav|Noven)[ao]"
+)
 # Letters behind the name of a judge: Wagner C.J.
 _JUDGES = frozenset("C.J CJ C.J. J.A J.A. JJ JJ. JA LJ LJJ".split())
 # Ends of English words for occupations: Postman, Curator.
@@ -58,8 +61,8 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
         if part == words:
             if span.used.is_name(span.number):
                 yield 0, span.usage.found.names[span.number], ""
-        elif not part or (first and span.usage.is_demonym(words[first - 1]) and is_role_only(part)):
-            continue  # (the Egyptian) Foreign Minister
+        elif not part or (_is_behind_demonym(span, first) and is_role_only(part)):
+            continue  # (the Egyptian) Foreign Minister, Parlamentarischer Staatssekretär
         elif _is_term(span, first, part) or (
             not (first and words[first - 1].islower()) and _is_in_heading(span, part)
         ):
@@ -67,6 +70,12 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
         elif span.is_name(part) or _is_named(span, first, last):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
+
+
+def _is_behind_demonym(span: SpanWords, first: int) -> bool:
+    """Return whether a word is German, or stands behind the adjective of a people."""
+    is_behind = first > 0 and span.usage.is_demonym(span.words[first - 1])
+    return is_behind or span.language.capitalizes_nouns
 
 
 def _is_term(span: SpanWords, first: int, part: list[str]) -> bool:
@@ -139,6 +148,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         right = next((i for i in range(1, len(words)) if words[i][0].isupper()), 0)
         if right:
             return 0, right
+    if span.language.capitalizes_nouns and (cut := cut_german_list(span, words)):
+        return cut
     return (
         _cut_beside_case(span, words)
         or _cut_after_section(words)

@@ -15,16 +15,20 @@ _WORDS = read_lists("nlp/data/words")
 _VERBS = {code: word_set(verbs) for code, verbs in _WORDS["opening_verbs"].items()}
 _GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
 _WORDS_BEFORE_KNOWN = word_set(_WORDS["openings_before_known"])
+# Titles of boxes in capitals, before a name or other words: TIPP Debian.
+_LABELS = frozenset(_WORDS["labels"].upper().split())
 _LABEL_VERBS = word_set(_WORDS["label_verbs"])
 _OF = frozenset(("of", "de", "del"))
 # Parts of laws and contracts, before their numbers: Part II, Artículo 4, Anhang C.
 SECTIONS = word_set(
     "part chapter section schedule title article annex appendix clause exhibit teil kapitel "
     "abschnitt artikel anhang anlage partie chapitre titre annexe título capítulo sección artículo "
-    "anexo apéndice"
+    "anexo apéndice sala"
 )
 # Words before a letter that numbers them, and the letter at the end of a sentence: Appendix B.
-_LETTERED = SECTIONS | word_set("figure table series type class group figura tabla serie tipo")
+_LETTERED = (SECTIONS - {"sala"}) | word_set(
+    "figure table series type class group figura tabla serie tipo"
+)
 _LETTER = re.compile(r"[A-Z]\.")
 # Maximum number of letters of a word in capitals that rather is an acronym than a label.
 _MAX_LABEL_ACRONYM_LETTERS = 5
@@ -103,8 +107,11 @@ def count_label_words(span: SpanWords, words: list[str]) -> int:
     n_words = next((i for i, word in enumerate(words) if not word.isupper()), 0)
     common = common_words(span.language.code)
     is_label = any(
-        len(word) > _MAX_LABEL_ACRONYM_LETTERS
-        and (word.lower() in common or not span.used.is_acronym(word, span.language))
+        word in _LABELS
+        or (
+            len(word) > _MAX_LABEL_ACRONYM_LETTERS
+            and (word.lower() in common or not span.used.is_acronym(word, span.language))
+        )
         for word in words[:n_words]
     )
     return n_words if is_label else 0

@@ -14,6 +14,7 @@ from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     HEAD_WORDS,
+    PARTIES,
     TYPE_WORDS,
     common_words,
     is_head_word,
@@ -106,6 +107,8 @@ class SpanWords:
             return True
         if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
             return len(word) > 2
+        if self.language.capitalizes_nouns and word.lower() in PARTIES:
+            return True
         if self.language.genitive_s:
             base = self.base_form(word)
             return base != word and self._may_own(base)

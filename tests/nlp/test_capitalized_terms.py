@@ -83,3 +83,7 @@ def test_a_surname_and_a_town_that_are_words_stay_names() -> None:
 def test_names_with_such_words_are_kept(text: str, names: set[str]) -> None:
     types = extract(text).types
     assert names <= {title for title, kind in types.items() if kind != "noun phrase"}
+
+
+def test_stage_directions_are_terms() -> None:
+    assert all(is_capitalized_term([word], "es") for word in ("Aplausos", "Risas", "Rumores"))

@@ -1,0 +1,75 @@
+"""Cuts of German spans that have two names without a comma: lists of committees and persons."""
+
+from collections.abc import Iterator
+
+from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun
+from graphrag_index.nlp.known_names import find_german_type, find_known_type
+from graphrag_index.nlp.name_words import is_head_word, more_given_names
+from graphrag_index.nlp.particle_cuts import Cut
+from graphrag_index.nlp.span_words import SpanWords
+
+_ADDRESSES = frozenset(("Herr", "Herrn", "Frau"))
+# Marks of items of an agenda: ZP 4.
+_AGENDA_MARKS = frozenset(("ZP", "TOP"))
+_COMMITTEES = ("ausschuss", "ausschuß", "ausschusses", "ausschusse")
+_COMMITTEE = frozenset(word.capitalize() for word in _COMMITTEES)
+_GROUPS = frozenset(("Fraktion", "Bundestagsfraktion", "Landtagsfraktion"))
+_PURPOSES = frozenset(("zur", "zum"))
+# Maximum number of capitals behind a person's name that belong to it: III.
+_MAX_SUFFIX_LETTERS = 3
+
+
+def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut a German span between two names: Gysi Herrn | Milosevic, Hilfe ZP 4 | Beratung."""
+    for at in range(1, len(words)):
+        word, is_last = words[at], at == len(words) - 1
+        if word in _ADDRESSES and not is_last:
+            return at, at + 1
+        if word in _AGENDA_MARKS and (is_last or words[at + 1].isdigit()):
+            return at, min(at + 2, len(words))
+        if _begins_committee(words, at) or _ends_committee(words, at):
+            return at, at
+    return next(_find_known_bodies(span, words), None) or _cut_between_persons(words)
+
+
+def _begins_committee(words: list[str], at: int) -> bool:
+    """Return whether a committee begins at a word: Europäischen Union | Haushaltsausschuss."""
+    if not words[at].lower().endswith(_COMMITTEES) or words[at - 1].islower():
+        return False
+    return GERMAN_ADJECTIVE.fullmatch(words[at - 1]) is None or words[at - 1].endswith("es")
+
+
+def _ends_committee(words: list[str], at: int) -> bool:
+    """Return whether a committee ends before a word: Auswärtiger Ausschuss | Innenausschuss."""
+    if not words[at - 1].lower().endswith(_COMMITTEES) or words[at].islower():
+        return False
+    is_named = at > 1 or words[at - 1] not in _COMMITTEE
+    return is_named and is_certain_noun(words[at])
+
+
+def _find_known_bodies(span: SpanWords, words: list[str]) -> Iterator[Cut]:
+    """Yield cuts beside a known body: Norbert Lammert | Deutscher Bundestag."""
+    for at in range(2, len(words)):
+        left, right = words[:at], words[at:]
+        if left[0] in _GROUPS and _is_body(left[1:]):
+            yield at, at  # Fraktion DIE LINKE | Export
+        is_name = span.is_full_name(left) or any(_is_body(left[i:]) for i in range(at - 1))
+        if right[0] in _PURPOSES and is_name:
+            yield at, len(words)  # Auswärtiges Amt | zur Koordinierung
+        is_shouted = right[0].isupper() and len(right[0]) > _MAX_SUFFIX_LETTERS
+        is_body = is_shouted or (len(right) > 1 and _is_body(right))
+        if is_body and at < 4 and span.is_full_name(left):
+            yield at, at
+
+
+def _cut_between_persons(words: list[str]) -> Cut | None:
+    """Cut two full names, also with rare given names: Armin Schuster | Ronja Kemmer."""
+    given = [word.partition("-")[0] in more_given_names() for word in words[:4]]
+    if len(words) < 4 or given != [True, False, True, False] or any(map(is_head_word, words)):
+        return None
+    return 2, 2
+
+
+def _is_body(words: list[str]) -> bool:
+    name = " ".join(words)
+    return "organization" in (find_known_type(name), find_german_type(name))
