@@ -3,6 +3,7 @@
 There is no dictionary of base forms. The form that looks most like a nominative is the base form.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -16,6 +17,10 @@ from graphrag_index.text.places import large_place_names
 
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
+# German genitives of bodies and laws: Waffengesetzes, Landtages, Auswärtigen Amtes.
+_LONG_GENITIVE = re.compile(
+    r"(?:[Gg]esetz|[Aa]mt|[a-zäöü]rat|[a-zäöü]tag|[Vv]erband|[a-zäöü]bund|[Gg]ericht)es$"
+)
 # Words with equal first letters are compared pairwise if there are at most this many.
 MAX_COMPARED_WORDS = 200
 
@@ -45,6 +50,8 @@ def find_base_forms(
             )
             if is_known and word not in GIVEN_NAMES and not is_surname:
                 bases[word] = owner
+            elif _LONG_GENITIVE.search(word):
+                bases[word] = word.removesuffix("es")
         return bases
     if not language.endings:
         return bases

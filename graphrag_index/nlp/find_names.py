@@ -243,7 +243,7 @@ def _find_name_mentions(
     entities: Entities,
 ) -> ReadMentions:
     """Add the names to the entities, and return a function that returns their mentions."""
-    entities.titles += _omit_titles(variants.names)
+    entities.titles += _omit_titles(variants.names, variants.entity_of.tolist())
     lists = _find_lists(places, variants.entity_of, bounds)
     entities.types += find_entity_types(variants, classified, places.counts, lists)
     is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
@@ -299,11 +299,16 @@ def _find_lists(places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[i
     return np.concatenate(found)
 
 
-def _omit_titles(names: list[str]) -> list[str]:
-    """Return names without the titles of persons, unless two names would be equal without them."""
+def _omit_titles(names: list[str], entity_of: list[int]) -> list[str]:
+    """Return names without titles of persons, unless two entities would be equal without them."""
     bare = [name[count_title_chars(name) :] for name in names]
-    counts = Counter(bare)
-    return [short if counts[short] == 1 else name for name, short in zip(names, bare, strict=True)]
+    names_of = Counter(bare)
+    # Herr Stein and Herrn Stein are one entity, called Stein.
+    entities_of = Counter(short for short, _ in set(zip(bare, entity_of, strict=True)))
+    return [
+        short if (entities_of if entity_of[i] == i else names_of)[short] == 1 else names[i]
+        for i, short in enumerate(bare)
+    ]
 
 
 class _NamePlaces:

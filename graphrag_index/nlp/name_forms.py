@@ -190,6 +190,9 @@ class MergedNames:
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             self.persons.add(number)
+            nominative = self.number.get(" ".join(("Herr", *words[1:])))
+            if words[0] == "Herrn" and nominative is not None:
+                self.merge_names(number, nominative)
             bare = " ".join(self.names[number].split(" ")[first:])
             known = self.number.get(bare)
             naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
