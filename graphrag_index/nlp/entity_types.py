@@ -18,7 +18,7 @@ from graphrag_index.nlp.head_types import (
 )
 from graphrag_index.nlp.known_names import find_german_type, find_known_type, find_likely_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
-from graphrag_index.nlp.name_usage import NameUsage
+from graphrag_index.nlp.name_usage import MIN_KNOWN_PLACE_SHARE, NameUsage
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     TYPE_WORDS_IN_SURNAMES,
@@ -56,7 +56,7 @@ _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
 # after an article, for a name that is a thing.
-MIN_PLACE_SHARE, MIN_KNOWN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.1, 0.25
+MIN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.25
 # Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
 MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
 # Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
@@ -64,9 +64,8 @@ MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
 # Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
 # DETROIT; of mentions of a common word that is capitalized, but no name.
 MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
-# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; beside a
-# word that shows a person, for a nickname such as Alex99.
-MIN_HINT_SHARE, MIN_NICKNAME_SHARE = 0.2, 0.5
+# Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
+MIN_NICKNAME_SHARE = 0.5
 
 
 def find_entity_types(
@@ -174,7 +173,7 @@ class _TypeFinder:
         if is_doctrine or name_shapes.is_plural_acronym(name):
             return True
         if kind == "organization":  # without a sign of one: MaxSpareThreads
-            is_shown = kind in (cue if share else "", self._find_hint(number))
+            is_shown = kind in (cue if share else "", self.usage.find_hint(number))
             is_thing = name_shapes.is_written_together(name) or is_product(name, self.kinds)
             return is_unsure and not is_shown and is_thing
         if cue == kind and share >= MIN_NICKNAME_SHARE:
@@ -206,6 +205,8 @@ class _TypeFinder:
         known = "" if is_placed else find_known_type(name)  # in Java
         if not known and self.codes[number] == "de":
             known = find_german_type(name)
+        if known == "organization" and " " not in name and self._is_addressed(number):
+            known = ""  # el señor Puig
         if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
@@ -250,10 +251,12 @@ class _TypeFinder:
             return head or "person"
         if is_group:
             return "name"
-        if name in known_firms() and not (name.isupper() and len(name) < MAX_ACRONYM_LETTERS):
+        is_short = name.isupper() and len(name) < MAX_ACRONYM_LETTERS
+        if name in known_firms() and not (is_short or self._is_addressed(number)):
             return "organization"
         kind = self._find_type_by_usage(number, name, lower)
         is_open = kind in ("acronym", "name") or self.usage.person_verb[number] < MIN_VERB_SHARE
+        is_open = is_open and not self._is_addressed(number)
         if is_open and (likely := find_likely_type(name)):
             return likely
         is_word = len(words) == 1 and (
@@ -312,11 +315,16 @@ class _TypeFinder:
             return True
         # A given name before a surname: Heath Ledger.
         is_full_name = words[0] in more_given_names() and words[0].lower() in _SURNAMES
+        is_full_name |= self.codes[number] == "de" and len(words) == 2 and words[0] in GIVEN_NAMES
         if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
             return False
         if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
             return placed < MIN_KNOWN_PLACE_SHARE and self.usage.preposition[number] < 0.5
         return True
+
+    def _is_addressed(self, number: int) -> bool:
+        """Return whether words of address precede a name that is no English one."""
+        return self.codes[number] != "en" and self.usage.find_hint(number) == "person"
 
     def _is_place(self, number: int, words: list[str]) -> bool:
         """Return whether a name is a known place, and not used for something else."""
@@ -329,6 +337,8 @@ class _TypeFinder:
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
             return True
+        if self._is_addressed(number):
+            return False  # el señor Moro
         placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
         if self.usage.person_verb[number] > placed and number in self.persons:
             return False
@@ -340,7 +350,7 @@ class _TypeFinder:
 
     def _find_type_by_usage(self, number: int, name: str, lower: list[str]) -> str:
         """Return the type of a name without a known word, from the words around it."""
-        hint = self._find_hint(number)
+        hint = self.usage.find_hint(number)
         if len(lower) == 1:
             if name.isupper() and name.replace(".", "").isalpha():
                 return hint if hint == "organization" else "acronym"
@@ -370,14 +380,6 @@ class _TypeFinder:
         place, preposition = self.usage.place[number], self.usage.preposition[number]
         placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
         return "geo" if placed else "name"
-
-    def _find_hint(self, number: int) -> str:
-        """Return the type that the words behind a name suggest; "" if none or if unsure."""
-        share, kind = self.usage.hints[number]
-        placed = (
-            max(self.usage.place[number], self.usage.article[number]) if kind == "person" else 0
-        )
-        return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
 
     def _looks_like_person(self, number: int, lower: list[str]) -> bool:
         """Return whether a name of several words may be a person's, by its shape and usage."""

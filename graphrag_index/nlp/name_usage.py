@@ -5,6 +5,10 @@ import numpy as np
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.variants import Variants
 
+# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; after a
+# preposition of place, for a known place.
+MIN_HINT_SHARE, MIN_KNOWN_PLACE_SHARE = 0.2, 0.1
+
 
 class NameUsage:
     """The usage of each entity in `variants`; `counts` has the mentions of each classified name.
@@ -36,3 +40,9 @@ class NameUsage:
         self.hints = most_shown(classified.hint_shares)
         self.person_verb = share_of(classified.person_share)
         self.cues = most_shown(classified.cue_shares)
+
+    def find_hint(self, number: int) -> str:
+        """Return the type that the words behind a name suggest; "" if none or if unsure."""
+        share, kind = self.hints[number]
+        placed = max(self.place[number], self.article[number]) if kind == "person" else 0
+        return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""
