@@ -104,8 +104,9 @@ _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
 _VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
-# What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León.
-KNOWN_JOINTS = ("/", " i ", " y ")
+# What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
+# Bund der Steuerzahler.
+KNOWN_JOINTS = ("/", " i ", " y ", " der ")
 _SLASH = re.compile(r" ?/ ?")
 # Forms that are written without a full stop, so that one behind them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))

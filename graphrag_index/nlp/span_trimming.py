@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import count_reference_words
 from graphrag_index.nlp.name_words import GIVEN_NAMES, common_words
 from graphrag_index.text.languages import PARTICLES, Language, is_title, read_lists, word_set
@@ -31,6 +32,9 @@ _ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
 _CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
 # Function words of one capital that may be the initial of a surname.
 _INITIAL_VOWELS = frozenset("AEOUY")
+# Languages whose newspapers and places begin with an article: El Salvador.
+_WITH_ARTICLE_IN_NAMES = frozenset(("fr", "es"))
+_ARTICLES = frozenset(("el", "la", "las", "le", "les", "los"))
 _ENUMERATION = re.compile(r"[A-Z]\.")
 # The party before a state: "(R-Maine)".
 _PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
@@ -71,6 +75,8 @@ def trim_span(
         last -= 1
     opening = -1
     while first < last and _is_function_word_or_date(words[first], language):
+        if _is_known_with_article(words[first:last], language):
+            break
         dated = precedes_date(words[first - 1]) if first else dated
         if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
             lower = words[first].lower()
@@ -119,6 +125,16 @@ def trim_span(
     elif 0 <= opening == first - 1:
         longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
     return TrimmedSpan(offset, surface, last < len(words), longer, ahead)
+
+
+def _is_known_with_article(words: list[str], language: Language) -> bool:
+    """Return whether words are a known name that begins with an article: Le Monde, El País."""
+    return (
+        language.code in _WITH_ARTICLE_IN_NAMES
+        and 1 < len(words) < 4
+        and words[0].lower() in _ARTICLES
+        and find_known_type(" ".join(words)) != ""
+    )
 
 
 def _is_enumerated(words: list[str], language: Language) -> bool:
