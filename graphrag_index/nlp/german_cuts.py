@@ -7,12 +7,14 @@ from graphrag_index.nlp.known_names import find_german_type, find_known_type
 from graphrag_index.nlp.name_words import is_head_word, more_given_names
 from graphrag_index.nlp.particle_cuts import Cut
 from graphrag_index.nlp.span_words import SpanWords
+from graphrag_index.nlp.type_classifier import rate_words
 
 _ADDRESSES = frozenset(("Herr", "Herrn", "Frau"))
 # Marks of items of an agenda: ZP 4.
 _AGENDA_MARKS = frozenset(("ZP", "TOP"))
 _COMMITTEES = ("ausschuss", "ausschuß", "ausschusses", "ausschusse")
 _COMMITTEE = frozenset(word.capitalize() for word in _COMMITTEES)
+_COURTS = ("gericht", "gerichts", "gerichtshof", "gerichtshofs")
 _GROUPS = frozenset(("Fraktion", "Bundestagsfraktion", "Landtagsfraktion"))
 _PURPOSES = frozenset(("zur", "zum"))
 # Maximum number of capitals behind a person's name that belong to it: III.
@@ -29,6 +31,8 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
             return at, min(at + 2, len(words))
         if _begins_committee(words, at) or _ends_committee(words, at):
             return at, at
+    if _is_court_before_judge(words):
+        return 1, 1
     return next(_find_known_bodies(span, words), None) or _cut_between_persons(words)
 
 
@@ -45,6 +49,14 @@ def _ends_committee(words: list[str], at: int) -> bool:
         return False
     is_named = at > 1 or words[at - 1] not in _COMMITTEE
     return is_named and is_certain_noun(words[at])
+
+
+def _is_court_before_judge(words: list[str]) -> bool:
+    """Return whether a surname stands behind a court: Richterin am Amtsgericht | Dombrowski."""
+    if len(words) != 2 or not words[0].lower().endswith(_COURTS):
+        return False
+    rating = rate_words(words[1:])[words[1]]
+    return rating.surname > 0 and rating.town == 0
 
 
 def _find_known_bodies(span: SpanWords, words: list[str]) -> Iterator[Cut]:

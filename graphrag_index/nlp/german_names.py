@@ -100,6 +100,8 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return True
     if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):
         return True
+    if "-" in word and find_known_type(word) in ("organization", "geo"):
+        return True  # Johanniter-Unfall-Hilfe
     if "-" in word:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)
     if any(letter.isupper() for letter in word[1:]):

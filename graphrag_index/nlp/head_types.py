@@ -17,6 +17,7 @@ from graphrag_index.nlp.name_words import (
     common_words,
 )
 from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.places import large_place_names
 
 _LISTS = read_lists("nlp/data/entity_types")
 COMPANY_FORMS = word_set(_LISTS["company_forms"])
@@ -61,6 +62,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
                     return kind
     if len(words) == 1:
         return ""
+    if code == "de" and is_branch(words):
+        return "organization"
     if is_partnership(words) or (code == "de" and lower[0] == "rat" and lower[1] == "von"):
         return "organization"  # Ana Gil e hijos, Rat von Basel
     if not _VERSUS.isdisjoint(lower[1:-1]):
@@ -88,6 +91,16 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
             if lower[place] in HEADS and not (is_name and place == 0)
         ),
         "",
+    )
+
+
+def is_branch(words: Sequence[str]) -> bool:
+    """Return whether words are a body in capitals and a place of Germany: AOK Niedersachsen."""
+    return (
+        len(words) == 2
+        and words[0].isupper()
+        and words[1].lower() in large_place_names()
+        and find_known_type(words[0]) == "organization"
     )
 
 

@@ -309,7 +309,7 @@ def _extend_span(
 def _cut_compound(text: str, start: int, end: int) -> int:
     """Return the end of an acronym or a known name before a German noun: CDU-Spitzenkandidat."""
     for word in _HYPHENATED.finditer(text, start, end):
-        first, last = word[1], word[2]
+        first, last = ("", "") if find_known_type(word.group()) else word.groups()
         is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
         if is_name or find_known_type(first) not in ("", "geo"):  # but Sachsen-Anhalt
             is_noun = is_certain_noun(last) or is_loan_word(last)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.german_cuts import cut_german_list
+from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
@@ -132,6 +133,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         is_company = False  # Batteriehersteller Varthold AG
     name = " ".join(words)
     if is_company or find_known_type(name) or span.usage.is_known_place(name, ""):
+        return None
+    if span.language.code == "de" and is_branch(words):
         return None
     if words[0].isupper() and (label := count_label_words(span, words)):
         return 0, label

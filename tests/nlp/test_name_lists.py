@@ -60,6 +60,11 @@ def test_names_end_where_a_table_or_a_compound_does(
             {"Armin Schuster", "Ronja Kemmer"},
             {"Armin Schuster Ronja Kemmer"},
         ),
+        (
+            "Es unterschrieb die Richterin am Amtsgericht Dombrowski; das Amtsgericht Bonn ging.",
+            {"Dombrowski", "Amtsgericht Bonn"},
+            {"Amtsgericht Dombrowski"},
+        ),
         # Committees and items of an agenda.
         (
             "Es berieten Auswärtiger Ausschuss Innenausschuss Verteidigungsausschuss heute.",
@@ -154,6 +159,8 @@ def test_a_spanish_court_is_a_name_without_its_section() -> None:
         ("Nach der Rede sahen wir Dirk Wiese im Saal.", "Dirk Wiese", "person"),
         ("Die Zahlen hat das BMI. Auch das BMJV zählt.", "BMJV", "organization"),
         ("Der Bund der Steuerzahler warnt.", "Bund der Steuerzahler", "organization"),
+        ("Die AOK zahlt. Man fragte die AOK Niedersachsen.", "AOK Niedersachsen", "organization"),
+        ("Es half die Johanniter-Unfall-Hilfe.", "Johanniter-Unfall-Hilfe", "organization"),
         ("Das sagt der Haushaltsausschuss.", "Haushaltsausschuss", "organization"),
         ("Eso dice la Constitución en Madrid.", "Constitución", "name"),
         # A newspaper with an article at the start of a sentence, or behind a word there.
