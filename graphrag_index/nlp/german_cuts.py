@@ -84,4 +84,4 @@ def _cut_between_persons(words: list[str]) -> Cut | None:
 
 def _is_body(words: list[str]) -> bool:
     name = " ".join(words)
-    return "organization" in (find_known_type(name), find_german_type(name))
+    return (find_known_type(name) or find_german_type(name)) == "organization"

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from graphrag_index.nlp.name_words import capital_pattern, more_given_names
 from graphrag_index.text.languages import Language
 
-# A given name or a title in the middle of a word.
-_GLUED = re.compile(r"[a-zà-ÿ](?:(?:Dr|Prof)\.|([A-ZÄÖÜ][a-zà-ÿ]+)(?:-[A-ZÄÖÜ]\w+)?(?= [A-ZÄÖÜ]))")
+# A given name or a title in the middle of a word. Its capital is searched first: this is faster.
+_GLUED = re.compile(
+    r"[A-ZÄÖÜ](?<=[a-zà-ÿ].)(?:(?:(?<=D)r|(?<=P)rof)\.|[a-zà-ÿ]+(?:-[A-ZÄÖÜ]\w+)?(?= [A-ZÄÖÜ]))"
+)
 _PARTICLES = frozenset("de von van der den zu zur".split())
 # Maximum number of characters of two words before a glued name.
 _MAX_CHARS_BEFORE = 40
@@ -38,9 +40,9 @@ def _find_glued_names(text: str) -> list[int]:
     """Return where a person's full name ends inside a word, and another name begins."""
     found, n_certain = list[int](), 0
     for match in _GLUED.finditer(text):
-        if match[1] and match[1] not in more_given_names():
+        word, start = match.group(), match.start()
+        if word[-1] != "." and word.partition("-")[0] not in more_given_names():
             continue
-        start = match.start() + 1
         opening = found[-1:] if found and start - found[-1] < _MAX_CHARS_BEFORE else []
         before = text[max(start - _MAX_CHARS_BEFORE, 0, *opening) : start].split()
         if len(before) < 2 or not (

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.places import large_place_names
@@ -27,6 +27,7 @@ def list_known_names() -> Mapping[str, str]:
     return _read("known_names")
 
 
+@lru_cache(65_536)  # the search takes microseconds, and words recur
 def find_german_type(name: str) -> str:
     """Return the type of a known name behind adjectives in any German case; "" if unknown.
 

@@ -167,7 +167,9 @@ def find_joined_end(
     if joint.startswith((" para", " en")):
         # A Spanish body begins with its head: Comisión Nacional para la Biodiversidad.
         last = next((word for word in words if is_organization_word(word)), last)
-    if not (is_organization_word(last) or last in _OFFICE_HEADS):
+    # des Deutschen Zentrums für Herzkunde
+    bare = last.removesuffix("s") if language.genitive_s else last
+    if not (is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS):
         return end
     topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
     if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):

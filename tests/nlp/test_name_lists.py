@@ -161,6 +161,16 @@ def test_a_spanish_court_is_a_name_without_its_section() -> None:
         ("Der Bund der Steuerzahler warnt.", "Bund der Steuerzahler", "organization"),
         ("Die AOK zahlt. Man fragte die AOK Niedersachsen.", "AOK Niedersachsen", "organization"),
         ("Es half die Johanniter-Unfall-Hilfe.", "Johanniter-Unfall-Hilfe", "organization"),
+        (
+            "Die Leitung des Badischen Zentrums für Gartenbau schwieg zu den Plänen.",
+            "Badischen Zentrums für Gartenbau",
+            "organization",
+        ),
+        (
+            "Der Verein zur Förderung der Denkmalpflege e. V. sammelt Geld für die Kirche.",
+            "Verein zur Förderung der Denkmalpflege e. V.",
+            "organization",
+        ),
         ("Das sagt der Haushaltsausschuss.", "Haushaltsausschuss", "organization"),
         ("Eso dice la Constitución en Madrid.", "Constitución", "name"),
         # A newspaper with an article at the start of a sentence, or behind a word there.
