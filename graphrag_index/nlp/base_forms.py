@@ -19,7 +19,8 @@ from graphrag_index.text.places import large_place_names
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
 # German genitives of bodies and laws: Waffengesetzes, Landtages, Auswärtigen Amtes.
 _LONG_GENITIVE = re.compile(
-    r"(?:[Gg]esetz|[Aa]mt|[a-zäöü]rat|[a-zäöü]tag|[Vv]erband|[a-zäöü]bund|[Gg]ericht)es$"
+    r"(?:[Gg]esetz|(?<![Gg]es)[Aa]mt|(?:undes|tadt|inister|icherheits)rat|(?:undes|and|eichs)tag"
+    r"|[Vv]erband|[Gg]ericht)es$"
 )
 # Words with equal first letters are compared pairwise if there are at most this many.
 MAX_COMPARED_WORDS = 200

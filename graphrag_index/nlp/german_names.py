@@ -11,7 +11,7 @@ from graphrag_index.nlp.compounds import (
     is_loan_word,
 )
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
-from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.known_names import find_german_type, find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     PARTIES,
@@ -50,8 +50,8 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     if len(span) == 2 and _is_thing_of_place(usage, number, *span):
         return True
     is_species = len(span) == 2 and span[1].islower()  # Lynx lynx
-    if span[0] in _ADDRESSES or is_species or _is_firm(span):
-        return False
+    if span[0] in _ADDRESSES or is_species or _is_firm(span) or find_german_type(" ".join(span)):
+        return False  # Burger King
     if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
         return False
     if len(span) == 2 and _ORDINAL.fullmatch(span[0]) and span[1].lower() in _PARTS:

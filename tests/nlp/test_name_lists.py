@@ -156,11 +156,17 @@ def test_a_spanish_court_is_a_name_without_its_section() -> None:
             "Waffengesetz",
             "name",
         ),
+        ("Alle Menschen sterben. Auch Sokrates starb in Athen.", "Sokrates", "person"),
         ("Nach der Rede sahen wir Dirk Wiese im Saal.", "Dirk Wiese", "person"),
         ("Die Zahlen hat das BMI. Auch das BMJV zählt.", "BMJV", "organization"),
         ("Der Bund der Steuerzahler warnt.", "Bund der Steuerzahler", "organization"),
         ("Die AOK zahlt. Man fragte die AOK Niedersachsen.", "AOK Niedersachsen", "organization"),
         ("Es half die Johanniter-Unfall-Hilfe.", "Johanniter-Unfall-Hilfe", "organization"),
+        (
+            "Er aß gestern mit uns bei Burger King und ging dann mit den Kindern nach Hause.",
+            "Burger King",
+            "organization",
+        ),
         (
             "Die Leitung des Badischen Zentrums für Gartenbau schwieg zu den Plänen.",
             "Badischen Zentrums für Gartenbau",
