@@ -7,9 +7,9 @@ from functools import cache, lru_cache
 
 from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
-from graphrag_index.nlp.glued_names import find_name_starts
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import find_shouted_bodies
+from graphrag_index.nlp.name_starts import find_name_starts
 from graphrag_index.nlp.name_words import is_wrapped_line
 from graphrag_index.nlp.nameless import find_nameless_ranges
 from graphrag_index.text.languages import Language, read_lists
