@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from graphrag_index.nlp import name_shapes
+from graphrag_index.nlp import name_shapes, type_parts
 from graphrag_index.nlp.head_types import (
     COMPANY_FORMS,
     HEAD_LAST,
@@ -34,7 +34,6 @@ from graphrag_index.nlp.type_classifier import (
     find_known_types,
     share_of_things,
 )
-from graphrag_index.nlp.type_parts import find_type_by_parts, find_type_of_acronym, is_product
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.nlp.word_table import CUE_TYPES, HINT_TYPES
 from graphrag_index.text.languages import (
@@ -145,7 +144,9 @@ class _TypeFinder:
                 types[number] = types[number] if is_group else "organization"
             if types[number] == "acronym":
                 listed = (self.listed[number, : len(TYPES)] / self.usage.times[number]).tolist()
-                types[number] = find_type_of_acronym(name, self.usage.person_verb[number], listed)
+                types[number] = type_parts.find_type_of_acronym(
+                    name, self.usage.person_verb[number], listed
+                )
             if types[number] in TYPES and self._is_other_word(number, types[number]):
                 types[number] = "acronym" if name.isupper() and name.isalpha() else "name"
         return types
@@ -174,7 +175,9 @@ class _TypeFinder:
             return True
         if kind == "organization":  # without a sign of one: MaxSpareThreads
             is_shown = kind in (cue if share else "", self.usage.find_hint(number))
-            is_thing = name_shapes.is_written_together(name) or is_product(name, self.kinds)
+            is_thing = name_shapes.is_written_together(name) or type_parts.is_product(
+                name, self.kinds
+            )
             return is_unsure and not is_shown and is_thing
         if cue == kind and share >= MIN_NICKNAME_SHARE:
             return False
@@ -212,9 +215,9 @@ class _TypeFinder:
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
         if (has_form and len(words) > 1) or known == "organization":
             return "organization"
-        is_open = self.codes[number] == "en" and len(words) > 1 and not self.known_places[number]
-        if is_open and (
-            kind := find_type_by_parts(name, self.parts, self.usage.determiner[number])
+        usage, place = self.usage.determiner[number], self.known_places[number]
+        if self.codes[number] == "en" and (
+            kind := type_parts.find_english_type(name, self.parts, place, usage, is_person)
         ):
             return kind
         is_group = len(words) == 1 and (lower[0] in _PEOPLE or lower[0].endswith(_GROUP_ENDS))

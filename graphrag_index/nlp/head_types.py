@@ -37,6 +37,9 @@ _ENDS = (
     ("name", tuple(_LISTS["name_ends"].split())),
 )
 _COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
+# Heads that only stand at the end of an English name: Hill House.
+_LAST_HEADS = word_set(_LISTS["last_heads"])
+_CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.
 HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
@@ -70,6 +73,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         return "name"
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if "house of" in " ".join(lower) and code == "en" and lower[-1] in _CHAMBERS:
+        return "organization"  # Michigan House of Representatives
     if particle < len(words) and HEADS.get(lower[particle - 1]) in ("name", "event"):
         return HEADS[lower[particle - 1]]  # Articles of Confederation
     # Also two words: Gyldendal Norwegian Publishing House.
@@ -84,6 +89,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
             places = (particle - 1, 0, -1)  # Banc of California Stadium
     # "Bill Hatcher" is no bill, and "Open Society" no tournament; but "Port Talbot" is a place.
     is_name = (words[0] in GIVEN_NAMES or lower[0] == "open") and places[0] != 0
+    # House Republicans, State Department Correspondents
+    is_name = is_name or (code == "en" and places[0] == -1 and lower[0] in _LAST_HEADS)
     return next(
         (
             HEADS[lower[place]]

@@ -9,6 +9,9 @@ from graphrag_index.text.places import large_place_names
 
 # Maximum length of an acronym that is known only as it is written.
 MAX_ACRONYM_LETTERS = 3
+# The mark of letters that were decoded wrongly, and letters that it may stand for: Sinn F\ufffdin.
+_LOST = "\ufffd"
+_LOST_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _SLASH = re.compile(r" ?/ ?")
 # The ending of a German adjective.
 _ADJECTIVE_END = re.compile("e[nmrs]?$")
@@ -66,11 +69,20 @@ def find_known_type(name: str) -> str:
     ROM a memory). Others are known only as they are written: "WHO", but not "who".
     """
     known = list_known_names()
+    if _LOST in name:
+        return _names_with_lost_letters().get(_LOST_LETTERS.sub(_LOST, name.lower()), "")
     if "/" in name:
         name = _SLASH.sub("/", name)
     if len(name) <= MAX_ACRONYM_LETTERS and name.isupper():
         return known.get(name, "")
     return known.get(name) or known.get(name.lower(), "")
+
+
+@cache
+def _names_with_lost_letters() -> Mapping[str, str]:
+    """Return the types of the names with accents, each accent as the mark of a lost letter."""
+    known = list_known_names()
+    return {_LOST_LETTERS.sub(_LOST, n.lower()): t for n, t in known.items() if not n.isascii()}
 
 
 def find_likely_type(name: str) -> str:

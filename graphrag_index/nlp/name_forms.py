@@ -18,6 +18,7 @@ from graphrag_index.nlp.name_words import (
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
     TYPE_WORDS_OF_THINGS,
+    more_given_names,
 )
 from graphrag_index.text.languages import (
     NAMING_TITLES,
@@ -38,6 +39,8 @@ DISTINCT_NAME_WORDS = word_set(read_lists("nlp/data/words")["distinguishing"])
 NO_ROLE_WORDS = DISTINCT_NAME_WORDS | TYPE_WORDS  # cannot be the role of a person
 _JOINED_INITIAL = re.compile(r"[^\W\d_]\.(?=[^\W\d_]\.|$)")
 _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
+# Capitalized words of headlines and titles that are in no name of a person.
+_NO_SURNAMES = frozenset(("And", "At", "For", "From", "The", "With"))
 Words = tuple[str, ...]
 
 
@@ -189,6 +192,10 @@ class MergedNames:
             if any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:]):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
+            after = words[first]
+            is_opening = after.lower() in self.languages[number].function_words
+            if is_opening and len(words) - first > 1 and after not in more_given_names():
+                continue  # (said the) Professor | While Brexit
             self.persons.add(number)
             nominative = self.number.get(" ".join(("Herr", *words[1:])))
             if words[0] == "Herrn" and nominative is not None:
@@ -230,6 +237,10 @@ def may_be_person(words: Words, common: Collection[str], language: Language) -> 
         return False  # Richard Boone TV
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
         return False  # "USS Missouri" is a ship
+    if words[0].lower() in language.function_words and words[0] not in more_given_names():
+        return False  # (Professor) | While Brexit
+    if not _NO_SURNAMES.isdisjoint(words):
+        return False  # Park With George
     if is_coded(" ".join(words)):
         return False
     for index, word in enumerate(words):

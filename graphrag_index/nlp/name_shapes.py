@@ -63,6 +63,12 @@ def is_adjective(word: str) -> bool:
     return word.lower() in DEMONYMS or DEMONYM_END.search(word) is not None
 
 
+def is_people(word: str) -> bool:
+    """Return whether a word is a listed adjective or noun of a people, without a name's use."""
+    lower = word.lower()
+    return not DEMONYMS.isdisjoint((lower, lower.removesuffix("s")))
+
+
 def is_plural_acronym(word: str) -> bool:
     """Return whether a word is an acronym in the plural: SDKs."""
     return len(word) > 2 and word[-1] == "s" and word[:-1].isupper()

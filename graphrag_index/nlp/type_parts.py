@@ -5,10 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from graphrag_index.nlp.head_types import HEADS
 from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_shapes import is_people
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
+    PARTIES,
     common_words,
     known_firms,
+    more_given_names,
 )
 from graphrag_index.nlp.place_ratings import COUNTRY
 
@@ -26,6 +29,23 @@ MIN_CITY_LETTERS = 4
 # Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
 # and in enumerations of organizations.
 MIN_SPEAKER_SHARE, MIN_LISTED_SHARE = 0.3, 0.25
+
+
+def find_english_type(
+    name: str,
+    ratings: Mapping[str, int],
+    rating: int,
+    article_share: float,
+    is_person: bool,
+) -> str:
+    """Return the type that the words of an English name show; "" if none.
+
+    `rating` rates the name as a place, and `ratings` the parts of names.
+    """
+    by_parts = ""
+    if " " in name and not rating:
+        by_parts = find_type_by_parts(name, ratings, article_share)
+    return by_parts or find_type_of_group(name.split(" "), is_person, rating)
 
 
 def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: float) -> str:
@@ -47,6 +67,20 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
     is_city = is_city and start.partition(" ")[0].lower() not in common_words("en")
     is_team = is_city and article_share >= MIN_TEAM_SHARE and _TEAM_WORD.fullmatch(last)
     return "organization" if is_team and not _is_thing(last.lower()) else ""
+
+
+def find_type_of_group(words: Sequence[str], is_person: bool, rating: int) -> str:
+    """Return the type of English words that are a party or a people; "" if they are neither.
+
+    House Republicans name their party. A people, its adjective and its language are no places,
+    even if a region has the same name: Somali. `rating` rates the words as a place.
+    """
+    last = words[-1]
+    if last.istitle() and last.lower() in PARTIES:
+        return "organization"
+    is_given = is_person and last in more_given_names()
+    is_group = len(words) == 1 and is_people(last) and not is_given and rating != COUNTRY
+    return "name" if is_group else ""
 
 
 def _is_thing(plural: str) -> bool:

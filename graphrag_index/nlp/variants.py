@@ -13,8 +13,10 @@ from itertools import pairwise, permutations
 import numpy as np
 
 from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
-from graphrag_index.nlp.name_words import GIVEN_NAMES, TYPE_WORDS, more_given_names
+from graphrag_index.nlp.name_shapes import DEMONYM_END, is_plural_acronym, is_surname
+from graphrag_index.nlp.name_words import GIVEN_NAMES, PARTIES, TYPE_WORDS, more_given_names
 from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
 from graphrag_index.text.languages import PARTICLES, n_titles
 
@@ -140,7 +142,8 @@ class _ShortForms:
         numbers = {words: number for number, words in full_names.items() if words in tails}
         for number, words in full_names.items():
             shorter = numbers.get(words[1:])
-            if shorter is not None and len(words) > 2:
+            is_role = words[0].isupper() and words[0].isalpha() and len(words[0]) > 1
+            if shorter is not None and len(words) > 2 and not is_role:  # VP Mike Pence
                 candidates[shorter].append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
@@ -168,7 +171,7 @@ class _ShortForms:
             other = (len(words) == 1 or saint) and (
                 self.names.is_thing[number] or self.names.is_place[number]
             )
-            if len(bare) == 1 and not other:
+            if len(bare) == 1 and not (other or self._is_no_surname(number)):
                 short[number] = bare[0]
         single = set(short.values())
         surnames: dict[str, set[int]] = defaultdict(set)
@@ -182,12 +185,17 @@ class _ShortForms:
         short = {number: word for number, word in short.items() if word in alone}
         weak = self._find_weak_forms(by_document, short)
         # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
-        placed = [number for number in short if self.names.may_be_place[number]]
+        placed = [*short]
         ratings = rate_known_places([self.names.names[number] for number in placed])
         places = {
             short[number]
             for number, rating in zip(placed, ratings, strict=True)
-            if rating == COUNTRY or (rating and not self.names.has_person_verb[number])
+            if rating == COUNTRY
+            or (
+                rating
+                and self.names.may_be_place[number]
+                and not self.names.has_person_verb[number]
+            )
         }
         short = {number: word for number, word in short.items() if word not in places}
         for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
@@ -207,9 +215,22 @@ class _ShortForms:
                 in_document[document, name] = entity
                 meant[name][entity] += 1
         for name, word in short.items():
+            if DEMONYM_END.search(word) and word not in more_given_names():
+                continue  # In other documents, English is the language.
             self._merge_short_form(name, surnames[word], given[word], meant[name])
         root = self.names.find_root
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
+
+    def _is_no_surname(self, number: int) -> bool:
+        """Return whether a word is no short form of a person: Republicans, MPs, Brexit."""
+        word = self.names.names[number]
+        if is_plural_acronym(word) or word.lower() in PARTIES:
+            return True
+        if find_known_type(word) == "name" and not is_surname(word):
+            return True
+        # English, French and Irish are surnames, too.
+        is_adjective = DEMONYM_END.search(word) is not None and word not in more_given_names()
+        return is_adjective and not self.names.has_person_verb[number]
 
     def _find_weak_forms(self, by_document: NamesByDocument, short: dict[int, str]) -> set[str]:
         """Return single words that mostly occur without their longer name: Canada (Air Canada)."""
