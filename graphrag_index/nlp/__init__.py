@@ -8,6 +8,7 @@ law_names.py          laws in lower case, and bodies in capital letters
 span_usage.py         the words around spans that show their usage
 span_words.py         tests of the words of a span: persons, genitives, words before a name
 span_cuts.py          cuts spans of several names
+glued_names.py        cuts English spans of two names that other rules leave whole
 span_openings.py      words at the start of a span that stand before its name
 capitalized_terms.py  terms of manuals and contracts with capitals, which are no names
 nameless.py           parts of a text without names

@@ -17,6 +17,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
     word_before,
 )
+from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -148,6 +149,8 @@ def find_joined_end(
         are_persons = joint == " & " and bool(rest) and first in GIVEN_NAMES
         if joint == " & " and not rest:  # Dan & Priya
             are_persons = {first, words[-1]} <= GIVEN_NAMES
+        if joint == " & " and language.code == "en":
+            are_persons |= _are_two_names(" ".join(words), part.group())
         return end if are_persons else part.end()
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
@@ -176,6 +179,18 @@ def find_joined_end(
         return topics.end()
     # "Centers for Disease Control and Prevention"
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _are_two_names(first: str, last: str) -> bool:
+    """Return whether a mark joins two known names or peoples: Bahrain & Saudi Arabia."""
+    if find_known_type(f"{first} & {last}") or f"{first} & {last}".lower() in large_place_names():
+        return False
+    sides = (first, last)
+    if all(side.endswith("s") and _is_demonym(side[:-1]) for side in sides):
+        return True  # Muslims & Jews
+    return all(find_known_type(side) in ("geo", "person", "event") for side in sides) or all(
+        rating == COUNTRY for rating in rate_known_places(list(sides))
+    )
 
 
 def _is_german_topic(word: str) -> bool:

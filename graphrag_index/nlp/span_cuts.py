@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.german_cuts import cut_german_list
+from graphrag_index.nlp.glued_names import (
+    begins_sentence,
+    cut_glued_names,
+    find_pair,
+    is_given_full_name,
+)
 from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
@@ -53,6 +59,9 @@ _MAX_RARE_MENTIONS = 2
 def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     """Yield the names in the span as (offset, name, type that the word before it shows)."""
     words = span.words
+    if (pair := find_pair(span)) is not None:
+        yield from ((at, name, "") for at, name in pair)
+        return
     for first, last in _cut_into_parts(span, 0, len(words)):
         part = words[first:last]
         if part and part != words and part[0].islower():
@@ -160,6 +169,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_after_owner(span, words)
         or cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
+        or cut_glued_names(span, words)
         or _cut_between_persons(span, words)
         or _cut_around_verb(span, words)
         or _cut_between_names(span, words, at_start)
@@ -208,10 +218,16 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     # The name begins at the first given name after the role, or right after the role.
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))
     right = next(given, last + 1)
-    while right < len(words) and (words[right].islower() or is_title(words[right])):
+    is_english = span.language.code == "en"
+    while right < len(words) and (
+        words[right].islower()
+        or is_title(words[right])
+        or (is_english and begins_sentence(words[right]))  # Professor | While Brexit
+    ):
         right += 1
     rest = words[right:]
-    if not rest or len(rest) > 4 or not span.may_be_person(rest):
+    is_given = is_english and is_given_full_name(rest, rare=True)
+    if not rest or len(rest) > 4 or not (is_given or span.may_be_person(rest)):
         return None
     left = last
     while left and (is_role(words[left - 1]) or words[left - 1].islower()):
@@ -282,12 +298,27 @@ def _cut_around_verb(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut the verb of a headline out of two names: Jake Tapper | Scorches | Donald Trump."""
     if span.language.code != "en" or span.times > _MAX_RARE_MENTIONS:
         return None
+    if cut := _cut_before_clause(span, words):
+        return cut
     for at in range(1, len(words) - 1):
         word = words[at].lower()
         is_verb = word.endswith(("s", "ed")) and words[at].istitle() and not is_head_word(word)
         sides = (words[:at], words[at + 1 :])
         if is_verb and all(span.count_known_mentions(side) > span.times for side in sides):
             return at, at + 1
+    return None
+
+
+def _cut_before_clause(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut an adverb and a verb of a headline between two persons: Jo Day Hilariously Imagines."""
+    for at in range(2, len(words) - 2):
+        for n_words in (1, 2):
+            right = at + n_words
+            verb = words[right - 1]
+            is_verb = verb.endswith(("s", "ed")) and verb.istitle() and not is_head_word(verb)
+            sides = (words[:at], words[right:])
+            if is_verb and all(map(is_given_full_name, sides)):
+                return at, right
     return None
 
 

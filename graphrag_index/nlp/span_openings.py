@@ -49,6 +49,8 @@ def count_opening_words(span: SpanWords, words: list[str], initial: bool) -> int
     if initial and code == "en" and first in _WORDS_BEFORE_KNOWN and _begins_known(words[1:]):
         return 1
     if words[1] in _OF and first in _GROUPS[code]:
+        if any(find_known_type(" ".join(words[:end])) for end in range(3, len(words))):
+            return 0  # Friends of the Earth Mozambique
         return _skip_lower(words, 2)
     return 0
 

@@ -37,7 +37,11 @@ _WITH_ARTICLE_IN_NAMES = frozenset(("fr", "es"))
 _ARTICLES = frozenset(("el", "la", "las", "le", "les", "los"))
 _ENUMERATION = re.compile(r"[A-Z]\.")
 # The party before a state: "(R-Maine)".
-_PARTY_PREFIX = re.compile(r"[A-Z]-(?=[A-Z][a-z]{2})")
+_PARTY_PREFIX = re.compile(r"(?:[A-Z]-(?=[A-Z][a-z]{2})|[RDI]-(?=[A-Z][a-z]$))")
+# A word of the sentence before a name, where a hyphen stands for a space: But-Dave Chappelle.
+_HYPHENED_OPENING = re.compile(
+    r"(?:But|And|The|He|She|They|This|That|While|When|Where|As|If)-(?=[A-Z])"
+)
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 
 
@@ -112,6 +116,8 @@ def trim_span(
         offset += elision.end()
         surface = surface[elision.end() :]
     party = _PARTY_PREFIX.match(surface)
+    if language.code == "en" and "-" in surface:
+        party = party or _HYPHENED_OPENING.match(surface)
     if party:
         offset += party.end()
         surface = surface[party.end() :]

@@ -103,6 +103,8 @@ class SpanWords:
         if word.isupper() and len(word) > 1:
             return not is_code(word) and self.used.is_acronym(word, self.language)
         is_known = self.is_given_name(word) or usage.is_known_place(word, self.language.code)
+        is_body = find_known_type(word) == "organization"
+        is_known |= is_body and word.lower() not in common_words(self.language.code)
         if is_known or self.count_known_mentions(words) or word in known_firms():
             return True
         if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
@@ -283,7 +285,7 @@ class SpanWords:
         is_body = is_body or " ".join(right) in self.usage.known_places  # Des Linwood of Michigan
         return (
             is_body
-            and len(left) == 2
+            and 2 <= len(left) <= 3
             and all(word[0].isupper() and word.replace("-", "").isalpha() for word in left)
             and not any(word.lower() in common_words("en") or is_head_word(word) for word in left)
             and not any(self.usage.is_demonym(w) or w in self.usage.known_places for w in left)

@@ -56,6 +56,8 @@ _SHOWN_WORDS = TYPE_WORDS | PARTIES
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ORDINALS = word_set(_WORDS["ordinals"])
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
+# Adjectives of peoples that are given names, too.
+_GIVEN_PEOPLES = frozenset(("German", "Roman"))
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
@@ -105,6 +107,8 @@ class UsedNames:
             return False  # Friday Night
         if is_reference(span):
             return False
+        if all(len(word.rstrip(".")) == 1 for word in span) and len(span) > 1:
+            return False  # P. L
         if is_code(span[0]) or any("_" in word for word in span):
             return False
         return (
@@ -222,7 +226,8 @@ class UsedNames:
             return False  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
             return False
-        if usage.is_demonym(word) and word not in GIVEN_NAMES and not find_known_type(word):
+        is_given = word in GIVEN_NAMES and word not in _GIVEN_PEOPLES
+        if usage.is_demonym(word) and not is_given and not find_known_type(word):
             named = usage.person[number] or usage.place[number]
             if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
                 return False
