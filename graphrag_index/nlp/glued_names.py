@@ -19,7 +19,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.particle_cuts import Cut
-from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
+from graphrag_index.nlp.place_ratings import is_country
 from graphrag_index.nlp.span_words import SpanWords
 from graphrag_index.text.languages import (
     NAMING_TITLES,
@@ -111,9 +111,7 @@ def _is_body_or_place(span: SpanWords, words: list[str]) -> bool:
     if len(words) == 1:
         if words[0] in more_given_names() or is_title(words[0]):
             return False
-        return rate_known_places([name])[0] == COUNTRY or (
-            words[0].isupper() and find_known_type(name) in ("organization", "geo")
-        )
+        return is_country(name) or (words[0].isupper() and find_known_type(name) == "organization")
     if _is_known_body(span, words):
         return True
     lower = [word.lower() for word in words]
@@ -174,8 +172,8 @@ def _cut_before_of(span: SpanWords, words: list[str]) -> Cut | None:
         return None
     right = next((i for i in range(2, len(words)) if not words[i].islower()), 0)
     rest = words[right:]
-    known = find_known_type(" ".join(rest)) in ("geo", "organization")
-    known = known or rate_known_places([" ".join(rest)])[0] == COUNTRY
+    name = " ".join(rest)
+    known = find_known_type(name) == "organization" or is_country(name)
     return (0, right) if right and known else None
 
 
@@ -194,10 +192,8 @@ def find_pair(span: SpanWords) -> list[tuple[int, str]] | None:
     sides = ((0, first), (len(first) + 1, last))
     if all(is_adjective(side) and side not in GIVEN_NAMES for _, side in sides):
         return []
-    ratings = rate_known_places([first, last])
     known = [
-        rating == COUNTRY or find_known_type(side) in ("organization", "geo", "person")
-        for (_, side), rating in zip(sides, ratings, strict=True)
+        find_known_type(side) in ("organization", "person") or is_country(side) for _, side in sides
     ]
     is_other = [
         is_adjective(side) or span.count_known_mentions([side]) > span.times for _, side in sides

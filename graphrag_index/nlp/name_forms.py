@@ -18,6 +18,7 @@ from graphrag_index.nlp.name_words import (
     TYPE_WORDS,
     TYPE_WORDS_IN_SURNAMES,
     TYPE_WORDS_OF_THINGS,
+    is_general_body,
     more_given_names,
 )
 from graphrag_index.text.languages import (
@@ -189,7 +190,8 @@ class MergedNames:
                     if may_be_person(words[1:], self.common, self.languages[number]):
                         self.persons.add(known)
                 continue
-            if any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:]):
+            is_thing = any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:])
+            if is_thing or is_general_body(words):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             after = words[first]

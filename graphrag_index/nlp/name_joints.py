@@ -17,7 +17,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
     word_before,
 )
-from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
+from graphrag_index.nlp.place_ratings import is_country
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -188,8 +188,8 @@ def _are_two_names(first: str, last: str) -> bool:
     sides = (first, last)
     if all(side.endswith("s") and _is_demonym(side[:-1]) for side in sides):
         return True  # Muslims & Jews
-    return all(find_known_type(side) in ("geo", "person", "event") for side in sides) or all(
-        rating == COUNTRY for rating in rate_known_places(list(sides))
+    return all(find_known_type(side) in ("person", "event") for side in sides) or all(
+        map(is_country, sides)
     )
 
 

@@ -1,10 +1,12 @@
 """Known words of names, and regular expressions for capitalized spans."""
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.text import languages
 from graphrag_index.text.languages import (
     ABBREVIATED_TITLES,
@@ -162,10 +164,19 @@ def count_title_chars(name: str) -> int:
     # "General", "Major" and "Private" are also other words: General Data Protection Regulation.
     if not is_abbreviated and len(rest) > 1 and rest[0] not in more_given_names():
         return 0
+    if is_general_body(words):
+        return 0
     naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
     if naming or any(word.lower() in TYPE_WORDS_OF_THINGS for word in rest):
         return 0
     return sum(map(len, words[:first])) + first
+
+
+def is_general_body(words: Sequence[str]) -> bool:
+    """Return whether "General" begins the name of a body: General Assembly, General Electric."""
+    return words[0] == "General" and (
+        is_organization_word(words[-1]) or find_known_type(" ".join(words)) != ""
+    )
 
 
 def is_organization_word(word: str) -> bool:

@@ -1,9 +1,11 @@
 """Ratings of names that can mean a known place, by the kind and the size of the place."""
 
+from functools import cache
+
 import polars as pl
 
 from graphrag_index.nlp.known_names import find_known_type
-from graphrag_index.text.places import find_places
+from graphrag_index.text.places import find_places, read_places
 
 # Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
 # region, and a country, a continent or a natural place.
@@ -25,3 +27,20 @@ def rate_known_places(names: list[str]) -> bytearray:
         if find_known_type(name) == "geo":
             ratings[row] = COUNTRY
     return ratings
+
+
+@cache
+def _country_names() -> frozenset[str]:
+    return frozenset(
+        read_places().filter(pl.col("kind").is_in(("country", "continent")))["name"].to_list()
+    )
+
+
+def is_country(name: str) -> bool:
+    """Return whether a name is that of a country, a continent or a known place.
+
+    This is faster than rating a single name.
+    """
+    is_clear = len(name) > 2 or name.isupper()  # "us" is another word
+    is_listed = is_clear and name.lower().replace(".", "") in _country_names()
+    return is_listed or find_known_type(name) == "geo"

@@ -219,12 +219,10 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))
     right = next(given, last + 1)
     is_english = span.language.code == "en"
-    while right < len(words) and (
-        words[right].islower()
-        or is_title(words[right])
-        or (is_english and begins_sentence(words[right]))  # Professor | While Brexit
-    ):
+    while right < len(words) and (words[right].islower() or is_title(words[right])):
         right += 1
+    if is_english and right < len(words) - 1 and begins_sentence(words[right]):
+        right += 1  # (said) Professor | While Brexit
     rest = words[right:]
     is_given = is_english and is_given_full_name(rest, rare=True)
     if not rest or len(rest) > 4 or not (is_given or span.may_be_person(rest)):

@@ -139,12 +139,15 @@ class UsedNames:
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
-        is_shown = usage.person[number] or find_known_type(" ".join(span)) != ""
+        is_listed = find_known_type(" ".join(span)) != ""
+        is_shown = usage.person[number] or is_listed
         if not is_shown and is_capitalized_term(span, language.code):
             return False
         is_at_start = language.code == "en" and usage.inside[number] == 0
         if is_at_start and self._is_plain_phrase(number, span):
             return False  # an entry of a menu: Full Schedule
+        if is_listed and language.code == "en" and usage.inside[number]:
+            return True  # the General Assembly
         is_body = language.code in _HEAD_FIRST and is_organization_word(span[0])
         if is_body and usage.inside[number] and span[1].islower():
             return True  # la Société française d'astronomie, where "société" is frequent

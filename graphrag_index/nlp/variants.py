@@ -185,7 +185,8 @@ class _ShortForms:
         short = {number: word for number, word in short.items() if word in alone}
         weak = self._find_weak_forms(by_document, short)
         # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
-        placed = [*short]
+        # Lorraine and Jordan are given names, too.
+        placed = [n for n, w in short.items() if self.names.may_be_place[n] or w not in GIVEN_NAMES]
         ratings = rate_known_places([self.names.names[number] for number in placed])
         places = {
             short[number]

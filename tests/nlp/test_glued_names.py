@@ -33,6 +33,7 @@ from tests.fixtures.extraction import extract
         ("We saw Laura Kuenssberg At Westminster today.", {"Laura Kuenssberg", "Westminster"}),
         ("It was, said Professor While Brexit has come.", {"Brexit"}),
         ("A clip of Seth Meyers Dubs Donald Trump.", {"Seth Meyers", "Donald Trump"}),
+        ("For the benefit of the Minister I repeat that it ends.", set()),
         ("Membership of the European Union costs.", {"European Union"}),
         ("Friends of the Earth Mozambique wrote.", {"Friends of the Earth Mozambique"}),
         # Two names with a hyphen or a mark, and adjectives.
@@ -66,6 +67,13 @@ def test_glued_names_are_cut(text: str, titles: set[str]) -> None:
         ("They saw the Canadian Embassy.", "Canadian Embassy", "organization"),
         ("They went to the World Summit.", "World Summit", "event"),
         ("They met two Somalis and Pakistanis in May.", "Pakistanis", "name"),
+        ("The General Assembly met.", "General Assembly", "organization"),
+        (
+            "The new home office is small, but the Home Office is in a large office.",
+            "Home Office",
+            "organization",
+        ),
+        ("They work at General Electric.", "General Electric", "organization"),
         # A letter that was decoded wrongly.
         ("They vote for Sinn F\ufffdin.", "Sinn F\ufffdin", "organization"),
         # The state of a member of Congress.
@@ -82,8 +90,8 @@ def test_a_party_or_an_abbreviation_is_no_surname() -> None:
 
 
 def test_a_country_is_no_short_form_of_a_person() -> None:
-    text = "Louis Jordan sang. Jordan signed the treaty. Louis Jordan left. Jordan's king came."
-    assert {"Louis Jordan", "Jordan"} <= set(extract(text).types)
+    text = "Ada Kuwait sang. Kuwait signed the treaty. Ada Kuwait left. Kuwait's king came."
+    assert {"Ada Kuwait", "Kuwait"} <= set(extract(text).types)
 
 
 def test_works_characters_towns_and_agencies_are_known() -> None:
