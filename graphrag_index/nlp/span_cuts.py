@@ -224,7 +224,8 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     if is_english and right < len(words) - 1 and begins_sentence(words[right]):
         right += 1  # (said) Professor | While Brexit
     rest = words[right:]
-    is_given = is_english and is_given_full_name(rest, rare=True)
+    # A title alone is cut later: President Park Geun-hye.
+    is_given = is_english and n_titles(words) < right and is_given_full_name(rest, rare=True)
     if not rest or len(rest) > 4 or not (is_given or span.may_be_person(rest)):
         return None
     left = last

@@ -89,6 +89,11 @@ def test_a_party_or_an_abbreviation_is_no_surname() -> None:
     assert {"MPs", "Republicans"} <= set(extract(text).types)
 
 
+def test_a_name_before_a_lost_end_is_merged() -> None:
+    text = "They met President Park Geun-hye. Then President Park Geun-hye-began to go. Park left."
+    assert set(extract(text).types) == {"Park Geun-hye"}
+
+
 def test_a_country_is_no_short_form_of_a_person() -> None:
     text = "Ada Kuwait sang. Kuwait signed the treaty. Ada Kuwait left. Kuwait's king came."
     assert {"Ada Kuwait", "Kuwait"} <= set(extract(text).types)
