@@ -19,7 +19,7 @@ from graphrag_query.answering.answer_spans import (
 )
 from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
 from graphrag_query.answering.bridges import choose_leading_sentences, find_bridges
-from graphrag_query.answering.definitions import defines
+from graphrag_query.answering.definitions import rate_definition
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
 from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.answering.subjects import find_questions_before, find_subjects
@@ -265,7 +265,7 @@ class AnswerFeatures:
                 "is_first": is_first,
                 "noun": bool(nouns & (own | layout)),
                 "definition": wanted.kind == "definition"
-                and defines(candidate, self._words, self.question.language),
+                and rate_definition(candidate, self._words, self.question.language),
                 "speaker": self._fits_speaker(candidate, bool(layout & asked)),
                 "reply": asked_at is not None and self._share(self._held[asked_at]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,

@@ -13,6 +13,9 @@ from graphrag_query.question.question_words import WORD
 
 # Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
 MAX_WORDS_BEFORE_COPULA = 8
+# How surely a sentence says what a thing is, if its subject has further words and no article
+# follows the verb.
+SHARE_OF_LOOSE = 0.5
 # Number of characters at the start of a document in which it says what its title is.
 MAX_CHARS_OF_OPENING = 300
 # What may stand before the first word of an entry of a dictionary, such as its pronunciation.
@@ -23,33 +26,39 @@ _APPOSITION = re.compile(r"(?:\s\([^()]*\))?,\s(\w+)")
 _GENITIVE = re.compile(r"\w['’]s\b|[sxzß]['’]\s\w")
 
 
-def defines(candidate: Candidate, asked: Container[str], language: Language) -> bool:
-    """Return whether a sentence says what a thing is; `asked` has the stems of its name.
+def rate_definition(candidate: Candidate, asked: Container[str], language: Language) -> float:
+    """Return how surely a sentence says what a thing is; `asked` has the stems of its name.
 
     "Alpha is a ship", "by Alpha, a ship", or "A ship of Ann Bell" at the start of the document
-    Alpha. "Alpha's captain is Ann Bell" does not.
+    Alpha: 1. "Alpha's captain is Ann Bell" does not: 0. "The gauge at Altdorf is read by hand" may
+    tell of one thing of the kind only: `SHARE_OF_LOOSE`.
     """
     text = candidate.text
+    indefinite = word_set(_lists()["indefinite"].get(language.code, ""))
+    definite = language.articles or language.determiners
     verb = _verbs(language).search(text)
     if verb:
         words = WORD.findall(text[: verb.start()].lower())
         subject = [word for word in words if word not in language.function_words]
         is_near = len(words) < MAX_WORDS_BEFORE_COPULA
         if is_near and subject and stem_word(subject[0]) in asked:
-            return not _GENITIVE.search(text, 0, verb.start())
-    indefinite = word_set(_lists()["indefinite"].get(language.code, ""))
-    definite = language.articles or language.determiners
+            if _GENITIVE.search(text, 0, verb.start()):
+                return 0.0
+            is_whole = all(stem_word(word) in asked for word in subject)
+            next_word = WORD.match(text, verb.end() + 1)
+            has_article = next_word is not None and next_word[0].lower() in indefinite | definite
+            return 1.0 if is_whole or has_article else SHARE_OF_LOOSE
     for word in WORD.finditer(text):
         if stem_word(word[0].lower()) in asked:
             beside = _APPOSITION.match(text, word.end())
             if beside and beside[1] in indefinite | definite:
-                return True
+                return 1.0
     title = [stem_word(word) for word in WORD.findall(candidate.title.lower())]
     if candidate.start_char > MAX_CHARS_OF_OPENING or not any(word in asked for word in title):
-        return False
+        return 0.0
     before = _BEFORE_ENTRY.match(text)
     first = WORD.match(text, before.end() if before else 0)
-    return first is not None and first[0].lower() in indefinite
+    return float(first is not None and first[0].lower() in indefinite)
 
 
 @cache

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_query.answering.answer_ranking import rank_answers
-from graphrag_query.answering.definitions import defines
+from graphrag_query.answering.definitions import SHARE_OF_LOOSE, rate_definition
 from graphrag_query.answering.extractive import Candidate, split_into_candidates
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
@@ -38,7 +38,22 @@ def test_a_sentence_says_what_a_thing_is(
     code: str, text: str, title: str, *, expected: bool
 ) -> None:
     candidate = Candidate(text, 0, 0, len(text), title=title)
-    assert defines(candidate, {"alpha"}, language_of(code)) is expected
+    assert rate_definition(candidate, {"alpha"}, language_of(code)) == float(expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("en", "The gauge at Altdorf is read by hand.", SHARE_OF_LOOSE),
+        ("en", "A gauge is read by hand.", 1.0),
+        ("en", "The gauge at Altdorf is a staff.", 1.0),
+        ("de", "Die Gauge bei Altdorf wird gelesen und ist alt.", SHARE_OF_LOOSE),
+        ("de", "Eine Gauge ist alt.", 1.0),
+    ],
+)
+def test_one_thing_of_a_kind_defines_the_kind_less(code: str, text: str, expected: float) -> None:
+    rated = rate_definition(Candidate(text, 0, 0, len(text)), {"gaug"}, language_of(code))
+    assert rated == expected
 
 
 def test_what_a_person_says_does_not_say_who_the_person_is(index: Index) -> None:
