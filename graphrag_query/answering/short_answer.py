@@ -28,6 +28,7 @@ from graphrag_query.answering.extractive import (
     is_sentence,
     split_into_candidates,
 )
+from graphrag_query.answering.further_sentences import adds_nothing, is_short_answer
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
@@ -91,7 +92,11 @@ def answer_from_sentences(
     types = find_types_of_names(question.index, text_units) if question.wanted.wants_name else {}
 
     candidates = split_into_candidates(text_units.values(), priors, openings)
-    said = [c for c in candidates if is_sentence(c, text_units[c.text_unit])]
+    said = [
+        c
+        for c in candidates
+        if is_sentence(c, text_units[c.text_unit]) or is_short_answer(c, question)
+    ]
     ranked = rank_answers(question, said, types)
     evidence = _select_evidence(question, ranked, named, settings.min_similarity)
     if not evidence:
@@ -196,6 +201,7 @@ def _fit_words(
     chosen: list[Candidate] = []
     n_left = MAX_WORDS
     for sentence in choose_distinct_sentences(near, most):
+    asked = AskedWords(question)
         candidate = sentence.candidate
         unit = text_units[candidate.text_unit]
         others = [c for c in chosen if c.text_unit == candidate.text_unit]
@@ -203,6 +209,8 @@ def _fit_words(
             continue
         wider = candidate
         if candidate.label:
+        if chosen and adds_nothing(candidate, asked):
+            continue
             wider = extend_to_line(candidate, candidates, unit)
         elif (
             question.wanted.kind in FIT_OF_CLAUSE

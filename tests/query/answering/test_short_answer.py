@@ -370,3 +370,12 @@ def test_sentences_about_another_name_do_not_answer_a_question_with_one_relation
     answer = ask(index, "How old is Olga Nowak?", texts)
     assert answer.text.startswith("No sentence found answers this clearly.")
     assert [citation.document_id for citation in answer.citations] == ["1"]
+
+
+def test_a_short_sentence_answers_among_others(index: Index) -> None:
+    text = (
+        "In July 2021 the river left its banks near the old houses. Four houses collapsed. "
+        "The mayor said that houses near a river collapsed more often than others."
+    )
+    answer = ask(index, "How many houses collapsed?", [text])
+    assert answer.text.startswith("Four houses — Four houses collapsed. [1]")

@@ -1,0 +1,49 @@
+"""Sentences behind the best one, and short sentences: which of them are worth a quotation."""
+
+import re
+
+from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.extractive import Candidate, is_question
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import WORD
+
+# Minimum number of words of a short sentence that may be quoted: a subject, a verb and one more.
+MIN_WORDS_OF_SHORT = 3
+# Maximum number of words of a value, such as a cell of a table, a field or a link of a menu.
+MAX_WORDS_OF_VALUE = 4
+_SENTENCE_END = re.compile(r"[.!…][\"'”’»)]*$")
+
+
+def adds_nothing(candidate: Candidate, asked: AskedWords) -> bool:
+    """Return whether a statement says nothing beside the best one that is quoted before it.
+
+    It is the row above a table. Or it is a question, or a value in a table, a record or a list,
+    and has no word of the question, and neither has its column: the other cells of the row which
+    answers.
+    """
+    text = candidate.text.strip()
+    if text.startswith("|"):
+        return True
+    if not is_question(text):
+        is_value = len(text.split()) <= MAX_WORDS_OF_VALUE and not _SENTENCE_END.search(text)
+        if not candidate.label or not is_value:
+            return False
+    column = "" if candidate.in_list else candidate.label.rpartition(", ")[2]
+    return not any(map(asked.find, WORD.findall(f"{column} {text}".lower())))
+
+
+def is_short_answer(candidate: Candidate, question: Question) -> bool:
+    """Return whether a sentence too short for prose holds all words of the question.
+
+    "Four houses collapsed." answers "How many houses collapsed?".
+    """
+    text = candidate.text.strip()
+    if candidate.prose or not text[:1].isupper() or not _SENTENCE_END.search(text):
+        return False
+    words = WORD.findall(text.lower())
+    asked = frozenset(question.content_words)
+    if len(words) < MIN_WORDS_OF_SHORT or not asked:
+        return False
+    forms = question.stems_of_forms
+    return asked <= {forms.get(stem, stem) for stem in map(stem_word, words)}
