@@ -54,6 +54,10 @@ _CAPITALIZED_RUN = re.compile(
 _WORD_BEFORE_NAME = re.compile(rf"([\w’'-]+)(?:\s(?:of|called|named|{'|'.join(PARTICLES)}))?\s$")
 # Up to six words between two words of a clause, written "_" in the lists.
 _GAP = r"\s(?:[\w-]+\s){0,6}?"
+# A path in a file system, or an address on the web: "/etc/hosts", "C:\\Temp", "https://example.org".
+_PATH = re.compile(
+    r"(?<![^\s\"'“(\[<])(?:~?/[\w.+-]+(?:/[\w.+-]*)*|[A-Za-z]:\\[\w\\.-]+|https?://[^\s)>\]]+)"
+)
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{2,80})[\"”“»]")
 
 
@@ -182,6 +186,9 @@ def _find_names(
 ) -> Iterator[AnswerSpan]:
     """Yield the names in a sentence, and what stands in quotation marks if a title is wanted."""
     kind = wanted.kind
+    if kind == "place":
+        for path in _PATH.finditer(sentence):
+            yield AnswerSpan(path.start(), path.start() + len(path[0].rstrip(".,;:")), 1.0)
     if kind == "title":
         for quoted in _QUOTED.finditer(sentence):
             yield AnswerSpan(*quoted.span(1), 1.0)

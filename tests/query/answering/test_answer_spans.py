@@ -34,6 +34,8 @@ def spans_of(kind: str, sentence: str) -> list[str]:
         ("time", "We meet at 19:30 or 8 pm.", "19:30|8 pm"),
         ("duration", "It takes 25 min, or 1.5 h.", "25 min|1.5 h"),
         ("person", "Thanks, I’ll ask Olga Nowak.", "Olga Nowak"),
+        ("place", "See /etc/hosts, and/or (~/bin/).", "/etc/hosts|~/bin/"),
+        ("place", "It lies on https://example.org/a.", "https://example.org/a"),
         ("title", 'She sang "Blue Moon" in the film.', "Blue Moon|Blue Moon"),
     ],
 )
