@@ -123,6 +123,7 @@ class AnswerFeatures:
         self._shares: dict[int, float] = {}
         self._tokens = [set(self._split(c.text)) for c in candidates]
         self._held = [self._find_words(tokens) for tokens in self._tokens]
+        self._has_subject = bool(spans or question.mentions.likeliest_mentions)
         if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
@@ -317,6 +318,8 @@ class AnswerFeatures:
         # The less one sentence holds of the question, the likelier two are needed.
         need = 1 - shares.max()
         for bridge in bridges:
+        if not self._has_subject:
+            return
             i, other = bridge.target, bridge.leading
             gain = need * (self._share(known[i] | known[other]) - shares[i])
             column = "bridge_to_subject" if bridge.is_to_subject else "bridge_to_name"
