@@ -238,6 +238,7 @@ class AnswerFeatures:
         rank_of: dict[int, int] = {}
         rows = []
         for i, candidate in enumerate(self.candidates):
+        self._is_near_name: list[bool] = []
             unit, text = candidate.text_unit, candidate.text.rstrip()
             own, layout, asked_at = self._held[i], self._layouts[i], questions[i]
             if (
@@ -256,6 +257,7 @@ class AnswerFeatures:
             said = related_to.keys() & self._tokens[i]
             related = reduce(or_, (related_to[word] for word in said), 0) & ~known[i]
             share, of_names = self._share(known[i]), self._share(known[i] & names)
+            self._is_near_name.append(bool(context & names))
             row = {
                 "names": of_names,
                 "words": share - of_names,
@@ -363,8 +365,14 @@ class AnswerFeatures:
         return bool(0 < words[i] >= MIN_SHARE_OF_ENUMERATION * words.max())
 
     def is_about_name(self, i: int) -> bool:
-        """Return whether a sentence is about a name of the question, if it has some."""
-        return not self._names & self._asked or self.values[i, COLUMN["names"]] > 0
+        """Return whether a sentence is about a name of the question, if it has some.
+
+        So is one that says another word of the question just behind a name of it: "They slept at
+        Altdorf. The cook Jan Nowak baked bread."
+        """
+        if not self._names & self._asked or self.values[i, COLUMN["names"]] > 0:
+            return True
+        return self._is_near_name[i] and bool(self._held[i] & self._asked & ~self._names)
 
     def _is_about_names(self, i: int) -> bool:
         """Return whether a sentence is about all names of the question, if it has some."""
