@@ -17,7 +17,12 @@ from graphrag_query.answering.answer_spans import (
     find_enumerations,
     find_new_spans,
 )
-from graphrag_query.answering.asked_words import AskedWords, find_respelt_words
+from graphrag_query.answering.asked_words import (
+    MIN_COMPOUND_CHARS,
+    AskedWords,
+    find_respelt_words,
+    is_part,
+)
 from graphrag_query.answering.bridges import choose_leading_sentences, find_bridges
 from graphrag_query.answering.definitions import rate_definition
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
@@ -44,8 +49,6 @@ BONUS_OF_SUBJECT = 0.6
 CATEGORY_FACTOR = 0.3
 # Minimum share (0 to 1) of the question's words that a sentence in another language must say.
 MIN_TRANSLATED_SHARE = 0.33
-# Minimum number of characters of a part of a German compound.
-MIN_COMPOUND_CHARS = 6
 # Minimum number of words of a sentence that says something.
 MIN_WORDS = 5
 # Minimum share (0 to 1) of the question's words in a sentence whose enumeration may answer, as a
@@ -112,6 +115,7 @@ class AnswerFeatures:
         self._wants_agent = is_manner and is_passive(question.text, question.language)
         self._wants_several = asks_for_several(question)
         self._split = self._asked_words.split
+        self._inflects = self._asked_words.has_verbs
         texts = (f"{c.about} {c.text}" for c in candidates)
         self._words = self._asked_words.choose(question.content_words, texts)
         self._respelt = dict(question.stems_of_forms)
@@ -119,11 +123,11 @@ class AnswerFeatures:
         spans = question.mentions.spans
         names = dict.fromkeys(word for span in spans for word in content_words(span.text))
         self._bits = {w: 1 << i for i, w in enumerate(dict.fromkeys([*self._words, *names]))}
+        self._has_subject = bool(spans or question.mentions.likeliest_mentions)
         self._names, self._asked = self._join_bits(names), self._join_bits(self._words)
         self._shares: dict[int, float] = {}
         self._tokens = [set(self._split(c.text)) for c in candidates]
         self._held = [self._find_words(tokens) for tokens in self._tokens]
-        self._has_subject = bool(spans or question.mentions.likeliest_mentions)
         if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= find_respelt_words(question)
             self._initials.update(word[0] for word in self._respelt)
@@ -160,15 +164,12 @@ class AnswerFeatures:
         )
 
     def _add_compounds(self) -> None:
-        """Add the words of the question that are parts of longer words, or end with shorter ones.
-
-        "Grabung" is a part of "Grabungsleiterin", and "Hundesteuer" is a "Steuer".
-        """
+        """Add the words of the question that are parts of compounds, or end with a word."""
         asked = [word for word in self._words if len(word) >= MIN_COMPOUND_CHARS]
         for i, tokens in enumerate(self._tokens):
             long = [token for token in tokens if len(token) >= MIN_COMPOUND_CHARS]
             for word in asked:
-                if any(word in token or word.endswith(token) for token in long):
+                if any(is_part(word, token) for token in long):
                     self._held[i] |= self._bits[word]
 
     def _add_foreign_words(self) -> Mapping[int, str]:
@@ -201,6 +202,8 @@ class AnswerFeatures:
             if word[0] in self._initials:
                 stem = stem_word(word)
                 found |= self._bits.get(self._respelt.get(stem, stem), 0)
+            if self._inflects and (verb := self._asked_words.find_inflected(word)):
+                found |= self._bits.get(verb, 0)
         return found
 
     def _join_bits(self, words: Iterable[str]) -> int:
@@ -235,10 +238,10 @@ class AnswerFeatures:
         ]
         related_to = self._find_related_words()
         questions = find_questions_before(self.candidates, in_turns=not wanted.is_subject)
+        self._is_near_name: list[bool] = []
         rank_of: dict[int, int] = {}
         rows = []
         for i, candidate in enumerate(self.candidates):
-        self._is_near_name: list[bool] = []
             unit, text = candidate.text_unit, candidate.text.rstrip()
             own, layout, asked_at = self._held[i], self._layouts[i], questions[i]
             if (
@@ -254,10 +257,10 @@ class AnswerFeatures:
                 if self.candidates[j].text_unit == unit
             ]
             context = reduce(or_, (self._held[j] for j in before), known[i])
+            self._is_near_name.append(bool(context & names))
             said = related_to.keys() & self._tokens[i]
             related = reduce(or_, (related_to[word] for word in said), 0) & ~known[i]
             share, of_names = self._share(known[i]), self._share(known[i] & names)
-            self._is_near_name.append(bool(context & names))
             row = {
                 "names": of_names,
                 "words": share - of_names,
@@ -315,13 +318,13 @@ class AnswerFeatures:
             bool(own & beside) or related > 0
             for own, related in zip(known, values[:, COLUMN["related"]], strict=True)
         ]
+        if not self._has_subject:
+            return
         leading = choose_leading_sentences(shares, self._asked_words.n_relations, says_relation)
         bridges = find_bridges(self.question, self.candidates, leading, self._tokens, subjects)
         # The less one sentence holds of the question, the likelier two are needed.
         need = 1 - shares.max()
         for bridge in bridges:
-        if not self._has_subject:
-            return
             i, other = bridge.target, bridge.leading
             gain = need * (self._share(known[i] | known[other]) - shares[i])
             column = "bridge_to_subject" if bridge.is_to_subject else "bridge_to_name"

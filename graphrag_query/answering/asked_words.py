@@ -1,9 +1,10 @@
 """The words of a question in sentences: in any form, or others that mean the same."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.direct_answer_words import find_particles, find_verb_stems
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -13,6 +14,10 @@ from graphrag_query.question.question_words import (
 )
 from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
 
+# Minimum number of characters of a verb without its ending, to find it in other forms.
+MIN_INFLECTED_STEM = 5
+# Minimum number of characters of a part of a German compound.
+MIN_COMPOUND_CHARS = 6
 # A word of a question for a measure, which no answer needs: "how far", "wie hoch".
 _MEASURE = re.compile(r"\b(?:how|wie)\s+(?!old\b|alt\b)(\w+)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)+|\d)(?!\w|[.,]\d)")
@@ -39,10 +44,15 @@ class AskedWords:
         self.stems = frozenset(question.content_words)
         words = WORD.findall(question.text.lower())
         self._exact = find_exact_words(question.text)
+        self._joined = _find_joined_words(question.text)
         self.places = {stem_word(word): place for place, word in enumerate(words)}
         names = (content_words(span.text) for span in question.mentions.spans)
         self.beside_names = self.stems.difference(*names)
-        self.n_relations = len(self.beside_names) + max(0, len(question.mentions.spans) - 1)
+        # A reason seldom says "cause".
+        causes = question.wanted.categories if question.wanted.kind == "reason" else ()
+        self.causes = self.beside_names.intersection(causes)
+        n_names = len(question.mentions.spans)
+        self.n_relations = len(self.beside_names - self.causes) + max(0, n_names - 1)
         self._forms, self._code = question.stems_of_forms, question.language.code
         terms = {
             word: find_terms(word, self._code)
@@ -50,10 +60,25 @@ class AskedWords:
             if stem_word(word) in self.beside_names
         }
         self._terms: Mapping[str, frozenset[int]] = {w: t for w, t in terms.items() if t}
+        self._verbs = self._find_verbs(words)
+        self._nouns = {
+            word: stem_word(word)
+            for word in words
+            if question.language.capitalizes_nouns
+            and len(word) >= MIN_COMPOUND_CHARS
+            and stem_word(word) in self.stems
+        }
+        self._inflected: dict[str, str] = {}
+        self.has_verbs = bool(self._verbs)
 
     def split(self, text: str) -> list[str]:
-        """Split a text into words in lower case; exact words follow if the question has some."""
+        """Split a text into words in lower case; exact words follow if the question has some.
+
+        So do the parts of names that the question writes in one word: AppArmor, GitHub.
+        """
         words = WORD.findall(text.lower())
+        if self._joined:
+            words += [part for word in set(words) for part in self._joined.get(word, ())]
         return [*words, *find_exact_words(text)] if self._exact else words
 
     def choose(self, content_words: Iterable[str], texts: Iterable[str]) -> list[str]:
@@ -71,7 +96,40 @@ class AskedWords:
         """Return the stem of the question's word that a word in lower case is a form of, or ""."""
         stem = stem_word(word)
         stem = self._forms.get(stem, stem)
-        return stem if stem in self.stems else ""
+        return stem if stem in self.stems else self.find_inflected(word)
+
+    def find_inflected(self, word: str) -> str:
+        """Return the stem of the question's verb that a word is another regular form of, or "".
+
+        English forms have the same stem anyway. Nouns of German verbs count: "Anordnung" for "Wer
+        ordnet das an?".
+        """
+        if not self._verbs:
+            return ""
+        if word not in self._inflected:
+            stems = find_verb_stems(word.removesuffix("en").removesuffix("ung"), self._code)
+            stems |= find_verb_stems(word, self._code)
+            found = (stem for stem, own in self._verbs.items() if own & stems)
+            self._inflected[word] = next(found, "")
+        return self._inflected[word]
+
+    def _find_verbs(self, words: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Map the stems of the words beside the names to their possible stems as verbs.
+
+        A particle at the end of a German question belongs to its verb: "Wer ordnet das an?".
+        """
+        particles = find_particles(self._code)
+        particle = words[-1] if words and words[-1] in particles else ""
+        verbs = {}
+        for word in words:
+            stem = stem_word(word)
+            if stem not in self.beside_names:
+                continue
+            forms = find_verb_stems(word, self._code)
+            if particle:
+                forms |= {f"{particle}{link}{form}" for form in forms for link in ("", "ge", "zu")}
+            verbs[stem] = frozenset(form for form in forms if len(form) >= MIN_INFLECTED_STEM)
+        return {stem: forms for stem, forms in verbs.items() if forms}
 
     def find_synonyms(self, words: Iterable[str]) -> frozenset[str]:
         """Return the stems of the question's words that have a synonym among some words."""
@@ -90,9 +148,31 @@ class AskedWords:
 
     def find_said(self, texts: Iterable[str]) -> frozenset[str]:
         """Return the stems of the question's words that texts say, or that they mean as well."""
-        words = set(WORD.findall(split_joined_words(" ".join(texts)).lower()))
-        found = frozenset(map(self.find, words))
+        text = " ".join(texts)
+        words = {*self.split(text), *WORD.findall(split_joined_words(text).lower())}
+        found = frozenset(map(self.find, words)) | self._find_compounds(words)
         return found | self.find_related(words) | self.find_synonyms(words)
+
+    def _find_compounds(self, words: Iterable[str]) -> frozenset[str]:
+        """Return the stems of the question's nouns that are parts of German compounds."""
+        long = [word for word in words if self._nouns and len(word) >= MIN_COMPOUND_CHARS]
+        return frozenset(
+            stem for noun, stem in self._nouns.items() if any(is_part(noun, word) for word in long)
+        )
+
+
+def _find_joined_words(text: str) -> dict[str, list[str]]:
+    """Map words with inner capitals, in lower case, to their parts: "app" and "armor"."""
+    parts = {word: WORD.findall(split_joined_words(word).lower()) for word in WORD.findall(text)}
+    return {word.lower(): found for word, found in parts.items() if len(found) > 1}
+
+
+def is_part(noun: str, word: str) -> bool:
+    """Return whether a German noun is a part of a compound, or a compound that ends with a noun.
+
+    "Grabung" is a part of "Grabungsleiterin", and "Hundesteuer" is a "Steuer".
+    """
+    return noun in word or noun.endswith(word)
 
 
 def find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[str]:
@@ -103,7 +183,7 @@ def find_words_beside_names(question: Question, asked: AskedWords) -> frozenset[
         names = (content_words(m.name) for m in question.mentions.likeliest_mentions)
         beside = asked.stems.difference(*names)
     measures = {stem_word(word) for word in _MEASURE.findall(question.text.lower())}
-    return frozenset(beside - STEMS_ABOUT_CORPUS - measures)
+    return frozenset(beside - STEMS_ABOUT_CORPUS - measures - asked.causes)
 
 
 def find_respelt_words(question: Question) -> dict[str, str]:

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import stem_word
+from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
+
+# Minimum number of characters of a verb without its ending.
+MIN_VERB_STEM = 4
 
 
 class DirectAnswer(NamedTuple):
@@ -54,3 +57,23 @@ def find_stems_said(candidate: Candidate, question: Question) -> set[str]:
     text = f"{candidate.title} {candidate.about} {candidate.text}"
     stems = {stem_word(word) for word in WORD.findall(text.lower())}
     return {question.stems_of_forms.get(stem, stem) for stem in stems}
+
+
+@cache
+def find_particles(code: str) -> frozenset[str]:
+    """Return the particles that verbs of a language may leave at the end of a clause."""
+    return word_set(word_lists()["verb_particles"].get(code, ""))
+
+
+@lru_cache(maxsize=4096)
+def find_verb_stems(word: str, code: str) -> frozenset[str]:
+    """Return the possible stems of a regular verb in any form; empty in other languages."""
+    endings = word_lists()["verb_endings"].get(code)
+    if not endings:
+        return frozenset()
+    plain = fold(word)
+    stems = {plain.removesuffix(ending) for ending in endings.split() if plain.endswith(ending)}
+    stems.add(plain)
+    if code == "de":
+        stems |= {stem.removeprefix("ge") for stem in stems}
+    return frozenset(stem for stem in stems if len(stem) >= MIN_VERB_STEM)

@@ -38,6 +38,7 @@ from graphrag_query.answering.unsaid_words import (
     introduce_nearest,
     is_unclear,
     keep_about_names,
+    says_everything,
     state_what_is_unsaid,
 )
 from graphrag_query.question.question import Question
@@ -126,7 +127,8 @@ def answer_from_sentences(
     elif direct is None and not items:
         chosen = put_answer_before_bridge(question, chosen, types)
     is_open = not is_decided and direct is None
-    if unsaid or (is_open and (about is not evidence or is_unclear(question, evidence))):
+    is_other = about is not evidence and not says_everything(question, about[0])
+    if unsaid or (is_open and (is_other or is_unclear(question, evidence))):
         chosen = choose_nearest(question, chosen, ranked)
         unsaid = introduce_nearest(question, chosen, unsaid)
     apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
@@ -199,18 +201,18 @@ def _fit_words(
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
     chosen: list[Candidate] = []
+    asked = AskedWords(question)
     n_left = MAX_WORDS
     for sentence in choose_distinct_sentences(near, most):
-    asked = AskedWords(question)
         candidate = sentence.candidate
         unit = text_units[candidate.text_unit]
         others = [c for c in chosen if c.text_unit == candidate.text_unit]
         if any(_overlap(candidate, other) for other in others):
             continue
-        wider = candidate
-        if candidate.label:
         if chosen and adds_nothing(candidate, asked):
             continue
+        wider = candidate
+        if candidate.label:
             wider = extend_to_line(candidate, candidates, unit)
         elif (
             question.wanted.kind in FIT_OF_CLAUSE

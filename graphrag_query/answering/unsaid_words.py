@@ -135,6 +135,15 @@ def keep_about_names(
     return [sentence for sentence in evidence if sentence.is_about_name] or evidence
 
 
+def says_everything(question: Question, sentence: RankedSentence) -> bool:
+    """Return whether a sentence says all words of a question beside its names."""
+    asked = AskedWords(question)
+    beside = find_words_beside_names(question, asked).difference(question.wanted.categories)
+    if question.wanted.is_counted:
+        return False
+    return bool(beside) and beside <= asked.find_said([join_words(sentence.candidate)])
+
+
 def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
     """Return whether no sentence is likely enough to answer a question.
 

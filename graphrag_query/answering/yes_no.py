@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 
 from graphrag_index.text.languages import MONTHS, Language, language_of
 from graphrag_index.text.normalize import fold, stem_word
@@ -13,8 +12,8 @@ from graphrag_query.answering.direct_answer_words import (
     denies,
     find_phrases,
     find_stems_said,
+    find_verb_stems,
     find_word,
-    word_lists,
 )
 from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.name_roles import has_name_apart, has_other_role
@@ -36,8 +35,6 @@ N_SENTENCES_BEFORE = 2
 MAX_WORDS_TO_NAME = 12
 # Maximum number of words of a subject without capitals, with its article.
 MAX_WORDS_OF_SUBJECT = 3
-# Minimum number of characters of a verb without its ending.
-MIN_VERB_STEM = 4
 # Minimum number of words of a question that mark the part of a sentence which tells of it, and
 # number of words before this part that may change what it says.
 MIN_WORDS_OF_PART = 2
@@ -270,8 +267,8 @@ def _find_other_forms(best: Candidate, question: Question, missing: set[str]) ->
 
 
 def _find_matching_verbs(verb: str, words: Iterable[str], language: Language) -> list[str]:
-    stems = _verb_stems(verb, language.code)
-    return [word for word in words if stems & _verb_stems(word, language.code)]
+    stems = find_verb_stems(verb, language.code)
+    return [word for word in words if stems & find_verb_stems(word, language.code)]
 
 
 def _has_verb(best: Candidate, question: Question) -> bool:
@@ -283,7 +280,7 @@ def _has_verb(best: Candidate, question: Question) -> bool:
     language = question.language
     if language.code not in CODES_WITH_ANY_VERB_FIRST or first in stop_words_of(language):
         return True
-    stems = possible_stems(first, language) | _verb_stems(first, language.code)
+    stems = possible_stems(first, language) | find_verb_stems(first, language.code)
     forms = {form for form, stem in question.stems_of_forms.items() if stem == stem_word(first)}
     tokens = WORD.findall(best.text)
     alike = [
@@ -291,22 +288,8 @@ def _has_verb(best: Candidate, question: Question) -> bool:
         for i, token in enumerate(tokens)
         if stem_word(token.lower()) in forms
         or stems
-        & (possible_stems(token.lower(), language) | _verb_stems(token.lower(), language.code))
+        & (possible_stems(token.lower(), language) | find_verb_stems(token.lower(), language.code))
     ]
     # German nouns have capitals, and no German sentence but a question begins with its verb.
     may_begin = not language.capitalizes_nouns
     return not alike or any(token.islower() or (may_begin and not i) for i, token in alike)
-
-
-@lru_cache(maxsize=4096)
-def _verb_stems(word: str, code: str) -> frozenset[str]:
-    """Return the possible stems of a regular verb in any form; empty in other languages."""
-    endings = word_lists()["verb_endings"].get(code)
-    if not endings:
-        return frozenset()
-    plain = fold(word)
-    stems = {plain.removesuffix(ending) for ending in endings.split() if plain.endswith(ending)}
-    stems.add(plain)
-    if code == "de":
-        stems |= {stem.removeprefix("ge") for stem in stems}
-    return frozenset(stem for stem in stems if len(stem) >= MIN_VERB_STEM)

@@ -156,6 +156,9 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
             dates = [word for word in words if _kind_of_nouns(word, patterns) == kind]
             categories = tuple(dict.fromkeys((*categories, *map(stem_word, dates))))
     categories += _find_empty_nouns(plain, place, words, patterns)
+    if kind == "reason":
+        # "What caused the fire?": a reason seldom says "cause".
+        categories = tuple(map(stem_word, WORD.findall(plain[:place])[-1:]))
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
     heads = [word for word in words if kind != "other" and _kind_of_nouns(word, patterns) == kind]
     head = stem_word(heads[-1]) if heads else ""

@@ -7,6 +7,7 @@ import pytest
 from graphrag_query.answering.answer_features import BONUS_OF_SUBJECT, COLUMN, AnswerFeatures
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_COUNT
+from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import split_into_candidates
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
@@ -248,3 +249,78 @@ def test_nothing_leads_to_the_answer_of_a_question_with_one_relation(index: Inde
     found = AnswerFeatures(Question("Who is the mayor of Altdorf?", index.store), candidates)
     columns = [COLUMN["bridge_to_subject"], COLUMN["bridge_to_name"]]
     assert not found.values[:, columns].any()
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (
+            "Where are AppArmor profiles stored?",
+            [
+                "Profiles are stored in Altdorf and in Ubuntu. Olga stores the packages there.",
+                "AppArmor profiles are stored in /etc/apparmor.d/ on each machine.",
+            ],
+        ),
+        (
+            "Where does GitHub store the keys?",
+            [
+                "Keys come from Altdorf and from Ubuntu. Olga puts the keys there.",
+                "The keys of github users lie on https://example.org/keys today.",
+            ],
+        ),
+    ],
+)
+def test_names_in_one_word_are_found_and_paths_are_places(
+    index: Index, question: str, texts: Sequence[str]
+) -> None:
+    assert best_sentence(index, question, texts) == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("question", "texts"),
+    [
+        (
+            "¿Quién expulsó al marinero?",
+            [
+                "El marinero dormía en el puerto con Ana Gil.",
+                "Fue expulsada por el Reino de Chile.",
+            ],
+        ),
+        (
+            "Wer ordnet die Sperrung an?",
+            ["Die Sperrung dauert lange und stört Jan Blum.", "Die Anordnung kam von Ada Nowak."],
+        ),
+        (
+            "Qui expulsa le marin ?",
+            ["Le marin dormait au port avec Anne Gil.", "Il fut expulsé par Olga Nowak."],
+        ),
+    ],
+)
+def test_verbs_are_found_in_other_forms(index: Index, question: str, texts: Sequence[str]) -> None:
+    asked = AskedWords(Question(question, index.store))
+    said = [asked.find_said([text]) for text in texts]
+    assert len(said[1] & asked.beside_names) == 1
+    assert not said[0] & said[1] & asked.beside_names
+
+
+def test_without_a_name_no_sentence_leads_to_another(index: Index) -> None:
+    texts = [
+        "Scurvy killed sailors of the Heroic Age, because they had a lack of vitamins.",
+        "The Heroic Age saw dogs, mules, ponies, sledges and skis.",
+    ]
+    question = "which substance is lacking in people with scurvy?"
+    assert best_sentence(index, question, texts) == texts[0]
+    units = [{"human_readable_id": i, "start_char": 0, "text": t} for i, t in enumerate(texts)]
+    found = AnswerFeatures(
+        Question(question, index.store), split_into_candidates(units, {0: 1.0, 1: 1.0})
+    )
+    assert not found.values[:, COLUMN["bridge_to_name"]].any()
+
+
+def test_a_sentence_just_behind_a_name_may_be_about_it(index: Index) -> None:
+    text = "The men slept at Altdorf in the winter. The cook Jan Nowak baked bread. They liked tea."
+    units = [{"human_readable_id": 0, "start_char": 0, "text": text}]
+    found = AnswerFeatures(
+        Question("Who cooked at Altdorf?", index.store), split_into_candidates(units, {0: 1.0})
+    )
+    assert [found.is_about_name(i) for i in range(3)] == [True, True, False]

@@ -8,6 +8,7 @@ from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
     is_unclear,
+    says_everything,
     state_what_is_unsaid,
 )
 from graphrag_query.index import Index
@@ -190,3 +191,25 @@ def test_no_count_is_clear_if_no_sentence_says_what_is_counted(
     text = text if is_said else "Olga Nowak plays about 90 concerts every year."
     ranked = rank_answers(asked, [Candidate(text, 0, 0, len(text))], {})
     assert is_unclear(asked, ranked) != is_said
+
+
+def test_a_part_of_a_german_compound_is_said(index: Index) -> None:
+    asked = Question("Wer plant die Grabung im Bergwerk?", index.store)
+    near = candidates_of(("Die Grabungsleiterin wartet im Silberbergwerk.",), "")
+    assert introduce_nearest(asked, near, "").endswith('ohne "plant":')
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("What caused the death of Tom Berg?", "Tom Berg died after a fall.", True),
+        ("What caused the death of Tom Berg?", "Tom Berg moved to the coast.", False),
+        ("How many deaths did Tom Berg see?", "Tom Berg saw deaths.", False),
+    ],
+)
+def test_a_sentence_says_everything_without_the_word_cause(
+    index: Index, question: str, text: str, *, expected: bool
+) -> None:
+    asked = Question(question, index.store)
+    ranked = rank_answers(asked, [Candidate(text, 0, 0, len(text))], {})
+    assert says_everything(asked, ranked[0]) is expected
