@@ -30,9 +30,8 @@ from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.answering.subjects import find_questions_before, find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words, split_joined_words
+from graphrag_query.question.question_words import content_words, split_joined_words
 from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
-from graphrag_query.retrieval.related_words import find_terms
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -126,6 +125,7 @@ class AnswerFeatures:
         self._has_subject = bool(spans or question.mentions.likeliest_mentions)
         self._names, self._asked = self._join_bits(names), self._join_bits(self._words)
         self._shares: dict[int, float] = {}
+        self._leading: dict[int, int] = {}
         self._tokens = [set(self._split(c.text)) for c in candidates]
         self._held = [self._find_words(tokens) for tokens in self._tokens]
         if self._names & ~reduce(or_, self._held, 0):
@@ -236,7 +236,11 @@ class AnswerFeatures:
                 self._held, self._layouts, subjects, self.candidates, strict=True
             )
         ]
-        related_to = self._find_related_words()
+        said_words = set().union(*self._tokens)
+        related_to = {
+            word: self._join_bits(stems)
+            for word, stems in self._asked_words.map_related(said_words, self._rarity).items()
+        }
         questions = find_questions_before(self.candidates, in_turns=not wanted.is_subject)
         self._is_near_name: list[bool] = []
         rank_of: dict[int, int] = {}
@@ -286,21 +290,6 @@ class AnswerFeatures:
         self._meant = [in_subject[s] & ~own for s, own in zip(subjects, self._held, strict=True)]
         return values
 
-    def _find_related_words(self) -> Mapping[str, int]:
-        """Map words of the sentences to the words of the question that mean the same."""
-        code = self.question.language.code
-        terms = {w: find_terms(w, code) for w in WORD.findall(self.question.text.lower())}
-        asked = {s: t for w, t in terms.items() if t and (s := stem_word(w)) in self._rarity}
-        if not asked:
-            return {}
-        wanted = frozenset[int]().union(*asked.values())
-        found = {word: find_terms(word, code) & wanted for word in set().union(*self._tokens)}
-        return {
-            word: self._join_bits(stem for stem, own in asked.items() if own & numbers)
-            for word, numbers in found.items()
-            if numbers
-        }
-
     def _fits_speaker(self, candidate: Candidate, is_named: bool) -> int:
         if not candidate.label:
             return 0
@@ -330,7 +319,9 @@ class AnswerFeatures:
             column = "bridge_to_subject" if bridge.is_to_subject else "bridge_to_name"
             if not bridge.is_to_subject:
                 gain *= bridge.rarity * shares[other]
-            values[i, COLUMN[column]] = max(values[i, COLUMN[column]], gain)
+            if gain > values[i, COLUMN[column]]:
+                values[i, COLUMN[column]] = gain
+                self._leading[i] = other
 
     def add_spans(self, i: int, types: Mapping[str, str]) -> None:
         """Add how well the parts of a sentence fit the wanted kind."""
@@ -376,6 +367,13 @@ class AnswerFeatures:
         if not self._names & self._asked or self.values[i, COLUMN["names"]] > 0:
             return True
         return self._is_near_name[i] and bool(self._held[i] & self._asked & ~self._names)
+
+    def find_leading(self, i: int) -> Candidate | None:
+        """Return the cell or field that leads from a name of the question to a sentence."""
+        if self.is_about_name(i) or i not in self._leading:
+            return None
+        leading = self.candidates[self._leading[i]]
+        return leading if leading.label else None
 
     def _is_about_names(self, i: int) -> bool:
         """Return whether a sentence is about all names of the question, if it has some."""

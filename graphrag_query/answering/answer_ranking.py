@@ -73,6 +73,7 @@ def rank_answers(
             vector,
             is_translated=found.is_translated(i),
             is_about_name=found.is_about_name(i),
+            led_by=found.find_leading(i),
         )
         for i, similarity, vector in zip(order, similarities, vectors, strict=True)
     ]

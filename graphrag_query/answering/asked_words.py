@@ -1,7 +1,7 @@
 """The words of a question in sentences: in any form, or others that mean the same."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.direct_answer_words import find_particles, find_verb_stems
@@ -43,6 +43,7 @@ class AskedWords:
     def __init__(self, question: Question) -> None:
         self.stems = frozenset(question.content_words)
         words = WORD.findall(question.text.lower())
+        self._text_words = words
         self._exact = find_exact_words(question.text)
         self._joined = _find_joined_words(question.text)
         self.places = {stem_word(word): place for place, word in enumerate(words)}
@@ -145,6 +146,20 @@ class AskedWords:
             return frozenset()
         said = frozenset[int]().union(*(find_terms(word, self._code) for word in words))
         return frozenset(stem_word(word) for word, terms in self._terms.items() if terms & said)
+
+    def map_related(self, words: Iterable[str], stems: Container[str]) -> dict[str, list[str]]:
+        """Map words in lower case to some stems of the question's words that mean the same."""
+        terms = {w: find_terms(w, self._code) for w in self._text_words}
+        asked = {s: t for w, t in terms.items() if t and (s := stem_word(w)) in stems}
+        if not asked:
+            return {}
+        wanted = frozenset[int]().union(*asked.values())
+        found = {word: find_terms(word, self._code) & wanted for word in words}
+        return {
+            word: [stem for stem, own in asked.items() if own & numbers]
+            for word, numbers in found.items()
+            if numbers
+        }
 
     def find_said(self, texts: Iterable[str]) -> frozenset[str]:
         """Return the stems of the question's words that texts say, or that they mean as well."""

@@ -77,7 +77,7 @@ def find_bridges(
     asked = set(WORD.findall(question.text.lower()))
     titles = [set(WORD.findall(c.title.lower())) for c in candidates]
     found: dict[frozenset[str], list[int]] = {}
-    for i in (i for i in leading if not candidates[i].label):
+    for i in (i for i in leading if not candidates[i].in_turn):
         for name in find_name_words(candidates[i].text, question.language):
             if not name & asked:
                 found.setdefault(name, []).append(i)
@@ -106,7 +106,7 @@ def put_answer_before_bridge(
     one. `types` maps names of entities in lower case to their types.
     """
     first, *others = chosen
-    if question.wanted.kind not in KINDS or first.label or not others:
+    if question.wanted.kind not in KINDS or first.in_turn or not others:
         return list(chosen)
     asked, words = AskedWords(question), set(WORD.findall(question.text.lower()))
 

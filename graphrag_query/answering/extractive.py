@@ -60,6 +60,7 @@ class Candidate:
     prose: bool = True  # false for headings and fragments
     title: str = ""  # of the document
     in_list: bool = False  # true for an item of a list; the label is what stands above the list
+    in_turn: bool = False  # true for the words of a speaker; the label names the speaker
 
     @classmethod
     def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
@@ -87,7 +88,8 @@ class RankedSentence:
     `similarity` is the cosine between the sentence and the question. `coverage` is the share of
     the question's words, weighted by rarity, that the sentence contains. `is_translated` is true
     for a sentence that says enough of them in another language than the question. `is_about_name`
-    is false for a sentence that is about none of the names in the question.
+    is false for a sentence that is about none of the names in the question; then `led_by` is the
+    cell or field that leads from them to it, if any.
     """
 
     candidate: Candidate
@@ -97,6 +99,7 @@ class RankedSentence:
     vector: "np.ndarray[Any, np.dtype[np.float32]]"
     is_translated: bool = False
     is_about_name: bool = True
+    led_by: Candidate | None = None
 
 
 def split_into_candidates(
@@ -128,6 +131,7 @@ def split_into_candidates(
                     prose=statement.prose,
                     title=unit.get("title", ""),
                     in_list=statement.in_list,
+                    in_turn=statement.in_turn,
                 )
             )
     return found

@@ -196,20 +196,23 @@ def _fit_words(
     """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines.
 
     What happened and why or how often stands in two sentences: they are quoted together if the
-    second one refers to the first.
+    second one refers to the first. The cell that leads to the best one follows it.
     """
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
     chosen: list[Candidate] = []
     asked = AskedWords(question)
     n_left = MAX_WORDS
-    for sentence in choose_distinct_sentences(near, most):
-        candidate = sentence.candidate
+    best = [sentence.candidate for sentence in choose_distinct_sentences(near, most)]
+    leading = near[0].led_by
+    if leading and most > 1:
+        best = list(dict.fromkeys([best[0], leading, *best[1:]]))[:most]
+    for candidate in best:
         unit = text_units[candidate.text_unit]
         others = [c for c in chosen if c.text_unit == candidate.text_unit]
         if any(_overlap(candidate, other) for other in others):
             continue
-        if chosen and adds_nothing(candidate, asked):
+        if chosen and candidate is not leading and adds_nothing(candidate, asked):
             continue
         wider = candidate
         if candidate.label:

@@ -73,7 +73,8 @@ class Statement(NamedTuple):
 
     `prose` is false for headings and fragments. `label` is shown before a quotation: the speaker,
     the row and the column, or the heading of a list. `time` is when the speaker said it. The words
-    of `about` count as words of the statement. `in_list` is true for an item of a list.
+    of `about` count as words of the statement. `in_list` is true for an item of a list, and
+    `in_turn` for the words of a speaker.
     """
 
     start: int
@@ -83,6 +84,7 @@ class Statement(NamedTuple):
     about: str = ""
     time: str = ""
     in_list: bool = False
+    in_turn: bool = False
 
 
 def find_statements(text: str, opening: Opening = NO_OPENING) -> list[Statement]:
@@ -286,9 +288,8 @@ def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
             if words:
                 is_to = bool(addressee) and not _SECOND_PERSON.isdisjoint(words)
                 words_added = f"{addressee} {about}" if is_to else about
-                yield Statement(
-                    offset + start, offset + end, True, turn.speaker, words_added, turn.time
-                )
+                said = Statement(offset + start, offset + end, True, turn.speaker, words_added)
+                yield said._replace(time=turn.time, in_turn=True)
 
 
 def _find_cells(text: str) -> Iterator[Statement]:

@@ -379,3 +379,18 @@ def test_a_short_sentence_answers_among_others(index: Index) -> None:
     )
     answer = ask(index, "How many houses collapsed?", [text])
     assert answer.text.startswith("Four houses — Four houses collapsed. [1]")
+
+
+def test_a_cell_leads_to_a_sentence_of_another_document(index: Index) -> None:
+    table = (
+        "| id | name | manufacturer | price |\n| --- | --- | --- | --- |\n"
+        "| M-1 | Lathe Alpha | Altdorf Steel | 500 |\n| M-2 | Drill Beta | Graz Mills | 900 |\n"
+    )
+    texts = [
+        table,
+        "Altdorf Steel is a maker of tools. The firm employs 410 people.",
+        "Graz Mills is a maker of tools. The firm employs 230 people.",
+    ]
+    question = "How many people work for the manufacturer of the drill Beta?"
+    answer = ask(index, question, texts)
+    assert answer.text == "The firm employs 230 people. [1] M-2, manufacturer: Graz Mills [2]"
