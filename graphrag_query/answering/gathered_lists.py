@@ -76,6 +76,10 @@ def find_gathered_list(
     return found if len({member.evidence for member in found}) > 1 else []
 
 
+# Words behind a verb, and not behind a plural noun: "What happens when the ice melts?".
+_AFTER_VERB = frozenset(("a", "an", "the", "if", "when", "while", "after", "before"))
+
+
 def find_plural_noun(question: Question) -> str:
     """Return the plural noun that a question asks for, in lower case; "" if it asks for one."""
     language = question.language
@@ -92,6 +96,8 @@ def find_plural_noun(question: Question) -> str:
     else:
         return ""
     word = words[place] if 0 < place < len(words) else ""
+    if place == 1 and words[2:3] and words[2].lower() in _AFTER_VERB:
+        return ""
     return word.lower() if _is_plural(word, language) else ""
 
 
@@ -110,7 +116,7 @@ def asks_for_several(question: Question) -> bool:
     return question.wanted.kind in ("other", "title", *TYPES_OF_KIND) and any(
         stem_word(fold(word)) in question.wanted.nouns
         and _is_plural(word, language)
-        and (after in owners or after in stop_words_of(language) - joints)
+        and (after in owners or after in stop_words_of(language) - joints - _AFTER_VERB)
         for word, after in pairwise(words[: 2 + MAX_PLACE_OF_NOUN])
     )
 
