@@ -1,6 +1,7 @@
 """Sentences behind the best one, and short sentences: which of them are worth a quotation."""
 
 import re
+from dataclasses import replace
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.asked_words import AskedWords
@@ -12,25 +13,44 @@ from graphrag_query.question.question_words import WORD
 MIN_WORDS_OF_SHORT = 3
 # Maximum number of words of a value, such as a cell of a table, a field or a link of a menu.
 MAX_WORDS_OF_VALUE = 4
+# The place, date and agency before the first sentence of a report: "ROME, May 3. /ANSA/.",
+# "BERN (AP) - ".
+_DATELINE = re.compile(
+    r"(?:[A-Z][A-Z'. -]+(?:, [A-Z][\w ]+)?[.,]?\s*)?"
+    r"(?:/[A-Z]{2,}/[\s.:–—-]*|\([A-Z][\w&/ ]{1,20}\)\s*[–—-]+\s*)(?=[\"'“‘]?[A-Z])"
+)
 _SENTENCE_END = re.compile(r"[.!…][\"'”’»)]*$")
 
 
 def adds_nothing(candidate: Candidate, asked: AskedWords) -> bool:
     """Return whether a statement says nothing beside the best one that is quoted before it.
 
-    It is the row above a table. Or it is a question, or a value in a table, a record or a list,
-    and has no word of the question, and neither has its column: the other cells of the row which
-    answers.
+    It is the row above a table. Or it is a question, one or two words of a speaker, or a value in
+    a table, a record or a list, and has no word of the question, and neither has its column: the
+    other cells of the row which answers.
     """
     text = candidate.text.strip()
     if text.startswith("|"):
         return True
-    if not is_question(text):
-        is_value = len(text.split()) <= MAX_WORDS_OF_VALUE and not _SENTENCE_END.search(text)
-        if not candidate.label or not is_value:
-            return False
-    column = "" if candidate.in_list else candidate.label.rpartition(", ")[2]
+    n_words = len(text.split())
+    if candidate.in_turn:
+        is_empty = n_words < MIN_WORDS_OF_SHORT
+    else:
+        is_value = n_words <= MAX_WORDS_OF_VALUE and not _SENTENCE_END.search(text)
+        is_empty = bool(candidate.label) and is_value
+    if not is_empty and not is_question(text):
+        return False
+    column = "" if candidate.in_list or candidate.in_turn else candidate.label.rpartition(", ")[2]
     return not any(map(asked.find, WORD.findall(f"{column} {text}".lower())))
+
+
+def cut_dateline(candidate: Candidate) -> Candidate:
+    """Return a sentence without a dateline at its start."""
+    found = _DATELINE.match(candidate.text)
+    if found is None or candidate.label:
+        return candidate
+    n = found.end()
+    return replace(candidate, text=candidate.text[n:], start_char=candidate.start_char + n)
 
 
 def is_short_answer(candidate: Candidate, question: Question) -> bool:

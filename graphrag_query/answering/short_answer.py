@@ -28,7 +28,7 @@ from graphrag_query.answering.extractive import (
     is_sentence,
     split_into_candidates,
 )
-from graphrag_query.answering.further_sentences import adds_nothing, is_short_answer
+from graphrag_query.answering.further_sentences import adds_nothing, cut_dateline, is_short_answer
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
@@ -138,6 +138,7 @@ def answer_from_sentences(
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
+    chosen = list(map(cut_dateline, chosen))
     citations = tuple(
         cite_passage(number, candidate, text_units[candidate.text_unit])
         for number, candidate in enumerate(chosen, 1)

@@ -4,7 +4,7 @@ import pytest
 
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, split_into_candidates
-from graphrag_query.answering.further_sentences import adds_nothing, is_short_answer
+from graphrag_query.answering.further_sentences import adds_nothing, cut_dateline, is_short_answer
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 
@@ -31,6 +31,7 @@ def test_only_cells_with_a_word_of_the_question_are_quoted_further(index: Index)
         ("Home", "Manual", True),
         ("The mill", "Manual", False),
         ("See you tomorrow.", "Jan", False),
+        ("Thanks!", "Jan", False),
         ("| Name | Place |", "", True),
         ("Olga baked bread", "", False),
     ],
@@ -57,3 +58,25 @@ def test_a_short_sentence_with_all_words_of_the_question_may_answer(
     question = Question("How many houses collapsed?", index.store)
     candidate = Candidate(text, 0, 0, len(text), prose=False)
     assert is_short_answer(candidate, question) is expected
+
+
+def test_one_or_two_words_of_a_speaker_add_nothing(index: Index) -> None:
+    asked = AskedWords(Question("Who drank tea at the mill?", index.store))
+    turn = Candidate("Thanks!", 0, 0, 7, label="Jan", in_turn=True)
+    assert adds_nothing(turn, asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("ROME, May 3. /ANSA/. Ann Bell won.", "Ann Bell won."),
+        ("/ANSA/.Ann Bell won.", "Ann Bell won."),
+        ("BERN (AP) - Ann Bell won.", "Ann Bell won."),
+        ("NATO (an alliance) - the oldest - grew.", "NATO (an alliance) - the oldest - grew."),
+        ("NATO (Brussels) grew.", "NATO (Brussels) grew."),
+    ],
+)
+def test_datelines_are_not_quoted(text: str, rest: str) -> None:
+    cut = cut_dateline(Candidate(text, 0, 10, 10 + len(text)))
+    assert cut.text == rest
+    assert cut.start_char == 10 + len(text) - len(rest)
