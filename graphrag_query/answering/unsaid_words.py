@@ -124,13 +124,15 @@ def keep_about_names(
 ) -> Sequence[RankedSentence]:
     """Return the sentences about the names of a question, if the best one is about none of them.
 
-    Only a question with two relations has an answer about another name. Chats speak of themselves,
-    and other languages write names in other ways.
+    Only a question with two relations has an answer about another name, but not in a cell of a
+    table, unless another cell leads to it. Chats speak of themselves, and other languages write
+    names in other ways.
     """
     best, code = evidence[0].candidate, question.language.code
-    if evidence[0].is_about_name or best.label or question.index.main_languages - {code}:
+    if evidence[0].is_about_name or best.in_turn or question.index.main_languages - {code}:
         return evidence
-    if AskedWords(question).n_relations >= MIN_RELATIONS_TO_OTHERS:
+    is_cell = bool(best.label) and not best.in_list and evidence[0].led_by is None
+    if not is_cell and AskedWords(question).n_relations >= MIN_RELATIONS_TO_OTHERS:
         return evidence
     return [sentence for sentence in evidence if sentence.is_about_name] or evidence
 

@@ -8,6 +8,7 @@ from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
     is_unclear,
+    keep_about_names,
     says_everything,
     state_what_is_unsaid,
 )
@@ -213,3 +214,12 @@ def test_a_sentence_says_everything_without_the_word_cause(
     asked = Question(question, index.store)
     ranked = rank_answers(asked, [Candidate(text, 0, 0, len(text))], {})
     assert says_everything(asked, ranked[0]) is expected
+
+
+def test_a_cell_about_another_name_does_not_answer(index: Index) -> None:
+    asked = Question("Who is the keeper of the station at Graz?", index.store)
+    cell = Candidate("Jan Blum", 0, 0, 8, label="Altdorf, Keeper", about="Altdorf Jan Blum Keeper")
+    other = Candidate("Graz has a bridge and a mill.", 1, 0, 29)
+    ranked = rank_answers(asked, [cell, other], {})
+    assert ranked[0].candidate is cell
+    assert [s.candidate for s in keep_about_names(asked, ranked)] == [other]
