@@ -20,6 +20,7 @@ from graphrag_query.answering.answer_spans import (
 from graphrag_query.answering.asked_words import (
     MIN_COMPOUND_CHARS,
     AskedWords,
+    find_adjectives,
     find_respelt_words,
     is_part,
 )
@@ -130,6 +131,7 @@ class AnswerFeatures:
         self._held = [self._find_words(tokens) for tokens in self._tokens]
         if self._names & ~reduce(or_, self._held, 0):
             self._respelt |= find_respelt_words(question)
+            self._respelt |= find_adjectives(question, set().union(*self._tokens))
             self._initials.update(word[0] for word in self._respelt)
             self._held = [self._find_words(tokens) for tokens in self._tokens]
         if question.language.capitalizes_nouns:

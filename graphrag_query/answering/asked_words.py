@@ -10,6 +10,7 @@ from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
     WORD,
     content_words,
+    is_adjective_of,
     split_joined_words,
 )
 from graphrag_query.retrieval.related_words import SYNONYMS, find_terms
@@ -215,6 +216,22 @@ def find_respelt_words(question: Question) -> dict[str, str]:
         if len(title) == len(name)
         for written, asked in zip(title, name, strict=True)
         if written != asked
+    }
+
+
+def find_adjectives(question: Question, words: Iterable[str]) -> dict[str, str]:
+    """Map the stems of adjectives of places among some words to the names in an English question.
+
+    "Syrian" says the name "Syria".
+    """
+    if question.language.code != "en":
+        return {}
+    names = {word for span in question.mentions.spans for word in span.words}
+    return {
+        stem_word(word): stem_word(name)
+        for word in words
+        for name in names
+        if is_adjective_of(word, name)
     }
 
 

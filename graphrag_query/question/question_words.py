@@ -58,6 +58,8 @@ STEMS_OF_ABSTRACT_NOUNS = {stem_word(word) for word in word_set(WORD_LISTS["abst
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
+# Endings of English adjectives of places behind the name without its last vowels.
+ADJECTIVE_ENDINGS = frozenset(("n", "an", "ian", "ean", "ese", "i", "ish"))
 WORD = re.compile(r"[^\W_]+")
 # The place between words that are written together, as in "WolfgangSchulz".
 _JOINED_WORDS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-Þ][a-zß-öø-ÿ])")
@@ -225,6 +227,15 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
     return forms | {without_s} if len(without_s) >= MIN_STEM else forms
 
 
+def is_adjective_of(word: str, name: str) -> bool:
+    """Return whether a folded English word is the adjective of a place: "syrian" of "syria"."""
+    stem = name.rstrip("aeoy")
+    if len(stem) < MIN_STEM or not word.startswith(stem):
+        return False
+    ending = word[len(stem) :]
+    return ending in ADJECTIVE_ENDINGS or (not ending and name.endswith("y"))
+
+
 class TextWords:
     """The words of some texts. A word is found in any inflected form."""
 
@@ -244,7 +255,9 @@ class TextWords:
         folded = fold(word)
         near = self._by_prefix.get(folded[:MIN_STEM], set())
         forms = possible_stems(folded, self.language)
-        return folded in near or any(forms & possible_stems(other, self.language) for other in near)
+        if folded in near or any(forms & possible_stems(other, self.language) for other in near):
+            return True
+        return self.language.code == "en" and any(is_adjective_of(other, folded) for other in near)
 
     def missing_names(self, names: Iterable[NameSpan]) -> list[str]:
         """Return the names that no text contains, without duplicates."""

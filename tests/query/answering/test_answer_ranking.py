@@ -9,8 +9,10 @@ from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_COUNT
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import split_into_candidates
+from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import TextWords, is_adjective_of
 
 
 def best_sentence(index: Index, question: str, texts: Sequence[str]) -> str:
@@ -324,3 +326,36 @@ def test_a_sentence_just_behind_a_name_may_be_about_it(index: Index) -> None:
         Question("Who cooked at Altdorf?", index.store), split_into_candidates(units, {0: 1.0})
     )
     assert [found.is_about_name(i) for i in range(3)] == [True, True, False]
+
+
+def test_what_happens_asks_for_no_list(index: Index) -> None:
+    assert not asks_for_several(Question("What happens when the ice melts?", index.store))
+    assert asks_for_several(Question("What ships did Shackleton use?", index.store))
+
+
+def test_the_adjective_of_a_place_says_its_name(index: Index) -> None:
+    texts = ["The firm of Jan Blum is large.", "The Syrian harbour was closed to arms."]
+    units = [{"human_readable_id": i, "start_char": 0, "text": t} for i, t in enumerate(texts)]
+    question = Question("Why were arms banned from Syria?", index.store)
+    found = AnswerFeatures(question, split_into_candidates(units, {0: 1.0, 1: 1.0}))
+    assert found.values[1, COLUMN["names"]] > 0
+    assert not TextWords(texts, question.language).missing_names(question.mentions.spans)
+    assert TextWords(texts[:1], question.language).missing_names(question.mentions.spans)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "expected"),
+    [
+        ("syrian", "syria", True),
+        ("german", "germany", True),
+        ("chinese", "china", True),
+        ("iraqi", "iraq", True),
+        ("turkish", "turkey", True),
+        ("roman", "roma", True),
+        ("chin", "china", False),
+        ("anna", "ann", False),
+        ("berliner", "berlin", False),
+    ],
+)
+def test_adjectives_of_places(word: str, name: str, *, expected: bool) -> None:
+    assert is_adjective_of(word, name) is expected
