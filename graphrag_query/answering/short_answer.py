@@ -197,7 +197,8 @@ def _fit_words(
     """Return the best sentences within `MAX_WORDS`; sentences with a label are whole lines.
 
     What happened and why or how often stands in two sentences: they are quoted together if the
-    second one refers to the first. The cell that leads to the best one follows it.
+    second one refers to the first, or if the first one says what is asked and no reason. The cell
+    that leads to the best one follows it.
     """
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
@@ -224,6 +225,8 @@ def _fit_words(
             and not _tells(candidate.text, question)
         ):
             wider = _extend_backwards(candidate, candidates, unit)
+        elif _lacks_reason(candidate, question, asked):
+            wider = _extend_forwards(candidate, candidates, unit)
         if not any(_overlap(wider, other) for other in others):
             candidate = wider
         n_words = len(candidate.quotation.split())
@@ -244,6 +247,14 @@ def _tells(text: str, question: Question) -> bool:
     return wants_agent and bool(find_agents(text, asked, language, only_passive=True))
 
 
+def _lacks_reason(candidate: Candidate, question: Question, asked: AskedWords) -> bool:
+    """Return whether a sentence says all that a question asks the reason of, and no reason."""
+    if question.wanted.kind != "reason" or _tells(candidate.text, question):
+        return False
+    stems = asked.stems - asked.causes
+    return bool(stems) and stems <= asked.find_said([candidate.text])
+
+
 def _overlap(a: Candidate, b: Candidate) -> bool:
     return a.start_char < b.end_char and b.start_char < a.end_char
 
@@ -256,11 +267,26 @@ def _extend_backwards(
     before = [c for c in before if c.prose and c.end_char <= candidate.start_char]
     if not before:
         return candidate
-    start, end = before[-1].start_char, candidate.end_char
+    return _widen(candidate, before[-1].start_char, candidate.end_char, unit)
+
+
+def _extend_forwards(
+    candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit
+) -> Candidate:
+    """Extend a sentence to the sentence after in its paragraph, within `MAX_WORDS_OF_LINE`."""
+    after = [c for c in candidates if c.text_unit == candidate.text_unit]
+    after = [c for c in after if c.prose and c.start_char >= candidate.end_char]
+    if not after or after[0].label:
+        return candidate
+    return _widen(candidate, candidate.start_char, after[0].end_char, unit)
+
+
+def _widen(candidate: Candidate, start: int, end: int, unit: TextUnit) -> Candidate:
+    """Widen a sentence to other places, unless it gets too long or leaves its paragraph."""
     text = unit["text"][start - unit["start_char"] : end - unit["start_char"]]
     if "\n\n" in text or len(text.split()) > MAX_WORDS_OF_LINE:
         return candidate
-    return replace(candidate, text=text, start_char=start)
+    return replace(candidate, text=text, start_char=start, end_char=end)
 
 
 def extend_to_line(

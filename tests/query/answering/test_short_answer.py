@@ -394,3 +394,9 @@ def test_a_cell_leads_to_a_sentence_of_another_document(index: Index) -> None:
     question = "How many people work for the manufacturer of the drill Beta?"
     answer = ask(index, question, texts)
     assert answer.text == "The firm employs 230 people. [1] M-2, manufacturer: Graz Mills [2]"
+
+
+def test_what_is_asked_is_quoted_with_the_sentence_behind_it(index: Index) -> None:
+    text = "The mill of Altdorf is not safe. Its beams are rotten. The miller lives in Graz."
+    answer = ask(index, "Why is the mill of Altdorf not safe?", [text])
+    assert answer.text.startswith("The mill of Altdorf is not safe. Its beams are rotten. [1]")
