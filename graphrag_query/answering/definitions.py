@@ -16,6 +16,12 @@ MAX_WORDS_BEFORE_COPULA = 8
 # How surely a sentence says what a thing is, if its subject has further words and no article
 # follows the verb.
 SHARE_OF_LOOSE = 0.5
+# How surely a sentence says so that begins like "An inode has", or that names a role before the
+# name: "the miller Olga Nowak".
+SHARE_OF_GENERAL = 0.75
+SHARE_OF_ROLE = 0.75
+# Maximum number of words from an article to the name behind the role.
+MAX_WORDS_OF_ROLE = 3
 # Number of characters at the start of a document in which it says what its title is.
 MAX_CHARS_OF_OPENING = 300
 # What may stand before the first word of an entry of a dictionary, such as its pronunciation.
@@ -31,7 +37,8 @@ def rate_definition(candidate: Candidate, asked: Container[str], language: Langu
 
     "Alpha is a ship", "by Alpha, a ship", or "A ship of Ann Bell" at the start of the document
     Alpha: 1. "Alpha's captain is Ann Bell" does not: 0. "The gauge at Altdorf is read by hand" may
-    tell of one thing of the kind only: `SHARE_OF_LOOSE`.
+    tell of one thing of the kind only: `SHARE_OF_LOOSE`. Less sure are "A gauge shows the height"
+    and "the miller Olga Nowak".
     """
     text = candidate.text
     indefinite = word_set(_lists()["indefinite"].get(language.code, ""))
@@ -53,12 +60,33 @@ def rate_definition(candidate: Candidate, asked: Container[str], language: Langu
             beside = _APPOSITION.match(text, word.end())
             if beside and beside[1] in indefinite | definite:
                 return 1.0
+    if _names_role(text, asked, indefinite | definite, language):
+        return SHARE_OF_ROLE
+    first, *others = WORD.findall(text.lower())[:2] or [""]
+    if first in indefinite and others and stem_word(others[0]) in asked:
+        return SHARE_OF_GENERAL
     title = [stem_word(word) for word in WORD.findall(candidate.title.lower())]
     if candidate.start_char > MAX_CHARS_OF_OPENING or not any(word in asked for word in title):
         return 0.0
     before = _BEFORE_ENTRY.match(text)
     first = WORD.match(text, before.end() if before else 0)
     return float(first is not None and first[0].lower() in indefinite)
+
+
+def _names_role(
+    text: str, asked: Container[str], articles: Container[str], language: Language
+) -> bool:
+    """Return whether a role stands between an article and the name: "the miller Olga Nowak"."""
+    tokens = list(WORD.finditer(text))
+    first = next((i for i, t in enumerate(tokens) if stem_word(t[0].lower()) in asked), 0)
+    if not first or not tokens[first][0][0].isupper():
+        return False
+    role = tokens[max(0, first - MAX_WORDS_OF_ROLE) : first]
+    words = [token[0] for token in role]
+    before = text[role[-1].end() : tokens[first].start()]
+    is_noun = words[-1].lower() not in language.function_words
+    is_noun &= language.capitalizes_nouns or words[-1].islower()
+    return is_noun and before.isspace() and any(word.lower() in articles for word in words[:-1])
 
 
 @cache

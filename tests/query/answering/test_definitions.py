@@ -4,7 +4,12 @@ import pytest
 
 from graphrag_index.text.languages import language_of
 from graphrag_query.answering.answer_ranking import rank_answers
-from graphrag_query.answering.definitions import SHARE_OF_LOOSE, rate_definition
+from graphrag_query.answering.definitions import (
+    SHARE_OF_GENERAL,
+    SHARE_OF_LOOSE,
+    SHARE_OF_ROLE,
+    rate_definition,
+)
 from graphrag_query.answering.extractive import Candidate, split_into_candidates
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
@@ -53,6 +58,24 @@ def test_a_sentence_says_what_a_thing_is(
 )
 def test_one_thing_of_a_kind_defines_the_kind_less(code: str, text: str, expected: float) -> None:
     rated = rate_definition(Candidate(text, 0, 0, len(text)), {"gaug"}, language_of(code))
+    assert rated == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("en", "A gauge shows the height.", SHARE_OF_GENERAL),
+        ("en", "The gauge shows the height.", 0.0),
+        ("de", "Eine Gauge zeigt die Höhe.", SHARE_OF_GENERAL),
+        ("en", "It belonged to the old miller Gauge from Graz.", SHARE_OF_ROLE),
+        ("de", "Sie gehört dem Müller Gauge aus Graz.", SHARE_OF_ROLE),
+        ("en", "It belonged to the mill of Gauge.", 0.0),
+        ("en", "It belonged to the miller, Gauge said.", 0.0),
+        ("en", "It belonged to Miller Gauge.", 0.0),
+    ],
+)
+def test_a_general_statement_and_a_role_define_less(code: str, text: str, expected: float) -> None:
+    rated = rate_definition(Candidate(text, 0, 999, 999), {"gaug"}, language_of(code))
     assert rated == expected
 
 
