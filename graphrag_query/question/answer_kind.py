@@ -158,7 +158,9 @@ def find_wanted_answer(question: str, language: Language) -> WantedAnswer:
     categories += _find_empty_nouns(plain, place, words, patterns)
     if kind == "reason":
         # "What caused the fire?": a reason seldom says "cause".
-        categories = tuple(map(stem_word, WORD.findall(plain[:place])[-1:]))
+        asking = WORD.findall(plain[:place])[-1:]
+        stop_words = stop_words_of(language)
+        categories = tuple(stem_word(word) for word in asking if word not in stop_words)
     is_subject = kind == "person" and _asks_for_subject(plain, patterns, language)
     heads = [word for word in words if kind != "other" and _kind_of_nouns(word, patterns) == kind]
     head = stem_word(heads[-1]) if heads else ""

@@ -69,6 +69,7 @@ def test_the_nouns_after_an_interrogative_are_kept() -> None:
         ("Was hat die Stadt beschlossen?", WantedAnswer()),
         ("Wie alt ist Olga?", WantedAnswer("number")),
         ("What is the capital of Poland?", WantedAnswer("place", ("capit",), head="capit")),
+        ("What caused the fire?", WantedAnswer("reason", (), categories=("caus",))),
         ("What may be the reason?", WantedAnswer("reason", ("reason",), head="reason")),
         ("What could the reason be?", WantedAnswer("reason", ("reason",), head="reason")),
         ("Was könnte der Grund sein?", WantedAnswer("reason", ("grund",), head="grund")),
