@@ -115,7 +115,7 @@ class AnswerFeatures:
         self._wants_agent = is_manner and is_passive(question.text, question.language)
         self._wants_several = asks_for_several(question)
         self._split = self._asked_words.split
-        self._inflects = self._asked_words.has_verbs
+        self._verb_initials = self._asked_words.verb_initials
         texts = (f"{c.about} {c.text}" for c in candidates)
         self._words = self._asked_words.choose(question.content_words, texts)
         self._respelt = dict(question.stems_of_forms)
@@ -204,8 +204,8 @@ class AnswerFeatures:
             if word[0] in self._initials:
                 stem = stem_word(word)
                 found |= self._bits.get(self._respelt.get(stem, stem), 0)
-            if self._inflects and (verb := self._asked_words.find_inflected(word)):
-                found |= self._bits.get(verb, 0)
+            if word[0] in self._verb_initials:
+                found |= self._bits.get(self._asked_words.find_inflected(word), 0)
         return found
 
     def _join_bits(self, words: Iterable[str]) -> int:

@@ -71,7 +71,9 @@ class AskedWords:
             and stem_word(word) in self.stems
         }
         self._inflected: dict[str, str] = {}
-        self.has_verbs = bool(self._verbs)
+        self.verb_initials = {form[0] for forms in self._verbs.values() for form in forms}
+        if self._verbs and self._code == "de":
+            self.verb_initials.add("g")  # of participles: "gesagt"
 
     def split(self, text: str) -> list[str]:
         """Split a text into words in lower case; exact words follow if the question has some.
@@ -106,7 +108,7 @@ class AskedWords:
         English forms have the same stem anyway. Nouns of German verbs count: "Anordnung" for "Wer
         ordnet das an?".
         """
-        if not self._verbs:
+        if word[0] not in self.verb_initials or len(word) < MIN_INFLECTED_STEM:
             return ""
         if word not in self._inflected:
             stems = find_verb_stems(word.removesuffix("en").removesuffix("ung"), self._code)
@@ -171,7 +173,9 @@ class AskedWords:
 
     def _find_compounds(self, words: Iterable[str]) -> frozenset[str]:
         """Return the stems of the question's nouns that are parts of German compounds."""
-        long = [word for word in words if self._nouns and len(word) >= MIN_COMPOUND_CHARS]
+        if not self._nouns:
+            return frozenset()
+        long = [word for word in words if len(word) >= MIN_COMPOUND_CHARS]
         return frozenset(
             stem for noun, stem in self._nouns.items() if any(is_part(noun, word) for word in long)
         )

@@ -229,6 +229,8 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
 
 def is_adjective_of(word: str, name: str) -> bool:
     """Return whether a folded English word is the adjective of a place: "syrian" of "syria"."""
+    if word[:MIN_STEM] != name[:MIN_STEM]:
+        return False
     stem = name.rstrip("aeoy")
     if len(stem) < MIN_STEM or not word.startswith(stem):
         return False
