@@ -5,12 +5,11 @@ summarization of multiple documents, IPM 40, 2004).
 """
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from graphrag_index.llm.local.static_model import StaticModel, load_static_model
+from graphrag_index.llm.local.static_model import load_static_model
 
 # Languages whose words the static model knows.
 LANGUAGES = frozenset(("en",))
@@ -45,7 +44,7 @@ def measure_nearness(
 
 def embed(texts: Sequence[str]) -> Vectors:
     """Return a unit vector for each text."""
-    return _load_model().embed(texts)
+    return load_static_model().embed(texts)
 
 
 def find_center(vectors: Vectors) -> Vectors:
@@ -53,8 +52,3 @@ def find_center(vectors: Vectors) -> Vectors:
     mean = vectors.mean(axis=0)
     center: Vectors = mean / max(float(np.linalg.norm(mean)), 1e-9)
     return center
-
-
-@cache
-def _load_model() -> StaticModel:
-    return load_static_model()

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -197,14 +196,10 @@ def _find_missing_vectors(
 
 def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardFrames:
     """Embed texts with the static model; its identity is part of the name of the result."""
-    model = _load_static_model()
+    model = load_static_model()
     vectors = model.embed(shard["texts"]["text"].to_list())
     dtype = pl.Array(pl.Float32, model.dimension)
     return {"vectors": pl.DataFrame({"vector": pl.Series(vectors, dtype=dtype)})}
-
-
-# A worker process embeds many shards with one model.
-_load_static_model = cache(load_static_model)
 
 
 create_search_tables = step(writes=SEARCH_TABLES, code_version=6)(

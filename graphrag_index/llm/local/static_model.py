@@ -8,6 +8,7 @@ the last bit, on every machine. `tools/static_table.py` makes the table of all-M
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -123,8 +124,12 @@ def _normalize_rows(sums: "npt.NDArray[np.float64]") -> "npt.NDArray[np.float32]
     return vectors
 
 
+@cache
 def load_static_model(path: Path = TABLE_FILE) -> StaticModel:
-    """Load the table of this package. Raises `ModelError` if the file is missing or damaged."""
+    """Load the table of this package, once in each process.
+
+    Raises `ModelError` if the file is missing or damaged.
+    """
     from graphrag_index.llm.local.word_pieces import WordPieces
 
     tensors, metadata, data = read_safetensors(path, ADVICE)
