@@ -99,7 +99,7 @@ def test_every_mistake_gets_its_sentence(tmp_path: Path) -> None:
         ("output: x\nload_documents: [a\nworkflow: b: c\n", "line 3"),
         ("output: 2024-13-45", "month must be in 1..12"),
         ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' occurs twice"),
-        ("check: {}\noutput: x\ncheck: {}\n", "line 3"),
+        ("check: {}\noutput: x\ncheck: {}\n", "the key 'check' occurs twice in line 3, column 1:"),
         ("output: x: y", "line 1, column 10: output: x: y ^"),
         ("output:\tx", "found character '\\t' that cannot start any token"),
     ],

@@ -125,7 +125,9 @@ def read_yaml(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
     # The YAML library raises ValueError for an impossible date.
     except (yaml.YAMLError, ValueError) as error:
-        raise ValueError(" ".join(str(error).split()).rstrip(".")) from error
+        # The library calls every text so; a caller names the file.
+        reason = " ".join(str(error).split()).replace('in "<unicode string>", ', "in ")
+        raise ValueError(reason.rstrip(".")) from error
     except (LookupError, AttributeError, TypeError) as error:
         raise ValueError("a value does not fit the tag before it, such as `!!int`") from error
     _check_depth(value)
