@@ -86,7 +86,11 @@ def read_step_names(path: Path) -> list[str]:
         known = sorted(file.stem for file in path.parent.glob("*.yaml"))
         raise WorkflowError(
             f"There is no workflow {path.stem!r} ({path} is missing); "
-            + _suggest_name(path.stem, known, "`graphrag-index init` writes the first ones.")
+            + _suggest_name(
+                path.stem,
+                known,
+                "`graphrag-index init` writes the first ones into a new folder: copy them.",
+            )
         ) from None
     except (OSError, ValueError) as error:
         raise WorkflowError(f"{path} cannot be read: {' '.join(str(error).split())}.") from error

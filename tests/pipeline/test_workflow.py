@@ -124,7 +124,9 @@ class TestLoading:
         self.load(tmp_path, "- load_documents")
         with pytest.raises(WorkflowError, match=r"no workflow 'mime' .*; did you mean 'mine'\?"):
             load_workflow(tmp_path, "mime")
-        with pytest.raises(WorkflowError, match="`graphrag-index init` writes the first ones"):
+        with pytest.raises(
+            WorkflowError, match="`graphrag-index init` writes the first ones into a new"
+        ):
             load_workflow(tmp_path / "nowhere", "mine")
 
     def test_a_step_beside_the_settings_is_found_by_its_import_path(self, tmp_path: Path) -> None:
