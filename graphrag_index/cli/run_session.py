@@ -21,6 +21,7 @@ from graphrag_index.errors import (
     format_count,
     let_ctrl_c_end_waits,
     print_lines,
+    quote_argument,
 )
 from graphrag_index.storage.working_copy import locate_output
 
@@ -102,6 +103,11 @@ class _RunSession:
     ) -> None:
         self.started = time.perf_counter()
         self.root, self.options = root, options
+        # An index that only an option names is asked with the same option.
+        places = [text for text in overrides or () if text.startswith("output=")]
+        self.query_options = root_option(root) + "".join(
+            f" --set {quote_argument(place)}" for place in places
+        )
         self.settings, self.workflow = load_project(root, overrides)
         from graphrag_index.cli.terminal import TerminalWatcher
         from graphrag_index.pipeline.history import lock_output
@@ -293,9 +299,8 @@ class _RunSession:
             seconds = time.perf_counter() - self.started
             print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
             print_lines(f"The tables are in {self.store.place} (version {number}).")
-        root = root_option(self.root)
-        print(f'Ask it: graphrag-query global "What are the main themes?"{root}')
+        print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
         if self.purged:
             from graphrag_index.cli.request_tables import describe_purge
 
-            print_lines(describe_purge(self.purged, self.root, root))
+            print_lines(describe_purge(self.purged, self.root, root_option(self.root)))

@@ -66,6 +66,14 @@ class TestRun:
         assert wrote.endswith(" entities, the texts of 2 of 2 documents.\n")
         assert 'id="index-data"' in page.read_text(encoding="utf-8")
 
+    def test_an_index_in_a_place_of_an_option_is_asked_there(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = small_project(tmp_path)
+        options = ("--set", "output=my index", "--set", "steps.list_numbers.count=2")
+        *_, ask = graphrag_index("run", "--root", root, *options).out.splitlines()
+        assert ask.endswith(f"--root {root} --set 'output=my index'")
+
     def test_quiet_prints_nothing_when_all_is_well(
         self, graphrag_index: Call, tmp_path: Path
     ) -> None:
