@@ -7,6 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+# Processes that share the cores: threads of polars would only wait for each other, which takes a
+# twentieth of the CPU time. polars reads the number when it is imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
 import pytest
 from filelock import FileLock
 from hypothesis import settings as hypothesis_settings

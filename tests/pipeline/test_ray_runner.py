@@ -66,7 +66,6 @@ def map_shards(runner: RayRunner, folder: Path, kind: str, n: int = 4) -> list[i
         shards.remove_files()
 
 
-@pytest.mark.slow
 def test_parts_come_from_a_cluster(address: str, tmp_path: Path) -> None:
     with closing(RayRunner(1)) as runner:
         assert map_shards(runner, tmp_path, "") == [0, 2, 4, 6]
@@ -116,6 +115,7 @@ def test_a_cluster_that_is_not_there_is_told(
         map_shards(runner, tmp_path, "")
 
 
+@pytest.mark.slow
 def test_a_killed_node_changes_no_table(cluster: Any, address: str, tmp_path: Path) -> None:
     root = copy_project(tmp_path / "project")
     expected = run_alone(root)
