@@ -23,6 +23,7 @@ from graphrag_evaluation.retrieval_scores import (
 from graphrag_evaluation.systems import System, SystemPlan, open_systems
 from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_index.pipeline.worker_processes import separate_processes
+from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_query.answer import Answer
 
 # Questions that a worker process gets at once.
@@ -145,6 +146,7 @@ _worker_budgets: list[int] = []
 
 
 def _open_in_worker(plans: Sequence[SystemPlan], budgets: Sequence[int]) -> None:
+    stub_unused_imports()
     # The end of the process closes the indexes.
     _worker_systems.extend(open_systems(ExitStack(), plans))
     _worker_budgets.extend(budgets)

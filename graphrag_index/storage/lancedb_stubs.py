@@ -24,8 +24,8 @@ def stub_unused_imports() -> None:
 
     The client of a remote catalogue takes a third of the time of a first question, since it has
     two hundred modules. `overrides` takes a tenth, since it reads the bytecode of each class
-    (`benchmarks/start.py`). Only command lines may call this function: a library must not change
-    the imports of the program that uses it.
+    (`benchmarks/start.py`). Only processes of this program may call this function, such as command
+    lines and workers: a library must not change the imports of the program that uses it.
     """
     for name in _CATALOGUE_MODULES:
         sys.modules.setdefault(name, _StubModule(name))

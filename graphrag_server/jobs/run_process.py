@@ -26,6 +26,7 @@ from graphrag_index.pipeline.workflow import (
 )
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import Progress, Step
+from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord
 from graphrag_index.storage.working_copy import locate_output
@@ -176,6 +177,7 @@ def _writer(job: str, store: JobStore) -> Callable[..., None]:
 
 def main() -> None:
     """Run the job of the command line."""
+    stub_unused_imports()
     root = Path(sys.argv[1])
     store = JobStore(root / load_settings(root).output)
     job = store.get(sys.argv[2])
