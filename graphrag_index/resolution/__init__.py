@@ -7,5 +7,6 @@ name_similarity.py  the similarity of two names, and evidence that they differ
 scoring.py          the score of a pair, from names, types, documents, neighbours or a model
 decisions_file.py   parsing of resolutions.yaml, the decisions of a person
 decisions_edit.py   writing of decisions into resolutions.yaml; the tables they are about
-entity_merging.py   merging of matching entities, and the tables after resolution
+entity_merging.py   merging of matching entities into groups
+table_rewriter.py   the extracted tables after resolution
 """

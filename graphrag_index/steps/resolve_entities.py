@@ -26,7 +26,7 @@ from graphrag_index.resolution.candidates import (
     forbidden_pairs,
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
-from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
+from graphrag_index.resolution.entity_merging import Resolution, group_nodes
 from graphrag_index.resolution.name_similarity import (
     Similarity,
     can_be_one_person,
@@ -40,6 +40,7 @@ from graphrag_index.resolution.scoring import (
     find_similar,
     score_pairs,
 )
+from graphrag_index.resolution.table_rewriter import TableRewriter
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, Shards, step
