@@ -1,33 +1,14 @@
-"""Answers in a few words: part of a sentence, yes or no, one of two things."""
-
-from collections.abc import Mapping, Sequence
+"""Answers in a few words: part of a sentence, yes or no."""
 
 import pytest
 
-from graphrag_query.answering.answer_ranking import rank_answers
-from graphrag_query.answering.direct_answer import find_direct_answer
-from graphrag_query.answering.extractive import split_into_candidates
 from graphrag_query.index import Index
-from graphrag_query.question.question import Question
+from tests.fixtures.direct_answers import answer
 
 MILL = "The mill was built in 1801. The mill has 17 chairs. Olga Nowak owns the mill."
 MÜHLE = "Die Mühle wurde 1801 gebaut. In der Mühle stehen 17 Stühle. Dort wohnt niemand."
 MOULIN = "Le moulin fut construit en 1801. Le moulin a 17 chaises. Personne ne vit dedans."
 MOLINO = "El molino fue construido en 1801. El molino tiene 17 sillas. El molino no es azul."
-
-
-def answer(
-    index: Index, question: str, texts: Sequence[str], types: Mapping[str, str] | None = None
-) -> str:
-    units = [
-        {"human_readable_id": i, "start_char": 0, "text": text, "title": ""}
-        for i, text in enumerate(texts)
-    ]
-    candidates = split_into_candidates(units, dict.fromkeys(range(len(texts)), 1.0))
-    asked = Question(question, index.store)
-    ranked = rank_answers(asked, candidates, types or {})
-    found = find_direct_answer(asked, ranked, candidates, types or {})
-    return found.text if found else ""
 
 
 @pytest.mark.parametrize(
@@ -186,159 +167,6 @@ def test_yes_or_no_is_decided_by_a_verb_that_means_the_same(
     index: Index, question: str, text: str, expected: str
 ) -> None:
     assert answer(index, question, [text]) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Are Olga Nowak and Jan Blum both painters?", "Yes"),
-        ("Are Olga Nowak and Ada Fox both painters?", ""),
-        ("Is Olga Nowak a painter like Jan Blum?", ""),
-        ("Are Olga Nowak and Jan Blum both from the same town?", ""),
-        ("Are Olga Nowak and Jan Blum both not painters?", ""),
-    ],
-)
-def test_both_need_a_sentence_that_says_so(index: Index, question: str, expected: str) -> None:
-    texts = ["Olga Nowak is a painter.", "Jan Blum was a painter.", "Ada Fox is a singer."]
-    assert answer(index, question, texts) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "expected"),
-    [
-        (
-            "Who is older, Olga Nowak or Jan Blum?",
-            ["Jan Blum (born 7 May 1920) is a painter.", "Olga Nowak was born in 1910."],
-            "Olga Nowak",
-        ),
-        (
-            "Which film has the director born first, Alpha or Beta?",
-            ["Alpha is a film of 1920.", "Beta is a film of 1910."],
-            "",
-        ),
-        (
-            "Was Olga Nowak or Jan Blum born first?",
-            ["Jan Blum (born 7 May 1920) is a painter.", "Olga Nowak was born in 1910."],
-            "Olga Nowak",
-        ),
-        (
-            "Which town is larger, Altdorf or Neustadt?",
-            ["Altdorf is a town of 1,200 people.", "The town of Neustadt has 970 people."],
-            "Altdorf",
-        ),
-        (
-            # "Lager" is a word for less in Dutch.
-            "Welches Lager ist größer, Altdorf oder Neustadt?",
-            ["Im Lager Altdorf lebten 1.200 Menschen.", "Im Lager Neustadt lebten 970 Menschen."],
-            "Altdorf",
-        ),
-        (
-            "Wer ist jünger, Olga Nowak oder Jan Blum?",
-            ["Jan Blum wurde 1920 geboren.", "Olga Nowak wurde 1910 geboren."],
-            "Jan Blum",
-        ),
-        (
-            "Qui est plus jeune, Olga Nowak ou Jan Blum ?",
-            ["Jan Blum est né en 1920.", "Olga Nowak est née en 1910."],
-            "Jan Blum",
-        ),
-        (
-            "¿Quién es más joven, Olga Nowak o Jan Blum?",
-            ["Jan Blum nació en 1920.", "Olga Nowak nació en 1910."],
-            "Jan Blum",
-        ),
-        (
-            "Who is older, Olga Nowak or Jan Blum?",
-            ["Jan Blum is a painter.", "Olga Nowak was born in 1910."],
-            "",
-        ),
-        (
-            "Who is older, Olga Nowak or Jan Blum?",
-            ["Jan Blum was born in 1920.", "Olga Nowak left the town in 1910."],
-            "",
-        ),
-        (
-            "Which mill is older, Altdorf or Neustadt?",
-            [
-                "The mill of Altdorf (1720) is large.",
-                "Neustadt (1801) is a mill that burned in 1910.",
-            ],
-            "Altdorf",
-        ),
-        (
-            "Which ship is older, Altdorf or Neustadt?",
-            ["Altdorf (15 May 1920) is a ship.", "Neustadt (7 June 1910) is a ship."],
-            "Neustadt",
-        ),
-        (
-            "Who was born first, Olga Nowak or Jan Blum?",
-            ["Jan Blum (7 May 1920 - 1990) painted.", "Olga Nowak (1910–1980) sang."],
-            "Olga Nowak",
-        ),
-        (
-            "Who was born first, Olga Nowak or Jan Blum?",
-            ["Jan Blum was born in 1920.", "Olga Nowak left the town in 1910."],
-            "",
-        ),
-    ],
-)
-def test_one_of_two_things_is_chosen_by_values_of_both(
-    index: Index, question: str, texts: Sequence[str], expected: str
-) -> None:
-    assert answer(index, question, texts) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "expected"),
-    [
-        (
-            "Is Olga Nowak older than Jan Blum?",
-            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
-            "Yes",
-        ),
-        (
-            "Is Jan Blum older than Olga Nowak?",
-            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
-            "No",
-        ),
-        (
-            "Does Altdorf have more chairs than Neustadt?",
-            ["Altdorf has 12 chairs.", "Neustadt has 1,200 chairs."],
-            "No",
-        ),
-        ("Is Altdorf older than Neustadt?", ["Altdorf is older than Neustadt."], "Yes"),
-        ("Is Altdorf older than Neustadt?", ["Altdorf was built in 1801."], ""),
-        (
-            "Ist Olga Nowak älter als Jan Blum?",
-            ["Olga Nowak wurde 1930 geboren.", "Jan Blum wurde 1920 geboren."],
-            "Nein",
-        ),
-        (
-            "Est-ce que Jan Blum est plus vieux qu'Olga Nowak ?",
-            ["Olga Nowak est née en 1910.", "Jan Blum est né en 1920."],
-            "Non",
-        ),
-        (
-            "Is Olga Nowak not older than Jan Blum?",
-            ["Olga Nowak was born in 1910.", "Jan Blum was born in 1920."],
-            "",
-        ),
-        (
-            "Is Olga Than older, as Jan Blum is?",
-            ["Olga Than was born in 1910.", "Jan Blum was born in 1920."],
-            "",
-        ),
-        (
-            "Does House Without Doors have more chairs than Neustadt?",
-            ["House Without Doors has 12 chairs.", "Neustadt has 1,200 chairs."],
-            "No",
-        ),
-    ],
-)
-def test_a_comparison_of_two_things_is_decided_by_values_of_both(
-    index: Index, question: str, texts: Sequence[str], expected: str
-) -> None:
-    assert answer(index, question, texts) == expected
 
 
 @pytest.mark.parametrize(
