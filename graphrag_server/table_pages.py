@@ -91,7 +91,7 @@ def open_version(
     cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
 ) -> OpenVersion:
     """Open the version of a request. A page stays in the version of the page before."""
-    version, offset = read_cursor(cursor) if cursor else (None, 0)
+    version, offset = read_cursor(cursor)
     if cursor and as_of is None:
         as_of = version
         if as_of == index.open().store.version.number:
@@ -123,14 +123,19 @@ def read_page_query(
     q: Annotated[str, Query(max_length=200, description="Text that the rows contain.")] = "",
 ) -> PageQuery:
     """Read the position of a page."""
-    return PageQuery(limit, read_cursor(cursor)[1] if cursor else 0, sort, q.strip().lower())
+    return PageQuery(limit, read_cursor(cursor)[1], sort, q.strip().lower())
 
 
 Paging = Annotated[PageQuery, Depends(read_page_query)]
 
 
-def read_cursor(cursor: str) -> tuple[int, int]:
-    """Return the version and the position of a cursor. Raises RequestError."""
+def read_cursor(cursor: str) -> tuple[int | None, int]:
+    """Return the version and the position of a cursor; (None, 0) without one.
+
+    Raises RequestError if it is no cursor of this server.
+    """
+    if not cursor:
+        return None, 0
     version, _, offset = cursor.partition(".")
     if not (version.isdecimal() and offset.isdecimal() and len(cursor) < 24):
         raise RequestError(400, "invalid_cursor", "The cursor is not that of an earlier page.")

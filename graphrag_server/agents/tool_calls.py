@@ -38,7 +38,6 @@ from graphrag_server.agents.tool_results import (
     measure,
     plain_result,
     quote_text,
-    read_cursor,
     write_json,
 )
 from graphrag_server.agents.write_calls import IndexWriter
@@ -56,7 +55,7 @@ from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
 from graphrag_server.routes.indexes import list_index
 from graphrag_server.routes.suggest import find_entities
-from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery
+from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor
 
 # The most rows of a context; a search has fewer.
 _MAX_CONTEXT_TOKENS = 100_000

@@ -126,16 +126,6 @@ def cut_text(text: str, offset: int, max_tokens: int) -> tuple[str, int]:
     return rest[:stop], offset + stop
 
 
-def read_cursor(cursor: str) -> tuple[int | None, int]:
-    """Return the version and the offset of a cursor; (None, 0) without one."""
-    if not cursor:
-        return None, 0
-    version, _, offset = cursor.partition(".")
-    if not (version.isdecimal() and offset.isdecimal() and len(cursor) < 24):
-        raise RequestError(400, "invalid_cursor", "The cursor is not that of an earlier result.")
-    return int(version), int(offset)
-
-
 def _measure_record(record: Record) -> int:
     size = measure(write_json(record.values)) + 2
     if record.link is not None:
