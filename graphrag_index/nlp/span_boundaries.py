@@ -42,7 +42,8 @@ _BUTTON = re.compile(
 _PRESSED = re.compile(
     r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$"
 )
-_PRESS_ENDS = frozenset(("sur ", "hez ", "che ", "ton "))
+# The last four characters of what `_PRESSED` finds: a fast test before the search.
+_PRESSED_ENDINGS = frozenset(("sur ", "hez ", "che ", "ton "))
 # Words between two names in a headline in title case.
 _HEADLINE_BREAK = re.compile(
     rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
@@ -147,7 +148,7 @@ def find_capitalized_spans(
             continue
         if second.isupper() and _BUTTON.search(text, max(0, start - 30), start):
             continue
-        is_pressed = elides and text[start - 4 : start] in _PRESS_ENDS
+        is_pressed = elides and text[start - 4 : start] in _PRESSED_ENDINGS
         if is_pressed and _PRESSED.search(text, start - 30, start):
             continue
         if second.isupper() and (line := _shouted_line(text, match, language)):
