@@ -151,7 +151,7 @@ class _RunSession:
             n_workers=options.n_workers,
             runner=runner,
             quarantined=lambda step: len(self.models.quarantined_requests([step])),
-            again=self._steps_to_repeat,
+            forced_steps=self._steps_to_repeat,
             spent=self.models.spent,
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,

@@ -88,7 +88,7 @@ def run_workflow(
     # Returns the number of failed requests of a step.
     quarantined: Callable[[str], int] = lambda step: 0,
     # Returns the names of the steps that must run even if nothing has changed.
-    again: Callable[[], Collection[str]] = tuple,
+    forced_steps: Callable[[], Collection[str]] = tuple,
     # Returns the model usage of a version.
     spent: Callable[[int], Spending] = lambda version: Spending(),
     # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
@@ -112,7 +112,7 @@ def run_workflow(
                 span("run", workflow=workflow.name),
             ):
                 run = _WorkflowRun(workflow, settings, root, services, watcher, used)
-                forced = again()
+                forced = forced_steps()
                 for number, step in enumerate(workflow.steps, 1):
                     run.run_step(step, number, step.name in forced, quarantined)
                 result = run.finish(spent)

@@ -155,7 +155,7 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
                 result = run_workflow(
                     *(workflow, settings, root, services, watcher),
                     quarantined=lambda step: len(models.quarantined_requests([step])),
-                    again=models.reopened_steps,
+                    forced_steps=models.reopened_steps,
                     spent=models.spent,
                 )
                 break

@@ -91,7 +91,7 @@ class Project:
                 self.root,
                 make_services(settings, models, self.root),
                 quarantined=lambda step: len(models.quarantined_requests([step])),
-                again=models.reopened_steps,
+                forced_steps=models.reopened_steps,
             )
         self.asked = [
             asked for asked in self.server.requests[n_before:] if "chat" in asked.path
