@@ -15,7 +15,13 @@ from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.storage.memo import content_ids, make_reply_rows, read_batches, reuse_rows
+from graphrag_index.storage.memo import (
+    Flags,
+    content_ids,
+    make_reply_rows,
+    read_batches,
+    reuse_rows,
+)
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.languages import detect_language
@@ -86,15 +92,36 @@ def summarize_descriptions(
             yield at, "" if outcome.failure else input_hash[at], outcome.keys, description
         yield from joined
 
-    rows, pending, n_before = new_rows(), kept.clear(), 0
-    for name, frame in (
-        ("described_entities", extracted_entities),
-        ("described_relationships", extracted_relationships),
-    ):
+    rows = new_rows()
+    tables = {
+        "described_entities": extracted_entities,
+        "described_relationships": extracted_relationships,
+    }
+    yield from _describe_tables(tables, kept, todo, rows, chat_model, progress)
+    # Reach the end of the generator: there the model records which replies were used.
+    surplus = next(rows, None)
+    assert surplus is None
+
+
+def _describe_tables(
+    tables: Mapping[str, pl.LazyFrame],
+    kept: pl.DataFrame,
+    todo: Flags,
+    new_rows: Iterator[_Row],
+    chat_model: ChatModel,
+    progress: Progress,
+) -> Iterator[Mapping[str, pl.DataFrame]]:
+    """Yield the tables with one description in each row, and the rows of the summaries.
+
+    `kept` has the summaries of the last run. `todo` says which rows with several descriptions need
+    a new one, and `new_rows` yields these in order.
+    """
+    pending, n_before = kept.clear(), 0
+    for name, frame in tables.items():
         for batch in read_batches(frame, BATCH_ROWS, at_least_one=True):
             of_several = batch.select(_HAS_MULTIPLE_DESCRIPTIONS).to_series().arg_true()
             end = n_before + len(of_several)
-            found = list(islice(rows, int(todo[n_before:end].sum())))
+            found = list(islice(new_rows, int(todo[n_before:end].sum())))
             progress.advance(len(found))
             new = make_reply_rows(TABLE, found, chat_model).select(kept.columns)
             known = kept.filter(pl.col("at").is_between(n_before, end - 1))
@@ -112,9 +139,6 @@ def summarize_descriptions(
                 pending = pending[n_full:]
     if pending.height:
         yield {TABLE.name: pending.drop("at")}
-    # Reach the end of the generator: there the model records which replies were used.
-    surplus = next(rows, None)
-    assert surplus is None
 
 
 def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iterator[pl.DataFrame]:
