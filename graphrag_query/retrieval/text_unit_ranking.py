@@ -100,15 +100,10 @@ def start_search(
     if within is not None:
         where = f"human_readable_id IN ({', '.join(map(str, sorted(within))) or -1})"
     near = index.threads.submit(table.nearest, vector, TOP_K_MATCHES, ["human_readable_id"], where)
-    stop_words = stop_words_of(question.language)
-    # The words are not stemmed here, because the full-text index stems them.
-    content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
+    words = _choose_search_words(question)
+    matching = index.threads.submit(full_text_shares, table, words, TOP_K_MATCHES, where)
     names = question.mentions.spans
     before = {stem: start for name in names for stem, start in name.starts_of_joined().items()}
-    spacings = [word for name in names for words in name.other_spacings for word in words]
-    days = [title for date in question.asked_dates for title in date.compact_forms()]
-    asked = " ".join([*content_words, *spacings, *days]) or question.text
-    matching = index.threads.submit(full_text_shares, table, asked, TOP_K_MATCHES, where)
 
     def read(numbers: list[int]) -> "tuple[Floats, Flags]":
         texts = [text_units.text("text", number) for number in numbers]
@@ -154,6 +149,16 @@ def start_search(
         return kept(ranking.rerank(dict(zip(best, refined, strict=True))))
 
     return rank
+
+
+def _choose_search_words(question: Question) -> str:
+    """Return the words that the full-text index is searched for, unstemmed: it stems them."""
+    stop_words = stop_words_of(question.language)
+    content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
+    names = question.mentions.spans
+    spacings = [word for name in names for words in name.other_spacings for word in words]
+    days = [title for date in question.asked_dates for title in date.compact_forms()]
+    return " ".join([*content_words, *spacings, *days]) or question.text
 
 
 def full_text_shares(
