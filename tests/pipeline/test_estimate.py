@@ -34,6 +34,8 @@ from tests.fixtures.model_project import KEY, run, write_project
 from tests.model_server import Server
 
 CHAT_PRICE = {"input": 1.0, "output": 4.0}
+# Of the project that is estimated.
+N_DOCUMENTS = 3
 # Steps that ask once for each text unit.
 BY_TEXT_UNIT = ("extract_graph", "extract_covariates")
 
@@ -66,7 +68,7 @@ def sent_tokens(server: Server) -> Counter[str]:
 def project(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
     """A project that never ran; tests must not change it."""
     root = tmp_path_factory.mktemp("estimate") / "fresh"
-    return write_project(root, server.url, price=CHAT_PRICE)
+    return write_project(root, server.url, N_DOCUMENTS, price=CHAT_PRICE)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,8 @@ def whole(project: Path) -> Estimate:
 def indexed(tmp_path_factory: pytest.TempPathFactory, server: Server, project: Path) -> Path:
     """The same after a run; tests must not change it."""
     server.requests.clear()
-    root = write_project(tmp_path_factory.mktemp("run") / "run", server.url, price=CHAT_PRICE)
+    folder = tmp_path_factory.mktemp("run") / "run"
+    root = write_project(folder, server.url, N_DOCUMENTS, price=CHAT_PRICE)
     result = run(root)
     assert result.returncode == 0, result.stderr
     return root
@@ -164,7 +167,7 @@ def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
     assert next(line for line in lines if line.startswith("all")).endswith("+?")
     assert "set `price` of this model" in lines[-3]
     assert lines[-1].startswith("A run on this machine: ")
-    assert "without extract_graph (38 requests)," in lines[-1]
+    assert "without extract_graph (22 requests)," in lines[-1]
 
 
 def test_batches_cost_half(tmp_path: Path) -> None:

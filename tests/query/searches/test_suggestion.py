@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,13 @@ def follow(index: Index, answer: Answer) -> tuple[str, Outcome]:
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert answer.suggestion is not None
     method, arguments = answer.suggestion.method, answer.suggestion.arguments
-    return method, index.search(method, *arguments).outcome
+    return method, outcome_of(index, method, arguments)
+
+
+@cache
+def outcome_of(index: Index, method: str, arguments: tuple[str, ...]) -> Outcome:
+    """Return the outcome of a search; several searches suggest the same one."""
+    return index.search(method, *arguments).outcome
 
 
 @pytest.mark.parametrize("method", ["local", "basic", "drift", "lazy", "path", "neighbourhood"])
