@@ -160,7 +160,7 @@ def explain_failures() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except GraphRAGError as error:
-        print_lines(f"Error: {_add_root_option(str(error), sys.argv)}", sys.stderr)
+        print_lines(f"Error: {_add_index_options(str(error), sys.argv)}", sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # A program that reads the output, such as `head`, has closed the pipe. Redirect the output,
@@ -203,13 +203,14 @@ def _break_line(line: str, width: int, indent: int) -> str:
     )
 
 
-def _add_root_option(message: str, arguments: Sequence[str]) -> str:
-    """Add the option `--root` of the current command to the command that a message suggests."""
-    for option, value in pairwise(arguments):
-        if option == "--root":
-            command = f"`graphrag-index run --root {quote_argument(value)}`"
-            return message.replace("`graphrag-index run`", command)
-    return message
+def _add_index_options(message: str, arguments: Sequence[str]) -> str:
+    """Add the options that name the index of the current command to a suggested command."""
+    options = "".join(
+        f" {option} {quote_argument(value)}"
+        for option, value in pairwise(arguments)
+        if option == "--root" or (option == "--set" and value.startswith("output="))
+    )
+    return message.replace("`graphrag-index run`", f"`graphrag-index run{options}`")
 
 
 def quote_argument(value: str) -> str:

@@ -118,6 +118,15 @@ def test_a_missing_index_is_one_sentence(sample_project: Path, tmp_path: Path) -
     assert "graphrag-index run" in result.stderr
 
 
+def test_the_run_that_makes_a_missing_index_has_its_place(tmp_path: Path) -> None:
+    (tmp_path / "settings.yaml").touch()
+    options = ("--root", str(tmp_path), "--set", "output=my index", "--set", "search.follow_ups=1")
+    result = ask("local", "Who?", *options)
+    assert result.returncode == 1
+    [command] = re.findall("`graphrag-index (.*)`", result.stderr)
+    assert shlex.split(command) == ["run", *options[:4]]
+
+
 def test_missing_settings_are_wrong_use(tmp_path: Path) -> None:
     result = ask("local", "Who?", "--root", str(tmp_path))
     assert result.returncode == 2
