@@ -224,7 +224,7 @@ def find_respelt_words(question: Question) -> dict[str, str]:
 
 
 def find_adjectives(question: Question, words: Iterable[str]) -> dict[str, str]:
-    """Map the stems of adjectives of places among some words to the names in an English question.
+    """Map the stems of adjectives of places to the names in an English question.
 
     "Syrian" says the name "Syria".
     """
