@@ -19,8 +19,8 @@ class OwnSentences(NamedTuple):
     """The text unit of each sentence, and the reports on themes that have each text unit."""
 
     text_unit: Integers
-    # For each level of themes, the report of each text unit, or -1.
-    reports: Sequence[Integers]
+    # For each level of themes, the reports on them, and the report of each text unit, or -1.
+    levels: Sequence[tuple[Integers, Integers]]
 
     def select(self, report: Integers, sentence: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Flag the sentences that a report may quote; a report on no theme may quote all.
@@ -28,8 +28,7 @@ class OwnSentences(NamedTuple):
         A theme may quote all sentences too if none is of its own text units.
         """
         is_own = np.ones(len(report), dtype=bool)
-        for owner in self.reports:
-            themes = np.unique(owner[owner >= 0])
+        for themes, owner in self.levels:
             rows = np.flatnonzero(np.isin(report, themes))
             found = owner[self.text_unit[sentence[rows]]] == report[rows]
             is_own[rows] = found | ~np.isin(report[rows], report[rows[found]])
@@ -62,11 +61,11 @@ def read_own_sentences(
     themes = communities.filter("theme").select("community", "level", "text_unit_ids")
     numbers = themes.select("community", "level").collect()
     row, unit = locate_list_values(themes.select("text_unit_ids"), unit_ids)
-    report, levels = find_rows(numbers["community"], reported), numbers["level"].to_numpy()
-    reports = []
-    for level in np.unique(levels):
+    report, level_of = find_rows(numbers["community"], reported), numbers["level"].to_numpy()
+    levels = []
+    for level in np.unique(level_of):
         owner = np.full(len(unit_ids), -1)
-        is_here = levels[row] == level
+        is_here = level_of[row] == level
         owner[unit[is_here]] = report[row[is_here]]
-        reports.append(owner)
-    return OwnSentences(text_unit, reports)
+        levels.append((report[level_of == level], owner))
+    return OwnSentences(text_unit, levels)

@@ -122,7 +122,7 @@ def create_communities(
     is_same = before and before.settings.get("max_themes") == settings.max_themes
     kept = before.themes if before and is_same else []
     n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
-    if n_themes and (kept or len(is_island) > n_themes):
+    if n_themes > 1 and (kept or len(is_island) > n_themes):
         sections = number_sections(text_units)
         themes = find_themes(graph, levels[0], named, texts(), sections, n_themes, kept)
     texts.cache_clear()

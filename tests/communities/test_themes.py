@@ -184,7 +184,7 @@ def test_every_entity_lies_under_one_theme_and_every_document_under_some(cliques
     assert set(themes["text_unit_ids"].explode()) == units
 
 
-@pytest.mark.parametrize("values", [{"max_themes": 0}, {"engine": "microsoft"}])
+@pytest.mark.parametrize("values", [{"max_themes": 0}, {"max_themes": 1}, {"engine": "microsoft"}])
 def test_themes_can_be_switched_off(corpus, values):
     assert not corpus.run(EVERYTHING, **values)["theme"].any()
 

@@ -38,5 +38,5 @@ def test_a_theme_quotes_its_own_text_units_and_other_communities_quote_all() -> 
 
 
 def test_a_theme_without_a_sentence_of_its_own_quotes_all() -> None:
-    own = OwnSentences(np.arange(3), [np.array([0, 0, 1])])
+    own = OwnSentences(np.arange(3), [(np.array([0, 1]), np.array([0, 0, 1]))])
     assert select(own, (1, 0), (1, 1), (0, 0), (0, 2)) == [True, True, True, False]

@@ -197,8 +197,8 @@ class CreateCommunities(Section):
     max_themes: int = setting(
         24,
         "If the graph gives more communities at its coarsest level, put levels of themes above "
-        "them, with at most this many communities at the coarsest; 0: off. The engine microsoft "
-        "has no themes.",
+        "them, with at most this many communities at the coarsest; 0 or 1: off. The engine "
+        "microsoft has no themes.",
         ge=0,
         le=10_000,
     )
