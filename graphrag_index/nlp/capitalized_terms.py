@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    HEAD_FIRST,
     common_words,
     more_given_names,
 )
@@ -13,17 +14,15 @@ from graphrag_index.text.languages import read_lists, word_set
 _WORDS = read_lists("nlp/data/words")
 _HEADS = {code: word_set(heads) for code, heads in _WORDS["term_heads"].items()}
 _ENDINGS = {code: re.compile(f"(?:{ends})s?$") for code, ends in _WORDS["term_endings"].items()}
-# Languages in which the head of a term is its first word: Válvula de Vapor.
-_HEAD_FIRST = "es"
 
 
 def is_capitalized_term(words: Sequence[str], code: str) -> bool:
     """Return whether words in title case are a term: its head is listed, and no other word rare."""
     if code not in _HEADS:
         return False
-    # The head of "Terms of Service" stands before the particle.
+    # The head of "Terms of Service" stands before the particle, and that of Válvula de Vapor first.
     last = next((at - 1 for at, word in enumerate(words) if at and word.islower()), -1)
-    head = words[0 if code == _HEAD_FIRST else last]
+    head = words[0 if code in HEAD_FIRST else last]
     return head.lower() in _HEADS[code] and all(
         word.islower() or word == head or _is_plain(word, code) for word in words
     )

@@ -8,11 +8,12 @@ from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     LOAN_WORDS,
+    REFERENCES,
     common_words,
     is_head_word,
     more_given_names,
 )
-from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
@@ -25,7 +26,6 @@ GERMAN_ADJECTIVE = re.compile(
     re.IGNORECASE,
 )
 PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
-_REFERENCES = word_set(_WORDS["references"])
 # Letters between the parts of a compound: Arbeit-s-platz, Katze-n-futter.
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 _ENDINGS = ("s", "e", "n", "en", "er", "es", "em", "ern", "nen", "in", "innen")
@@ -153,7 +153,7 @@ def is_model(name: str, language: Language, determined: bool = False) -> bool:
     is_plain = is_plain and not any(map(is_head_word, words))
     # A digit after one word is often a page or a score.
     is_number = len(number) > 1 or len(words) > 1 or determined
-    return is_plain and is_number and words[0] not in _REFERENCES
+    return is_plain and is_number and words[0] not in REFERENCES
 
 
 def _last_part(word: str) -> str:

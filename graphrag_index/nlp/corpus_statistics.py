@@ -3,7 +3,6 @@
 # Before Python 3.12, the annotation array[int] cannot be evaluated.
 from __future__ import annotations
 
-import re
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,20 +16,17 @@ from graphrag_index.nlp.base_forms import find_base_forms
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    DEMONYM_END,
+    DEMONYMS,
     GIVEN_NAMES,
     PLACE_WORDS,
     common_words,
 )
+from graphrag_index.nlp.place_ratings import MIN_POPULATION
 from graphrag_index.nlp.span_usage import INITIAL, PROSE
 from graphrag_index.nlp.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES
-from graphrag_index.text.languages import Language, language_of, read_lists, word_set
+from graphrag_index.text.languages import Language, language_of
 from graphrag_index.text.places import find_places
-
-_WORDS = read_lists("nlp/data/words")
-# Cities with at least this population are known places.
-MIN_POPULATION = 100_000
-DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
-_DEMONYMS = word_set(_WORDS["demonyms"])
 
 
 def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -177,7 +173,7 @@ class CorpusStatistics:
     def is_demonym(self, word: str) -> bool:
         """Return whether a word names a people or a language, and is not used as a surname."""
         lower = word.lower()
-        is_adjective = lower in _DEMONYMS or DEMONYM_END.search(word) is not None
+        is_adjective = lower in DEMONYMS or DEMONYM_END.search(word) is not None
         return bool(is_adjective) and word not in self.after_given
 
     def is_surname(self, word: str) -> bool:

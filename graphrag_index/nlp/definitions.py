@@ -9,7 +9,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from graphrag_index.nlp.name_words import TYPE_WORDS, common_words, is_wrapped_line
+from graphrag_index.nlp.name_words import (
+    ORDINALS,
+    TYPE_WORDS,
+    common_words,
+    is_wrapped_line,
+)
 from graphrag_index.nlp.word_table import FINAL_PUNCTUATION, cue_type
 from graphrag_index.text.languages import ABBREVIATED_TITLES, Language, read_lists, word_set
 
@@ -22,7 +27,6 @@ MAX_SHORT_WORD_CHARS = 3
 _WORDS = read_lists("nlp/data/words")
 _CONJUNCTIONS = word_set(_WORDS["conjunctions"])
 # Function words before the noun: "is the second largest city", "was her first novel".
-_ORDINALS = word_set(_WORDS["ordinals"])
 _LINE_START = re.compile(r"\n\s*")
 _ELIDED_ARTICLE = re.compile(r"[Ll]['’](?=\w)")
 _DASHES = frozenset("-–—/")
@@ -181,7 +185,7 @@ def _find_kind(rest: str, language: Language) -> str:
     """Return the type that the noun of a definition shows; "" if it shows none."""
     kind = ""
     for word in rest.split()[:MAX_WORDS_TO_NOUN]:
-        if word in _DASHES or word in _ORDINALS:
+        if word in _DASHES or word in ORDINALS:
             continue
         if word in language.function_words and word not in language.determiners:
             break

@@ -10,7 +10,6 @@ import numpy as np
 
 from graphrag_index.nlp import name_shapes, type_parts
 from graphrag_index.nlp.head_types import (
-    COMPANY_FORMS,
     HEAD_LAST,
     find_head_type,
     find_shortened_companies,
@@ -20,7 +19,10 @@ from graphrag_index.nlp.known_names import find_german_type, find_known_type, fi
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_usage import MIN_KNOWN_PLACE_SHARE, NameUsage
 from graphrag_index.nlp.name_words import (
+    COMPANY_FORMS,
+    DEMONYMS,
     GIVEN_NAMES,
+    PARTIES,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
     known_firms,
@@ -49,8 +51,8 @@ _LISTS = read_lists("nlp/data/entity_types")
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(_LISTS["surnames"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
-_PARTIES, _GROUPS = word_set(_LISTS["parties"]), word_set(_LISTS["groups"])
-_PEOPLE = _GROUPS | _PARTIES
+_GROUPS = word_set(_LISTS["groups"])
+_PEOPLE = _GROUPS | PARTIES
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
@@ -248,7 +250,7 @@ class _TypeFinder:
             if self._may_be_surname(number):
                 self.unsure[number] = "geo"
             return "geo"
-        if lower[-1] in _PARTIES and (len(words) == 1 or head == ""):
+        if lower[-1] in PARTIES and (len(words) == 1 or head == ""):
             return "organization"
         if head or is_person:
             return head or "person"
@@ -262,9 +264,7 @@ class _TypeFinder:
         is_open = is_open and not self._is_addressed(number)
         if is_open and (likely := find_likely_type(name)):
             return likely
-        is_word = len(words) == 1 and (
-            any(map(str.isdigit, name)) or lower[0] in name_shapes.DEMONYMS
-        )
+        is_word = len(words) == 1 and (any(map(str.isdigit, name)) or lower[0] in DEMONYMS)
         is_double = kind == "person" and name_shapes.is_double_name(name)
         if kind not in ("acronym", "organization") and not is_word and not is_double:
             self.unsure[number] = kind

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun
 from graphrag_index.nlp.known_names import find_german_type, find_known_type
-from graphrag_index.nlp.name_words import is_head_word, more_given_names
+from graphrag_index.nlp.name_words import (
+    GERMAN_ADDRESSES,
+    is_head_word,
+    more_given_names,
+)
 from graphrag_index.nlp.particle_cuts import Cut
 from graphrag_index.nlp.span_words import SpanWords
 from graphrag_index.nlp.type_classifier import rate_words
 
-_ADDRESSES = frozenset(("Herr", "Herrn", "Frau"))
 # Marks of items of an agenda: ZP 4.
 _AGENDA_MARKS = frozenset(("ZP", "TOP"))
 _COMMITTEES = ("ausschuss", "ausschuß", "ausschusses", "ausschusse")
@@ -25,7 +28,7 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut a German span between two names: Gysi Herrn | Milosevic, Hilfe ZP 4 | Beratung."""
     for at in range(1, len(words)):
         word, is_last = words[at], at == len(words) - 1
-        if word in _ADDRESSES and not is_last:
+        if word in GERMAN_ADDRESSES and not is_last:
             return at, at + 1
         if word in _AGENDA_MARKS and (is_last or words[at + 1].isdigit()):
             return at, min(at + 2, len(words))

@@ -13,8 +13,11 @@ from graphrag_index.nlp.compounds import (
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.known_names import find_german_type, find_known_type
 from graphrag_index.nlp.name_words import (
+    GERMAN_ADDRESSES,
     GIVEN_NAMES,
     PARTIES,
+    REFERENCES,
+    SURNAME_END,
     common_words,
     is_head_word,
     is_institution_word,
@@ -30,16 +33,13 @@ _WORDS = read_lists("nlp/data/words")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 # Nouns that no ordinal before them makes a name.
-_PARTS = word_set(_WORDS["references"]) | {"lesung", "zeile", "stellvertreter", "mal"}
+_PARTS = REFERENCES | {"lesung", "zeile", "stellvertreter", "mal"}
 _ORDINAL = re.compile("(?:Erst|Zweit|Dritt|Viert|Fünft|Letzt|Nächst)e[nrs]?")
-_SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 # A word is no surname if at least one of so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
-# Words before a surname, which may be a common noun: Frau Lindemann.
-_ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
 # Relatives and others after the "&" of a firm.
 _FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
-_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
+_GERMAN_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _NOUNS_AND_NAMES = word_set(_WORDS["german_nouns_and_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
@@ -49,10 +49,11 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
     """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
     if len(span) == 2 and _is_thing_of_place(usage, number, *span):
         return True
+    name = " ".join(span)
     is_species = len(span) == 2 and span[1].islower()  # Lynx lynx
-    if span[0] in _ADDRESSES or is_species or _is_firm(span) or find_german_type(" ".join(span)):
+    if span[0] in GERMAN_ADDRESSES or is_species or _is_firm(span) or find_german_type(name):
         return False  # Burger King
-    if not usage.known_places.isdisjoint((*span, " ".join(span))) or any(map(is_head_word, span)):
+    if not usage.known_places.isdisjoint((*span, name)) or any(map(is_head_word, span)):
         return False
     if len(span) == 2 and _ORDINAL.fullmatch(span[0]) and span[1].lower() in _PARTS:
         return True  # Erste Beratung
@@ -71,7 +72,7 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
 def _is_firm(span: list[str]) -> bool:
     """Return whether words end as firms do: Molkerei Steinbichler KG, Lang & Söhne."""
     is_family = len(span) > 2 and span[-2] == "&" and span[-1] in _FAMILY
-    return is_family or span[-1].lower().rstrip(".") in _COMPANY_FORMS
+    return is_family or span[-1].lower().rstrip(".") in _GERMAN_COMPANY_FORMS
 
 
 def _is_thing_of_place(usage: CorpusStatistics, number: int, first: str, noun: str) -> bool:
@@ -165,7 +166,7 @@ def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool
         return False  # Benutzer-ID
     is_word = is_german_noun(last) or is_loan_word(last)
     is_plain = has_article or last.lower() in common_words("de") or is_loan_word(last)
-    is_plain = is_plain or (is_certain_noun(last) and not _SURNAME_END.search(last))
+    is_plain = is_plain or (is_certain_noun(last) and not SURNAME_END.search(last))
     if not is_word or not (is_plain or any(map(is_german_noun, first))):
         return True
     named = any(part in GIVEN_NAMES or part in usage.known_places for part in first)

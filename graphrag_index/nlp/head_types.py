@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_joints import is_partnership
 from graphrag_index.nlp.name_words import (
+    COMPANY_FORMS,
     EVENT_WORDS,
     GIVEN_NAMES,
     ORGANIZATION_WORDS,
@@ -20,7 +21,6 @@ from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
 _LISTS = read_lists("nlp/data/entity_types")
-COMPANY_FORMS = word_set(_LISTS["company_forms"])
 _NAMES = word_set(_LISTS["names"])
 # Types by the head of a name. A law or a prize keeps the type "name". Later rows override.
 HEADS: dict[str, str] = {

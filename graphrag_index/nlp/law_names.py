@@ -5,7 +5,11 @@ from collections.abc import Iterator
 from functools import cache
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, PLACE_END, is_certain_noun
-from graphrag_index.nlp.name_words import is_organization_word
+from graphrag_index.nlp.name_words import (
+    HEAD_FIRST,
+    REFERENCES,
+    is_organization_word,
+)
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -15,8 +19,8 @@ _SPANISH_CASE = re.compile(_WORDS["spanish_case"])
 _SPANISH_VERSUS = (" contra ", " c. ", " v. ")
 STATES = word_set(_WORDS["states"])
 _SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
-# Languages in which the head of a name is its first word.
-_HEAD_FIRST = frozenset(("fr", "es", "it", "pt", "ro"))
+# Languages in which the head of a body is its first word.
+_HEAD_FIRST = HEAD_FIRST | {"ro"}
 # Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
 _PARTICLES = word_set("of for de du des del la las los le les l der für")
 _CONJUNCTIONS = word_set("and und et y e")
@@ -43,9 +47,8 @@ _FRENCH_BODIES = re.compile(_WORDS["french_bodies"])
 _NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
 _HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
 MAX_HEAD_CHARS = 40
-_REFERENCES = word_set(_WORDS["references"])
 _REFERENCE = re.compile(
-    rf"(?i:(?:(?:{'|'.join(_REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
+    rf"(?i:(?:(?:{'|'.join(REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
     r"(?:of|to) (?:the )?)+)(?=[^\W\d_])"
 )
 # Minimum number of characters of a body in capitals, and of one with a line for its only word.
@@ -121,7 +124,7 @@ def _find_adjective(text: str, end: int) -> int:
 
 def count_reference_words(words: list[str]) -> int:
     """Count the words of references before a name: Title V of Part Three of the | Treaty."""
-    found = _REFERENCE.match(" ".join(words)) if words[0].lower() in _REFERENCES else None
+    found = _REFERENCE.match(" ".join(words)) if words[0].lower() in REFERENCES else None
     return found.group().count(" ") if found else 0
 
 

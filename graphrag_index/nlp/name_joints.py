@@ -7,6 +7,8 @@ from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.compounds import is_certain_noun
 from graphrag_index.nlp.known_names import find_known_type, is_known_name
 from graphrag_index.nlp.name_words import (
+    CALENDAR_WORDS,
+    DEMONYMS,
     GIVEN_NAMES,
     HEAD_WORDS,
     ORGANIZATION_WORDS,
@@ -85,7 +87,6 @@ _PLACED_BODIES = frozenset(
 )
 _LAWS = frozenset(("Act", "Directive"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
-_CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
@@ -112,8 +113,8 @@ _NAME_BEFORE_ACRONYM = re.compile(
 )
 _MAX_CHARS_BEFORE_ACRONYM = 100
 _CAPITAL_WORD = re.compile(r"\b[A-ZÀ-ÖØ-Þ](?=[\w'’-])")
-_DEMONYM = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
-_DEMONYMS = word_set(_WORDS["demonyms"])
+# Unlike `DEMONYM_END`, without the s of the plural.
+_SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 
 
@@ -137,7 +138,7 @@ def find_joined_end(
     joint = found.group() if found and part else ""
     words = text[start:end].split()
     if part and joint.startswith(" on "):
-        if part.group().split()[0].lower() in _CALENDAR_WORDS:
+        if part.group().split()[0].lower() in CALENDAR_WORDS:
             return end  # the Committee on Tuesday
         is_word = part.group().lower() in common_words(language.code)
         if is_word and (topics := _TOPICS.match(text, part.end())):
@@ -289,7 +290,7 @@ def _is_owned(text: str, start: int, words: list[str], part: str, language: Lang
 
 
 def _is_demonym(word: str) -> bool:
-    return word.lower() in _DEMONYMS or _DEMONYM.search(word) is not None
+    return word.lower() in DEMONYMS or _SINGULAR_DEMONYM_END.search(word) is not None
 
 
 def _find_end_before_acronym(text: str, start: int, end: int) -> int:

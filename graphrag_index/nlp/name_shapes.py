@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from graphrag_index.nlp.compounds import is_german_noun
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    DEMONYM_END,
+    DEMONYMS,
     GIVEN_NAMES,
+    SURNAME_END,
     common_words,
     more_given_names,
 )
@@ -21,10 +24,7 @@ _CODED = re.compile(
 )
 
 _WORDS = read_lists("nlp/data/words")
-_SURNAME_END = re.compile(read_lists("nlp/data/entity_types")["surname_endings"])
 _PREFIXES = word_set(_WORDS["hyphen_prefixes"].lower())
-DEMONYMS = word_set(_WORDS["demonyms"])
-DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
 # The words and acronyms in a word such as FreeTDS.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 # Doctrines and religions are no persons: Taoism.
@@ -123,7 +123,7 @@ def is_surname(word: str) -> bool:
 
 def ends_as_surname(word: str) -> bool:
     """Return whether a word ends as surnames do, and is no English word."""
-    return _SURNAME_END.search(word) is not None and word.lower() not in common_words("en")
+    return SURNAME_END.search(word) is not None and word.lower() not in common_words("en")
 
 
 def may_be_full_name(words: Sequence[str], common: Collection[str]) -> bool:

@@ -20,7 +20,8 @@ from graphrag_index.text.languages import (
 
 _WORDS = read_lists("nlp/data/words")
 # Forms of address, which have no other meaning before a name.
-_ADDRESSES = frozenset("Frau Herr Herrn Monsieur Madame Mademoiselle".split())
+GERMAN_ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
+_ADDRESSES = GERMAN_ADDRESSES | {"Monsieur", "Madame", "Mademoiselle"}
 # Words in a name that show the type of the entity: "University", "Island", "Treaty".
 ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_WORDS["places"])
 EVENT_WORDS = word_set(_WORDS["events"])
@@ -40,7 +41,20 @@ _HEAD_ENDS = tuple(
     for kind in ("organization_ends", "place_ends", "event_ends", "name_ends")
     for end in _HEADS[kind].split()
 )
+# Last words of companies, in lower case and without full stops: ltd, gmbh.
+COMPANY_FORMS = word_set(_HEADS["company_forms"])
 PARTIES = word_set(_HEADS["parties"])
+# Adjectives and nouns of peoples, in lower case, and endings of others: Dutch, Algerian.
+DEMONYMS = word_set(_WORDS["demonyms"])
+DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
+SURNAME_END = re.compile(_HEADS["surname_endings"])
+# Months, days and feasts.
+CALENDAR_WORDS = word_set(_WORDS["calendar"])
+ORDINALS = word_set(_WORDS["ordinals"])
+# Words that refer to a part of a text: article, annex.
+REFERENCES = word_set(_WORDS["references"])
+# Languages in which the head of a name is its first word.
+HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 # Words for roles, which precede a person's name without belonging to it: Minister, Sprecherin.
 _ROLES = word_set(_WORDS["roles"])
 _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")

@@ -5,6 +5,7 @@ import re
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
     TYPE_WORDS,
@@ -33,7 +34,7 @@ Cut = tuple[int, int]
 
 def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
     """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
-    is_romance = span.language.code in ("fr", "es", "it", "pt")
+    is_romance = span.language.code in HEAD_FIRST
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue

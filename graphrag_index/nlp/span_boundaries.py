@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 
-from graphrag_index.nlp import name_joints, name_shapes, name_words, span_extensions
+from graphrag_index.nlp import name_joints, name_words, span_extensions
 from graphrag_index.nlp.compounds import is_certain_noun, is_loan_word
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import find_shouted_bodies
@@ -327,7 +327,7 @@ def _find_span_end(text: str, match: re.Match[str], sentence_end: int, language:
         # Drop the full stop: it ends the sentence, and does not mark an initial.
         end = start + len(text[start:sentence_end].rstrip("."))
     elif text[start - 1 : start] == "(" and (species := _SPECIES.match(text, end)):
-        is_people = name_shapes.DEMONYM_END.search(text, start, end)  # (Algerian immigrant)
+        is_people = name_words.DEMONYM_END.search(text, start, end)  # (Algerian immigrant)
         return end if is_people else species.end()
     longer = name_joints.find_joined_end(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end

@@ -15,6 +15,7 @@ from graphrag_index.nlp.glued_names import (
 from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    COMPANY_FORMS,
     GIVEN_NAMES,
     TYPE_WORDS,
     common_words,
@@ -40,7 +41,6 @@ from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
 
 _WORDS = languages.read_lists("nlp/data/words")
-_COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 _VERSUS = frozenset(("v", "v.", "vs", "vs."))
 # German nouns that form a name together with the person's name before them: Otto Hahn Preis.
 _NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
@@ -134,8 +134,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
 
     If the left part is empty, the words before the right part belong to no name.
     """
-    n_forms = sum(word == "&" or word.lower().rstrip(".") in _COMPANY_FORMS for word in words)
-    is_company = len(words) - n_forms < 4 and words[-1].lower().rstrip(".") in _COMPANY_FORMS
+    n_forms = sum(word == "&" or word.lower().rstrip(".") in COMPANY_FORMS for word in words)
+    is_company = len(words) - n_forms < 4 and words[-1].lower().rstrip(".") in COMPANY_FORMS
     if not _VERSUS.isdisjoint(words[1:-1]):
         is_company = False  # Plaintiff v. Brightpanel Corp.
     if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):

@@ -6,21 +6,24 @@ from typing import NamedTuple
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import count_reference_words
-from graphrag_index.nlp.name_words import GIVEN_NAMES, common_words
+from graphrag_index.nlp.name_words import (
+    CALENDAR_WORDS,
+    GIVEN_NAMES,
+    common_words,
+)
 from graphrag_index.text.languages import PARTICLES, Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
 MAX_SPAN_WORDS = 8  # without words in lower case
 MAX_SPAN_CHARS = 80
 
-CALENDAR_WORDS = word_set(_WORDS["calendar"])
 _WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
 # After these words, "June" is a date and no given name: "in June Carter sang".
 _WORDS_BEFORE_DATES = word_set(_WORDS["before_dates"])
 # Acronyms whose lower-case form is a function word.
 _ACRONYMS = frozenset(("US", "WHO"))
 # Forms of companies whose lower-case form is a function word.
-_COMPANY_FORMS = frozenset(("SA", "SE", "AS", "SAS"))
+_FORMS_LIKE_FUNCTION_WORDS = frozenset(("SA", "SE", "AS", "SAS"))
 # Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_START_WORDS = word_set(_WORDS["name_openings"])
@@ -93,7 +96,8 @@ def trim_span(
     while last > first and _is_function_word_or_date(words[last - 1], language):
         if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
             break  # Institut de recherche pour l'agriculture
-        if words[last - 1] in _COMPANY_FORMS and last - 1 > first and not words[last - 2].isupper():
+        is_form = words[last - 1] in _FORMS_LIKE_FUNCTION_WORDS and last - 1 > first
+        if is_form and not words[last - 2].isupper():
             break  # Halden Optique SA
         if words[last - 1] == "Est" and last - 1 > first:
             break  # Safer Grand Est

@@ -12,7 +12,10 @@ from graphrag_index.nlp.compounds import (
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
+    CALENDAR_WORDS,
+    COMPANY_FORMS,
     GIVEN_NAMES,
+    HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
     TYPE_WORDS,
@@ -23,14 +26,12 @@ from graphrag_index.nlp.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
 from graphrag_index.nlp.used_names import UsedNames, is_code
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
 from graphrag_index.text.places import large_place_names
 
 _WORDS = languages.read_lists("nlp/data/words")
-_COMPANY_FORMS = word_set(languages.read_lists("nlp/data/entity_types")["company_forms"])
 APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
 _INITIALS = re.compile(r"(?:[A-Z]\.)+")
@@ -48,8 +49,6 @@ _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
 # Adjectives of nations, which also begin names at the start of sentences.
 _NATIONAL = re.compile(r"(?:Deutsch|International|National|[A-ZÄÖÜ][a-zäöüß]+isch)e[rsn]?")
-# Languages in which the head of a name is its first word.
-_HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 # The last word of a product: Barino Compact S, Cardiolux M4.
 _MODEL_END = re.compile(r"[A-Z]{1,2}\d{0,4}|[A-Z]\d{1,4}[A-Z]?")
 # Words that begin names of German places: Bad Homburg.
@@ -140,7 +139,7 @@ class SpanWords:
             return not all(other.lower() in common for other in rest)
         if not initial or (usage.inside_words[word] and not self._begins_before_code(word, rest)):
             return False
-        if language.code in _HEAD_FIRST and rest[0].islower() and is_organization_word(word):
+        if language.code in HEAD_FIRST and rest[0].islower() and is_organization_word(word):
             return False  # Chambre de métiers de Corse
         inflects = language.endings or language.genitive_s
         if inflects and usage.occurs_inside_sentence([word, *rest], language):
@@ -281,7 +280,7 @@ class SpanWords:
 
     def are_person_and_body(self, left: list[str], right: list[str]) -> bool:
         """Return whether two unknown words may be a person's name, and others those of a body."""
-        is_body = is_organization_word(right[-1]) or right[-1].lower().rstrip(".") in _COMPANY_FORMS
+        is_body = is_organization_word(right[-1]) or right[-1].lower().rstrip(".") in COMPANY_FORMS
         is_body = is_body or " ".join(right) in self.usage.known_places  # Des Linwood of Michigan
         return (
             is_body

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_index.nlp.name_words import REFERENCES
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/uncased")
@@ -38,7 +39,6 @@ _HARD_EDGES, _SOFT_EDGES = frozenset(_WORDS["hard_edges"]), frozenset(_WORDS["so
 _EDGE_SIGNS = _HARD_EDGES | _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_WORDS["endings"].split()), _WORDS["no_name"]
 _BREAK_PATTERN = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_WORDS['breaks'].split())}")
-_REFERENCES = word_set(read_lists("nlp/data/words")["references"])
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
 # Zero-width joiners between letters belong to the word.
@@ -88,7 +88,7 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
             counts[word] += 1
             places.setdefault(word, (start, end))
     if counts:
-        rank = {word: (word not in _REFERENCES, counts[word], len(word)) for word in counts}
+        rank = {word: (word not in REFERENCES, counts[word], len(word)) for word in counts}
         return places[max(counts, key=rank.__getitem__)]
     token = re.search(r"\S+", text)
     start, end = token.span() if token else (0, len(text))

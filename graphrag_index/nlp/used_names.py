@@ -4,17 +4,22 @@ import re
 
 from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_german_noun
-from graphrag_index.nlp.corpus_statistics import DEMONYM_END, CorpusStatistics
+from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
 from graphrag_index.nlp.keywords import find_keywords
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
+    CALENDAR_WORDS,
+    DEMONYM_END,
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
+    HEAD_FIRST,
     NAME_SUFFIXES,
+    ORDINALS,
     PARTIES,
     PLACE_WORDS,
+    REFERENCES,
     TYPE_WORDS,
     common_words,
     is_institution_word,
@@ -22,18 +27,17 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
     more_given_names,
 )
-from graphrag_index.nlp.span_trimming import CALENDAR_WORDS
-from graphrag_index.text.languages import Language, is_title, read_lists, word_set
+from graphrag_index.text.languages import Language, is_title, read_lists
 
 _WORDS = read_lists("nlp/data/words")
-_COMPANY_FORMS = frozenset(
+# Forms of companies that mean nothing else at the end of a name in capitals.
+_CLEAR_COMPANY_FORMS = frozenset(
     "gmbh ag kg ohg gbr kgaa se ltd inc llc plc sa sas sasu sarl snc sl slu bv oy ab srl spa "
     "corp".split()
 )
 # A numeral with I, V or X: "CDC" and "DC" are acronyms.
 _ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
-# Words that refer to a part of a text, and what may follow them: Article 5, Annex B, Step 2.1.
-_REFERENCES = word_set(_WORDS["references"])
+# What may follow a word that refers to a part of a text: Article 5, Annex B, Step 2.1.
 _REFERRED = re.compile(r"[A-Z]?\d[\w./-]*|[IVXLCDM]+|[A-Z]\.?")
 # Maximum number of letters of an acronym that is also a frequent word: "WHO".
 _MAX_ACRONYM_LETTERS = 5
@@ -45,8 +49,6 @@ _CODE = re.compile(
     rf"(?:{_WORDS['keys']})(?:-.+)?|"
     r"EN|SAE|DIN|NF|HR[AB]|RCS|SIRE[NT]|IBAN|BIC|Nm|Wh|Ah|[MGT](?:Hz|Wh|Pa|[Bb]it)|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
-# Languages in which the head of a name is its first word.
-_HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
@@ -54,7 +56,6 @@ _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _SHOWN_WORDS = TYPE_WORDS | PARTIES
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
-_ORDINALS = word_set(_WORDS["ordinals"])
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 # Adjectives of peoples that are given names, too.
 _GIVEN_PEOPLES = frozenset(("German", "Roman"))
@@ -63,7 +64,7 @@ _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 def is_reference(words: list[str]) -> bool:
     """Return whether words refer to a part of a text: Article 5, Annex B; but not Ley 2/2007."""
-    is_part = words[0].lower() in _REFERENCES and "/" not in words[-1]
+    is_part = words[0].lower() in REFERENCES and "/" not in words[-1]
     return is_part and all(map(_REFERRED.fullmatch, words[1:]))
 
 
@@ -127,7 +128,7 @@ class UsedNames:
             is_shouted
             and not any(map(is_organization_word, span))
             and span[0].lower() not in STATES
-            and span[-1].lower().rstrip(".") not in _COMPANY_FORMS
+            and span[-1].lower().rstrip(".") not in _CLEAR_COMPANY_FORMS
         ):
             acronyms = all(self.is_acronym(word, language) for word in span)
             longest = max(len(_VERSION_END.sub("", word)) for word in span)
@@ -148,7 +149,7 @@ class UsedNames:
             return False  # an entry of a menu: Full Schedule
         if is_listed and language.code == "en" and usage.inside[number]:
             return True  # the General Assembly
-        is_body = language.code in _HEAD_FIRST and is_organization_word(span[0])
+        is_body = language.code in HEAD_FIRST and is_organization_word(span[0])
         if is_body and usage.inside[number] and span[1].islower():
             return True  # la Société française d'astronomie, where "société" is frequent
         return not all(word.islower() or usage.is_common(word, language.code) for word in span)
@@ -245,7 +246,7 @@ class UsedNames:
         is_shown = usage.person[number] or any(count[number] for count in counts)
         # Nouns and verbs have a form in s, as the word second has.
         is_adjective = adjective in common and f"{adjective}s" not in common
-        is_derived = is_adjective or adjective in _ORDINALS or _ADJECTIVE_END.search(adjective)
+        is_derived = is_adjective or adjective in ORDINALS or _ADJECTIVE_END.search(adjective)
         return bool(is_derived) and not is_shown
 
     def _is_known_word(self, word: str) -> bool:
@@ -269,7 +270,7 @@ class UsedNames:
             common = common_words(language.code)
             is_given = span[0] in more_given_names() and span[0].lower() not in common
             is_person = is_given and last not in common and not is_organization_word(last)
-        return name in usage.known_places or is_person or last in _COMPANY_FORMS
+        return name in usage.known_places or is_person or last in _CLEAR_COMPANY_FORMS
 
     def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
         """Return whether a word that occurs only at the start of sentences is a name."""

@@ -15,8 +15,14 @@ import numpy as np
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
-from graphrag_index.nlp.name_shapes import DEMONYM_END, is_plural_acronym, is_surname
-from graphrag_index.nlp.name_words import GIVEN_NAMES, PARTIES, TYPE_WORDS, more_given_names
+from graphrag_index.nlp.name_shapes import is_plural_acronym, is_surname
+from graphrag_index.nlp.name_words import (
+    DEMONYM_END,
+    GIVEN_NAMES,
+    PARTIES,
+    TYPE_WORDS,
+    more_given_names,
+)
 from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
 from graphrag_index.text.languages import PARTICLES, n_titles
 
