@@ -202,7 +202,7 @@ class NameCandidates:
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
         finders = (find_defined_names, find_law_names, find_quoted_titles)
-        defined = _merge_ranges(*(find(text, language) for find in finders))[::-1]
+        defined = _drop_inner_ranges(*(find(text, language) for find in finders))[::-1]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             while defined and defined[-1][1] <= start:
                 ended = defined[-1][1]
@@ -279,8 +279,8 @@ class NameCandidates:
         return False
 
 
-def _merge_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans in the order of the text, without those that begin inside another."""
+def _drop_inner_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sort ranges in the order of the text, and drop those that begin inside another."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted(chain(*found)):
         if not ranges or start >= ranges[-1][1]:
