@@ -4,11 +4,7 @@ import re
 from collections.abc import Sequence
 
 from graphrag_index.nlp.known_names import find_known_type
-from graphrag_index.nlp.name_words import (
-    HEAD_FIRST,
-    common_words,
-    more_given_names,
-)
+from graphrag_index.nlp.name_words import HEAD_FIRST, common_words, more_given_names
 from graphrag_index.text.languages import read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")

@@ -1,29 +1,18 @@
-"""Names in legal texts: laws in lower case, and bodies and states in capital letters."""
+"""Names with words in lower case: laws, courts, streets, products, and German bodies."""
 
 import re
 from collections.abc import Iterator
 from functools import cache
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, PLACE_END, is_certain_noun
-from graphrag_index.nlp.name_words import (
-    HEAD_FIRST,
-    REFERENCES,
-    is_organization_word,
-)
-from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_index.nlp.name_words import REFERENCES, is_organization_word
+from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
 _SPANISH_COURT = re.compile(_WORDS["spanish_court"])
 _SPANISH_CASE = re.compile(_WORDS["spanish_case"])
 _SPANISH_VERSUS = (" contra ", " c. ", " v. ")
-STATES = word_set(_WORDS["states"])
-_SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
-# Languages in which the head of a body is its first word.
-_HEAD_FIRST = HEAD_FIRST | {"ro"}
-# Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
-_PARTICLES = word_set("of for de du des del la las los le les l der für")
-_CONJUNCTIONS = word_set("and und et y e")
 # Ends of German names are searched, and then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
@@ -51,8 +40,6 @@ _REFERENCE = re.compile(
     rf"(?i:(?:(?:{'|'.join(REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
     r"(?:of|to) (?:the )?)+)(?=[^\W\d_])"
 )
-# Minimum number of characters of a body in capitals, and of one with a line for its only word.
-MIN_BODY_CHARS, MIN_BODY_WORD_CHARS = 8, 12
 
 
 @cache
@@ -126,40 +113,3 @@ def count_reference_words(words: list[str]) -> int:
     """Count the words of references before a name: Title V of Part Three of the | Treaty."""
     found = _REFERENCE.match(" ".join(words)) if words[0].lower() in REFERENCES else None
     return found.group().count(" ") if found else 0
-
-
-def find_shouted_bodies(
-    text: str, start: int, end: int, language: Language
-) -> Iterator[tuple[int, int]]:
-    """Yield the spans of bodies and states in a heading in capital letters."""
-    words = list(_SHOUTED_WORD.finditer(text, start, end))
-    last_end = -1
-    for at, word in enumerate(words):
-        lower = word.group().rstrip(".,").lower()
-        is_state = lower in STATES
-        if word.start() < last_end or not (is_state or is_organization_word(lower)):
-            continue
-        first, last = at, at
-        inside = _PARTICLES if is_state else _PARTICLES | _CONJUNCTIONS
-        outside = language.function_words - inside
-        if language.code not in _HEAD_FIRST and not is_state:
-            while first and _are_joined(text, words[first - 1], words[first]):
-                before = words[first - 1].group().lower()
-                if before in language.function_words or len(before) < 2:
-                    break
-                first -= 1
-        while last + 1 < len(words) and _are_joined(text, words[last], words[last + 1]):
-            if words[last + 1].group().rstrip(".,").lower() in outside | _CONJUNCTIONS - inside:
-                break
-            last += 1
-        while last > at and words[last].group().lower() in inside:
-            last -= 1
-        last_end = words[last].start() + len(words[last].group().rstrip(".,"))
-        is_long = len(words) == 1 and len(lower) >= MIN_BODY_WORD_CHARS
-        if is_long or (last > first and last_end - words[first].start() >= MIN_BODY_CHARS):
-            yield words[first].start(), last_end
-
-
-def _are_joined(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
-    """Return whether only a space or an apostrophe is between two words."""
-    return text[word.end() : following.start()] in (" ", "'", "’") and word.group()[-1] not in ".,"

@@ -20,10 +20,7 @@ import polars as pl
 from graphrag_index.nlp.compounds import is_model
 from graphrag_index.nlp.definitions import find_defined_names, find_quoted_titles
 from graphrag_index.nlp.law_names import find_law_names
-from graphrag_index.nlp.name_words import (
-    CALENDAR_WORDS,
-    word_before,
-)
+from graphrag_index.nlp.name_words import CALENDAR_WORDS, word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_trimming import TrimmedSpan, precedes_date, trim_span
 from graphrag_index.nlp.span_usage import (

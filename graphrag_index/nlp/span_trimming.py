@@ -6,11 +6,7 @@ from typing import NamedTuple
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import count_reference_words
-from graphrag_index.nlp.name_words import (
-    CALENDAR_WORDS,
-    GIVEN_NAMES,
-    common_words,
-)
+from graphrag_index.nlp.name_words import CALENDAR_WORDS, GIVEN_NAMES, common_words
 from graphrag_index.text.languages import PARTICLES, Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")

@@ -8,7 +8,6 @@ from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.german_names import is_german_name, is_german_phrase
 from graphrag_index.nlp.keywords import find_keywords
 from graphrag_index.nlp.known_names import find_known_type
-from graphrag_index.nlp.law_names import STATES
 from graphrag_index.nlp.name_words import (
     CALENDAR_WORDS,
     DEMONYM_END,
@@ -27,6 +26,7 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
     more_given_names,
 )
+from graphrag_index.nlp.shouted_names import STATES
 from graphrag_index.text.languages import Language, is_title, read_lists
 
 _WORDS = read_lists("nlp/data/words")
