@@ -46,6 +46,14 @@ class CorpusStatistics:
         self.found = found
         # Number of times that the corpus writes each word in lower case, by language code.
         self._lower = lower
+        self._count_spans()
+        self._count_words()
+        self.known_places, self.towns = _find_known_places(found.names)
+        self._group_by_base_form()
+
+    def _count_spans(self) -> None:
+        """Count the occurrences of each span, in the order of their numbers, by their usage."""
+        found = self.found
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
 
@@ -66,16 +74,19 @@ class CorpusStatistics:
         self.preposition = count_spans(span_usage.PREPOSITION)
         self.before_noun = count_spans(span_usage.BEFORE_NOUN)
         self.person = count_spans(span_usage.PERSON)
-        # Counts of spans beside a common noun that shows each of `CUE_TYPES`.
         cue = np.frombuffer(found.cue, np.uint8)
-        self.cues = {
-            kind: np.bincount(surface[cue == number], minlength=len(found.names))
-            for number, kind in enumerate(CUE_TYPES, 1)
-        }
-        self.hints = {
-            kind: np.bincount(surface[cue == number], minlength=len(found.names))
-            for number, kind in enumerate(HINT_TYPES, FIRST_HINT)
-        }
+
+        def count_beside(kinds: Sequence[str], first: int) -> dict[str, np.ndarray]:
+            return {
+                kind: np.bincount(surface[cue == number], minlength=len(found.names))
+                for number, kind in enumerate(kinds, first)
+            }
+
+        # Counts of spans beside a common noun that shows, or suggests, each of these types.
+        self.cues, self.hints = count_beside(CUE_TYPES, 1), count_beside(HINT_TYPES, FIRST_HINT)
+
+    def _count_words(self) -> None:
+        """Count the words of all spans by their places in the spans."""
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
         # Words that end a longer span after a given name.
@@ -88,7 +99,7 @@ class CorpusStatistics:
         # Counts of the first words of spans: in all occurrences, and in those after an article.
         self.first_words: Counter[str] = Counter()
         self.first_after_article: Counter[str] = Counter()
-        rows = zip(found.names, self.inside, self.total, self.determiner, strict=True)
+        rows = zip(self.found.names, self.inside, self.total, self.determiner, strict=True)
         for name, inside, total, determined in rows:
             words = name.split(" ")
             if len(words) > 1 and not GIVEN_NAMES.isdisjoint(words[:-1]):
@@ -103,7 +114,9 @@ class CorpusStatistics:
                 self.closing[words[-1]] += total
             self.first_words[words[0]] += total
             self.first_after_article[words[0]] += determined
-        self.known_places, self.towns = _find_known_places(found.names)
+
+    def _group_by_base_form(self) -> None:
+        """Find the base forms of words, and group the spans that are forms of one name."""
         self.bases = self._find_bases_by_language()
         # (language code, base form) of the words in spans of several words.
         self._longer_bases = {
@@ -112,7 +125,7 @@ class CorpusStatistics:
             for word in self.in_longer & bases.keys()
         }
         self.same_base: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for number, language in enumerate(found.languages if self.bases else ()):
+        for number, language in enumerate(self.found.languages if self.bases else ()):
             if language.code in self.bases:
                 self.same_base[self.base_form(self.split_words(number), language)].append(number)
 
