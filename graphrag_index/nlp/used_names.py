@@ -189,24 +189,9 @@ class UsedNames:
             used = usage.determiner[number] or usage.place[number]
             return bool(used or word.replace(".", "") in usage.found.surfaces)
         if word.isupper():
-            if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
-                return False  # a heading before a colon
-            is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
-            has_digit = any(map(str.isdigit, word))
-            is_unsure = is_alone and not has_digit and not find_known_type(word)
-            is_unsure = is_unsure and language.code != "en"
-            if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
-                # The lists of other languages lack many forms of verbs: RESUELVE.
-                return language.capitalizes_nouns and is_institution_word(word)
-            is_frequent = word.lower() in common_words(language.code)
-            return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
-        is_verb = word[1:].islower() and word.endswith(language.command_endings)
-        if is_verb and not self._is_known_word(word):
-            is_object = usage.determiner[number] or usage.preposition[number]
-            is_word = word.lower() in common_words(language.code)
-            is_word = is_word or usage.count_lower(word, language.code) > 0
-            if inside == 0 or (is_word and not is_object):
-                return False  # an entry of a menu: Deshacer
+            return self._is_used_acronym(number, word)
+        if self._is_command(number, word, language):
+            return False  # an entry of a menu: Deshacer
         if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
             return False  # Secondly
         is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
@@ -219,23 +204,58 @@ class UsedNames:
             )
         if usage.count_lower(word, language.code) > inside:
             return False
+        if self._is_plain_word(number, word):
+            return False
+        return not language.capitalizes_nouns or is_german_name(usage, number, word)
+
+    def _is_used_acronym(self, number: int, word: str) -> bool:
+        """Return whether the corpus uses a word in capital letters as a name."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        inside, total = usage.inside[number], usage.total[number]
+        if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
+            return False  # a heading before a colon
+        is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
+        has_digit = any(map(str.isdigit, word))
+        is_unsure = is_alone and not has_digit and not find_known_type(word)
+        is_unsure = is_unsure and language.code != "en"
+        if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
+            # The lists of other languages lack many forms of verbs: RESUELVE.
+            return language.capitalizes_nouns and is_institution_word(word)
+        is_frequent = word.lower() in common_words(language.code)
+        return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
+
+    def _is_command(self, number: int, word: str, language: Language) -> bool:
+        """Return whether a word ends as verbs of commands do, and is not used as a name."""
+        is_verb = word[1:].islower() and word.endswith(language.command_endings)
+        if not is_verb or self._is_known_word(word):
+            return False
+        usage = self.usage
+        is_object = usage.determiner[number] or usage.preposition[number]
+        is_word = word.lower() in common_words(language.code)
+        is_word = is_word or usage.count_lower(word, language.code) > 0
+        return usage.inside[number] == 0 or (is_word and not is_object)
+
+    def _is_plain_word(self, number: int, word: str) -> bool:
+        """Return whether a word inside sentences is a common word, a kind of place, or a people."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        inside, total = usage.inside[number], usage.total[number]
         is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
         is_common = word.lower() in common_words(language.code)
         is_shown = is_shown or word.lower() in _SHOWN_WORDS or find_known_type(word) != ""
         is_shown = is_shown or word in usage.after_place_word
         is_shown = is_shown or (inside > 1 and usage.is_surname(word))
         if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
-            return False
+            return True
         if is_common and usage.before_noun[number] * 2 > inside and _ADJECTIVE_END.search(word):
-            return False  # the Federal budget
+            return True  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
-            return False
+            return True
         is_given = word in GIVEN_NAMES and word not in _GIVEN_PEOPLES
-        if usage.is_demonym(word) and not is_given and not find_known_type(word):
-            named = usage.person[number] or usage.place[number]
-            if not named or max(usage.determiner[number], usage.before_noun[number]) * 2 >= inside:
-                return False
-        return not language.capitalizes_nouns or is_german_name(usage, number, word)
+        if not usage.is_demonym(word) or is_given or find_known_type(word):
+            return False
+        named = usage.person[number] or usage.place[number]
+        described = max(usage.determiner[number], usage.before_noun[number])
+        return not named or described * 2 >= inside
 
     def _is_adverb(self, number: int, word: str, language: Language) -> bool:
         """Return whether an English word is an adverb: Secondly; but not Calendly, Feedly."""
