@@ -33,16 +33,13 @@ Cut = tuple[int, int]
 
 
 def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
-    """Cut at an "of" between two names: Nimrod Expedition of Ernest Shackleton."""
+    """Cut at a particle between two names: Nimrod Expedition of Ernest Shackleton."""
     is_romance = span.language.code in HEAD_FIRST
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
-        if (
-            word == "zur"
-            and is_certain_noun(words[at + 1])
-            and not _may_have_purpose(words[at - 1])
-        ):
+        is_purpose = word == "zur" and is_certain_noun(words[at + 1])
+        if is_purpose and not _may_have_purpose(words[at - 1]):
             return at, at + 1  # X2Go zur Verbindung
         begins = is_romance and at == 1 and words[0][0].isupper()
         if begins and (cut := _cut_behind_romance_word(span, words, initial)):
@@ -51,49 +48,64 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if start is None:
             return None
         left, right = words[:at], words[start:]
-        if is_romance and at == 1 and right[0].isupper() and len(right[0]) > 2:
-            is_plain = left[0].lower() in TYPE_WORDS | common_words(span.language.code)
-            if not is_plain and not left[0].isupper():
-                return at, start  # la sonde Juno de la NASA
-        if (
-            span.language.code == "es"
-            and at > 1
-            and len(right) == 1
-            and _ACRONYM.fullmatch(right[0])
-        ):
-            return at, start  # Instituto de Biología de la UNAM
-        known = span.count_known_mentions(right)
-        # True if the left part is one word, and neither a type word nor a given name.
-        single = at == 1 and not is_type_word(left[0]) and not span.is_given_name(left[0])
-        if word == "of":
-            if cut := _cut_at_of(span, words, at, start, initial):
-                return cut
-        elif word == "von" and span.language.capitalizes_nouns and _may_end_person(span, words, at):
-            # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
-            is_adjective = len(right) > 1 and _DATIVE.search(right[0])
-            is_body = right[0].isupper() or is_organization_word(right[0])
-            if is_body or is_adjective or _has_surname(left) or _begins_group(words, at):
-                return at, start
-        elif word == "von" and span.language.capitalizes_nouns and single and left[0].isupper():
-            return at, start  # (auf dem) NAS von Synology
-        elif word == "von" and initial and len(left) == 2 and _is_plain_noun(*left):
-            return 0, start  # Emaillierte Bleche von Silit
-        elif word == "von" and words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
-            return at, start  # Frau Lindqvist von der Datev
-        elif (
-            single
-            and span.language.capitalizes_nouns
-            and (is_german_noun(left[0]) or is_loan_word(left[0]))
-        ):
-            is_town = " ".join(right) in span.usage.towns and not span.is_given_name(right[0])
-            is_council = left[0] == "Rat" and is_town  # but not the advice "Rat von Anna"
-            return None if is_council or is_organization_word(left[0]) else (0, start)
-        elif (
-            single
-            and span.language.capitalizes_nouns
-            and (known > span.times or any(map(span.is_given_name, right)))
-        ):
+        if _belongs_to_body(span, left, right):
             return at, start
+        single = _is_other_word(span, left)
+        if word == "of":
+            cut = _cut_at_of(span, words, at, start, initial)
+        elif not (single and span.language.capitalizes_nouns):
+            cut = _cut_at_von(span, words, at, start, initial) if word == "von" else None
+        elif word == "von" and left[0].isupper():
+            cut = at, start  # (auf dem) NAS von Synology
+        elif is_german_noun(left[0]) or is_loan_word(left[0]):
+            return None if _heads_body(span, left[0], right) else (0, start)
+        elif any(map(span.is_given_name, right)) or span.count_known_mentions(right) > span.times:
+            cut = at, start
+        else:
+            cut = None
+        if cut:
+            return cut
+    return None
+
+
+def _is_other_word(span: SpanWords, words: list[str]) -> bool:
+    """Return whether words are one word, and neither a type word nor a given name."""
+    return len(words) == 1 and not is_type_word(words[0]) and not span.is_given_name(words[0])
+
+
+def _belongs_to_body(span: SpanWords, left: list[str], right: list[str]) -> bool:
+    """Return whether a thing or a part stands before its body: la sonde Juno de la NASA."""
+    code = span.language.code
+    if code in HEAD_FIRST and len(left) == 1 and right[0].isupper() and len(right[0]) > 2:
+        is_plain = left[0].lower() in TYPE_WORDS | common_words(code)
+        if not is_plain and not left[0].isupper():
+            return True
+    # Instituto de Biología de la UNAM
+    is_acronym = len(right) == 1 and _ACRONYM.fullmatch(right[0]) is not None
+    return code == "es" and len(left) > 1 and is_acronym
+
+
+def _heads_body(span: SpanWords, noun: str, right: list[str]) -> bool:
+    """Return whether a noun is a body or a council: Rat von Basel; but not an advice of Anna."""
+    is_town = " ".join(right) in span.usage.towns and not span.is_given_name(right[0])
+    return (noun == "Rat" and is_town) or is_organization_word(noun)
+
+
+def _cut_at_von(
+    span: SpanWords, words: list[str], at: int, start: int, initial: bool
+) -> Cut | None:
+    """Cut at the "von" at index `at`; the right part begins at `start`."""
+    left, right = words[:at], words[start:]
+    if span.language.capitalizes_nouns and _may_end_person(span, words, at):
+        # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
+        is_adjective = len(right) > 1 and _DATIVE.search(right[0])
+        is_body = right[0].isupper() or is_organization_word(right[0])
+        is_cut = is_body or is_adjective or _has_surname(left) or _begins_group(words, at)
+        return (at, start) if is_cut else None
+    if initial and len(left) == 2 and _is_plain_noun(*left):
+        return 0, start  # Emaillierte Bleche von Silit
+    if words[at + 1] == "der" and len(left) > 1 and is_title(left[0]):
+        return at, start  # Frau Lindqvist von der Datev
     return None
 
 
@@ -120,7 +132,7 @@ def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: 
     """Cut at the "of" at index `at`; the right part begins at `start`."""
     left, right = words[:at], words[start:]
     known = span.count_known_mentions(right)
-    single = at == 1 and not is_type_word(left[0]) and not span.is_given_name(left[0])
+    single = _is_other_word(span, left)
     right_is_name = known > span.times and span.is_full_name(right)
     right_is_name |= known >= max(3, 5 * span.times)
     left_is_name = at > 1 or span.count_known_mentions(left) > span.times
