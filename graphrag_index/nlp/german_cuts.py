@@ -9,8 +9,7 @@ from graphrag_index.nlp.name_words import (
     is_head_word,
     more_given_names,
 )
-from graphrag_index.nlp.particle_cuts import Cut
-from graphrag_index.nlp.span_words import SpanWords
+from graphrag_index.nlp.span_words import Cut, SpanWords
 from graphrag_index.nlp.type_classifier import rate_words
 
 # Marks of items of an agenda: ZP 4.

@@ -16,7 +16,7 @@ from graphrag_index.nlp.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_index.nlp.span_words import SpanWords, is_type_word
+from graphrag_index.nlp.span_words import Cut, SpanWords, is_type_word
 from graphrag_index.text.languages import is_title
 
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
@@ -28,8 +28,6 @@ _NOBLE_TITLES = frozenset(
     "ritter edler edle markgraf landgraf pfalzgraf erzherzog könig kaiser junker".split()
 )
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
-# Position of a cut: (end of the left part, start of the right part), as indexes of words.
-Cut = tuple[int, int]
 
 
 def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:

@@ -1,17 +1,21 @@
-"""Cuts of capitalized spans with two names, or with other words beside a name."""
+"""Cuts of capitalized spans with two names, or with other words beside a name.
+
+This module has the order of all cuts, and the cuts at roles, owners, verbs and persons. Cuts at
+particles are in particle_cuts.py, those of one language in english_cuts.py and german_cuts.py.
+"""
 
 import re
 from collections.abc import Iterator
 
 from graphrag_index.nlp.capitalized_terms import is_capitalized_term
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
-from graphrag_index.nlp.german_cuts import cut_german_list
-from graphrag_index.nlp.glued_names import (
+from graphrag_index.nlp.english_cuts import (
     begins_sentence,
-    cut_glued_names,
+    cut_english_span,
     find_pair,
     is_given_full_name,
 )
+from graphrag_index.nlp.german_cuts import cut_german_list
 from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
@@ -25,7 +29,7 @@ from graphrag_index.nlp.name_words import (
     is_role_only,
     more_given_names,
 )
-from graphrag_index.nlp.particle_cuts import Cut, cut_at_particle
+from graphrag_index.nlp.particle_cuts import cut_at_particle
 from graphrag_index.nlp.span_openings import (
     SECTIONS,
     count_label_words,
@@ -34,7 +38,13 @@ from graphrag_index.nlp.span_openings import (
     find_new_sentence,
     shows_name,
 )
-from graphrag_index.nlp.span_words import APPOSITIVE_ENDS, APPOSITIVES, SpanWords, is_type_word
+from graphrag_index.nlp.span_words import (
+    APPOSITIVE_ENDS,
+    APPOSITIVES,
+    Cut,
+    SpanWords,
+    is_type_word,
+)
 from graphrag_index.nlp.used_names import is_reference
 from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text import languages
@@ -169,7 +179,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         or _cut_after_owner(span, words)
         or cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
-        or cut_glued_names(span, words)
+        or cut_english_span(span, words)
         or _cut_between_persons(span, words)
         or _cut_around_verb(span, words)
         or _cut_between_names(span, words, at_start)

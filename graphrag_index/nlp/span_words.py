@@ -53,6 +53,8 @@ _NATIONAL = re.compile(r"(?:Deutsch|International|National|[A-ZÄÖÜ][a-zäöü
 _MODEL_END = re.compile(r"[A-Z]{1,2}\d{0,4}|[A-Z]\d{1,4}[A-Z]?")
 # Words that begin names of German places: Bad Homburg.
 _NAME_OPENINGS = frozenset(("Bad", "Sankt", "Groß", "Klein", "Alt", "Neu"))
+# Position of a cut in a span: (end of the left part, start of the right part), indexes of words.
+Cut = tuple[int, int]
 # Minimum ratio of the times that a word is in lower case to those with a capital in a sentence, if
 # it is to be no part of the name behind it.
 MIN_LOWER_RATIO = 4

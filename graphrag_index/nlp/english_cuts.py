@@ -1,4 +1,4 @@
-"""Cuts of English spans of two names, and of words that stand between or before names.
+"""Cuts of English spans of two names that other rules leave whole.
 
 Such spans come from headings, lost line ends and roles: Homeland Security | John Kelly, Moscow |
 Some Democrats, China-US.
@@ -18,9 +18,8 @@ from graphrag_index.nlp.name_words import (
     is_role,
     more_given_names,
 )
-from graphrag_index.nlp.particle_cuts import Cut
 from graphrag_index.nlp.place_ratings import is_country
-from graphrag_index.nlp.span_words import SpanWords
+from graphrag_index.nlp.span_words import Cut, SpanWords
 from graphrag_index.text.languages import (
     NAMING_TITLES,
     PARTICLES,
@@ -65,7 +64,7 @@ def begins_sentence(word: str) -> bool:
     return word.lower() in _OPENINGS and word not in more_given_names()
 
 
-def cut_glued_names(span: SpanWords, words: list[str]) -> Cut | None:
+def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     """Return the position of a cut in an English span that other rules leave whole."""
     if span.language.code != "en" or len(words) < 3:
         return None
