@@ -17,7 +17,7 @@ CODES_WITH_GENITIVE_S = frozenset(("de", "nl", "sv", "da"))
 CODES_WITH_SUBJECT_FIRST = frozenset(("en", "fr"))
 # The end of the first of two words, if something belongs to it: "Olga's", "Hans' sister".
 _GENITIVE = re.compile(r"['’]s?\b|['’]\s")
-_CLAUSE_MARK = re.compile(r"[,;:.!?()–—]")
+CLAUSE_MARK = re.compile(r"[,;:.!?()–—]")
 
 
 def has_other_role(
@@ -60,13 +60,13 @@ def _find_roles(text: str, name: str, language: Language) -> set[str]:
         before = tokens[i - 1] if i else None
         if before and i > 1 and before[0].lower() in language.determiners:
             before = tokens[i - 2]
-        is_joined = before and not _CLAUSE_MARK.search(text, before.end(), token.start())
+        is_joined = before and not CLAUSE_MARK.search(text, before.end(), token.start())
         joint = before[0].lower() if before and is_joined else ""
         if is_inflected or joint in owners or _GENITIVE.match(text, token.end()):
             roles.add("owner")
         else:
             # "It was cold, but Olga came" excepts nobody.
-            starts = before and _CLAUSE_MARK.search(text[: before.start()].rstrip()[-1:])
+            starts = before and CLAUSE_MARK.search(text[: before.start()].rstrip()[-1:])
             roles.add("exception" if joint in exceptions and not starts else "")
     return roles
 

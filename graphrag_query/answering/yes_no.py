@@ -16,7 +16,7 @@ from graphrag_query.answering.direct_answer_words import (
     find_word,
 )
 from graphrag_query.answering.extractive import Candidate, is_question
-from graphrag_query.answering.name_roles import has_name_apart, has_other_role
+from graphrag_query.answering.name_roles import CLAUSE_MARK, has_name_apart, has_other_role
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.answer_kind import CODES_WITH_ANY_VERB_FIRST
 from graphrag_query.question.cues import fold_question
@@ -39,7 +39,6 @@ MAX_WORDS_OF_SUBJECT = 3
 # number of words before this part that may change what it says.
 MIN_WORDS_OF_PART = 2
 N_WORDS_BEFORE = 2
-_CLAUSE_MARK = re.compile(r"[,;:.!?()–—]")
 _DIGIT = re.compile(r"\d")
 
 
@@ -162,9 +161,9 @@ def _find_told_part(text: str, question: Question, patterns: Collection[re.Patte
     if len(held) < MIN_WORDS_OF_PART:
         return text
     start = tokens[max(0, held[0] - N_WORDS_BEFORE)].start()
-    marks = list(_CLAUSE_MARK.finditer(text, start, tokens[held[0]].start()))
+    marks = list(CLAUSE_MARK.finditer(text, start, tokens[held[0]].start()))
     start = marks[-1].end() if marks else start
-    end = _CLAUSE_MARK.search(text, tokens[held[-1]].end())
+    end = CLAUSE_MARK.search(text, tokens[held[-1]].end())
     return text[start : end.start() if end else len(text)]
 
 
@@ -175,7 +174,7 @@ def _find_numbers_told(best: Candidate, question: Question) -> set[str]:
     """
     asked, forms = set(question.content_words), question.stems_of_forms
     found = set[str]()
-    for part in (best.about, *_CLAUSE_MARK.split(best.text)):
+    for part in (best.about, *CLAUSE_MARK.split(best.text)):
         words = [word for word in WORD.findall(part.lower()) if word not in MONTHS]
         stems = content_words(" ".join(words), question.language)
         numbers = {word for word in stems if _DIGIT.search(word)}
