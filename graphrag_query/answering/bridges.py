@@ -13,16 +13,13 @@ import numpy as np
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate
+from graphrag_query.question.answer_kind import KINDS_OF_PARTS
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
 if TYPE_CHECKING:
     Shares = np.ndarray[Any, np.dtype[np.float64]]
 
-# Kinds of answers that a part of a sentence gives.
-KINDS = frozenset(
-    ("number", "duration", "date", "time", "person", "place", "organization", "title")
-)
 # Maximum number of sentences whose names lead to sentences of other text units.
 MAX_BRIDGES = 16
 # Maximum share (0 to 1) of the sentences that hold a name which leads from one to another.
@@ -106,7 +103,7 @@ def put_answer_before_bridge(
     one. `types` maps names of entities in lower case to their types.
     """
     first, *others = chosen
-    if question.wanted.kind not in KINDS or first.in_turn or not others:
+    if question.wanted.kind not in KINDS_OF_PARTS or first.in_turn or not others:
         return list(chosen)
     asked, words = AskedWords(question), set(WORD.findall(question.text.lower()))
 

@@ -34,7 +34,7 @@ from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.answering.names_of_class import find_names
 from graphrag_query.answering.subjects import find_subjects, personal_pronouns
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME, answer_yes_or_no
-from graphrag_query.question.answer_kind import WantedAnswer, is_plural
+from graphrag_query.question.answer_kind import KINDS_OF_PARTS, WantedAnswer, is_plural
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
@@ -48,10 +48,6 @@ MAX_ANSWER_WORDS = 6
 MAX_WORDS_TO_VERB = 3
 # Minimum fit of another name that may have done what the question asks about.
 MIN_FIT_OF_OTHER = 0.5
-# Kinds of answers of which one part of a sentence can be the whole.
-KINDS = frozenset(
-    ("number", "duration", "date", "time", "person", "place", "organization", "title")
-)
 _DIGIT = re.compile(r"\d")
 _NUMBER = WantedAnswer("number")
 
@@ -75,7 +71,7 @@ def find_direct_answer(
         return both or answer_yes_or_no(
             question, best.candidate, candidates, is_translated=best.is_translated
         )
-    if question.wanted.kind in KINDS:
+    if question.wanted.kind in KINDS_OF_PARTS:
         part = _find_part(question, ranked, types) or _find_meant(question, ranked, candidates)
         return DirectAnswer(part) if part else None
     return None

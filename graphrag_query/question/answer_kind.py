@@ -41,6 +41,10 @@ MIN_WORDS_WITH_VERB = 3
 # A French verb before its pronoun: "a-t-il".
 _INVERSION = re.compile(r"\w-(?:t-)?(?:ils?|elles?|on)\b", re.IGNORECASE)
 
+# Kinds of answers of which one part of a sentence can be the whole.
+KINDS_OF_PARTS = frozenset(
+    ("number", "duration", "date", "time", "person", "place", "organization", "title")
+)
 # Kinds of answers whose nouns, such as "city", rarely stand beside the answer.
 KINDS_OF_CATEGORIES = frozenset(("date", "place"))
 
