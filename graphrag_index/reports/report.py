@@ -6,8 +6,6 @@ tolerates variants of the JSON format, but removes invalid citations.
 """
 
 import json
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
+from graphrag_index.llm.scores import parse_score
 from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids, read_batches
@@ -45,10 +44,10 @@ _REPLY_WORDS = read_lists("reports/data/replies")
 FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
 _HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
 _CONJUNCTIONS: Mapping[str, str] = read_lists("reports/data/report_words")["conjunctions"]
+# Highest rating of a report; the lowest is 0.
+MAX_RATING = 10
 # Maximum number of ids per section of a citation; "+more" stands for further ids.
 MAX_CITED_IDS = 5
-_RATING_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_RATING_MAXIMUM = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -305,7 +304,7 @@ def _parse_report_reply(shown: SectionRows, title: str, data: Any) -> ParsedRepl
     summary = check_text(data.get("summary")) or " ".join(found.summary for found in findings)
     if not summary:
         raise ReplyError("it has no summary")
-    rating = _parse_rating(data.get("rating"))
+    rating = parse_score(data.get("rating"), MAX_RATING)
     explanation = check_text(data.get("rating_explanation"))
     if rating is None:
         n_dropped += 1
@@ -314,7 +313,7 @@ def _parse_report_reply(shown: SectionRows, title: str, data: Any) -> ParsedRepl
         " ".join(check_text(data.get("title")).lstrip("# ").split()) or title,
         summary,
         findings,
-        rating,
+        None if rating is None else round(rating, 2),
         explanation,
     )
     rows = {section: tuple(places) for section, places in cited.items()}
@@ -351,18 +350,3 @@ def _parse_finding(record: object) -> tuple[str, str]:
 
 def _find_first_text(record: Mapping[str, object], keys: Sequence[str]) -> str:
     return next((value for key in keys if isinstance(value := record.get(key), str) and value), "")
-
-
-def _parse_rating(value: object) -> float | None:
-    """Parse a rating from 0 to 10: a number, or text such as "8/10"; None if it is invalid."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        rating = float(value) if abs(value) < 1e9 else math.nan
-    else:
-        number = _RATING_NUMBER.search(str(value))
-        if number is None:
-            return None
-        rating = float(number[0].replace(",", "."))
-        scale = _RATING_MAXIMUM.match(str(value), number.end())
-        if scale and float(scale[1].replace(",", ".")) > 0:
-            rating *= 10 / float(scale[1].replace(",", "."))
-    return None if math.isnan(rating) else min(10.0, max(0.0, round(rating, 2)))

@@ -1,6 +1,5 @@
 """Language models of an opened index, and their usage for each question."""
 
-import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +24,7 @@ from graphrag_index.llm.request import (
     TextSink,
     object_schema,
 )
+from graphrag_index.llm.scores import parse_score
 from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
@@ -53,8 +53,6 @@ MAX_RATING = 5
 REPLY_FIELDS = read_lists("reply_fields", Path(__file__).parent)
 # Properties of the replies, and instructions for models without JSON Schema, by reply format.
 _REPLY_FORMATS = read_lists("reply_formats", Path(__file__).parent)
-_SCORE_NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_SCORE_SCALE = re.compile(r"\s*(?:/|out of|of|von|sur|z)\s*(\d+(?:[.,]\d+)?)")
 # Maximum length of a question in characters; a longer text is not a question.
 MAX_QUESTION_CHARS = 400
 _LIST_MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
@@ -310,38 +308,10 @@ def clean_text(value: object) -> str:
     return replace_surrogates(value) if isinstance(value, str) else ""
 
 
-def read_score(value: object, highest: float) -> float | None:
-    """Parse a score from 0 to `highest`: a number, "4/5", "80 %", "8 out of 10".
-
-    Scores on another scale are converted. In a list, the first value counts. Returns None if
-    there is no score.
-    """
-    if isinstance(value, list | tuple):
-        return read_score(value[0], highest) if value else None
-    if isinstance(value, bool) or value is None:
-        return None
-    text = str(value)
-    # Parse only the beginning: a faulty reply may have a number with thousands of digits.
-    number = _SCORE_NUMBER.search(text[:200])
-    if number is None:
-        return None
-    score = _parse_decimal(number[0])
-    scale = _SCORE_SCALE.match(text, number.end())
-    if scale and _parse_decimal(scale[1]) > 0:
-        score *= highest / _parse_decimal(scale[1])
-    elif text[number.end() :].lstrip().startswith("%"):
-        score *= highest / 100
-    return None if math.isnan(score) else min(float(highest), max(0.0, score))
-
-
 def read_importance(value: object) -> float:
     """Parse a score from 0 to 100. A reply without a score counts as 50."""
-    score = read_score(value, 100)
+    score = parse_score(value, 100)
     return 50.0 if score is None else score
-
-
-def _parse_decimal(text: str) -> float:
-    return float(text.replace(",", "."))
 
 
 def _read_rating(data: Any) -> ParsedReply:
@@ -352,7 +322,7 @@ def _read_rating(data: Any) -> ParsedReply:
         data = next(iter(data.values()), None) if named is None else named
     if isinstance(data, bool):
         return ParsedReply(float(MAX_RATING if data else 0))
-    rating = read_score(data, MAX_RATING)
+    rating = parse_score(data, MAX_RATING)
     if rating is None:
         raise ReplyError("it has no rating")
     return ParsedReply(rating)

@@ -26,6 +26,7 @@ class TestReply:
             ("7,5", 7.5),
             ("4 out of 5", 8.0),
             ("85/100", 8.5),
+            ("80 %", 8.0),
             ("Rating: 6.5 (high)", 6.5),
             (95, 10.0),
             (-3, 0.0),
@@ -33,6 +34,7 @@ class TestReply:
             (None, None),
             (True, None),
             (float("nan"), None),
+            (1e12, None),
         ],
     )
     def test_ratings_are_read_and_clipped(self, rating: object, rank: float | None) -> None:
