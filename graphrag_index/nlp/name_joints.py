@@ -145,14 +145,8 @@ def find_joined_end(
             return topics.end()
         return find_joined_end(text, start, part.end(), language, pattern)
     if part and joint.endswith(_FIRM_JOINTS):
-        first, *rest = part.group().split()
-        # "Barney & Betty Rubble" are two persons.
-        are_persons = joint == " & " and bool(rest) and first in GIVEN_NAMES
-        if joint == " & " and not rest:  # Dan & Priya
-            are_persons = {first, words[-1]} <= GIVEN_NAMES
-        if joint == " & " and language.code == "en":
-            are_persons |= _are_two_names(" ".join(words), part.group())
-        return end if are_persons else part.end()
+        is_firm = joint != " & " or not _are_two_persons(words, part.group(), language)
+        return part.end() if is_firm else end
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
         return adjective.end() if adjective and words[0][0].isupper() else end
@@ -164,6 +158,24 @@ def find_joined_end(
     if not joint.startswith(" "):
         is_owned = _is_owned(text, start, words, part.group(), language)
         return part.end() if is_owned else end
+    if not _may_have_topic(words, joint, language):
+        return end
+    topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
+    if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
+        return topics.end()
+    # "Centers for Disease Control and Prevention"
+    return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _are_two_persons(words: list[str], part: str, language: Language) -> bool:
+    """Return whether an "&" stands between two persons: Barney & Betty Rubble, Dan & Priya."""
+    first, *rest = part.split()
+    are_persons = first in GIVEN_NAMES if rest else {first, words[-1]} <= GIVEN_NAMES
+    return are_persons or (language.code == "en" and _are_two_names(" ".join(words), part))
+
+
+def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
+    """Return whether words are a body that may go on with its topic: Institute | for Research."""
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
     if joint == " for " and "Court" in words:
@@ -173,13 +185,7 @@ def find_joined_end(
         last = next((word for word in words if is_organization_word(word)), last)
     # des Deutschen Zentrums für Herzkunde
     bare = last.removesuffix("s") if language.genitive_s else last
-    if not (is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS):
-        return end
-    topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
-    if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
-        return topics.end()
-    # "Centers for Disease Control and Prevention"
-    return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+    return is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
 
 
 def _are_two_names(first: str, last: str) -> bool:
