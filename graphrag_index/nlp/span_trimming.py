@@ -76,37 +76,8 @@ def trim_span(
     is_year = len(number_at_end) == 4
     if number_at_end and not is_year and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
         last -= 1
-    opening = -1
-    while first < last and _is_function_word_or_date(words[first], language):
-        if _is_known_with_article(words[first:last], language):
-            break
-        dated = precedes_date(words[first - 1]) if first else dated
-        if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
-            lower = words[first].lower()
-            # "Monday Club" and "April Mills" are names; "May" in "May God help us" is not.
-            named = words[first] in GIVEN_NAMES and lower not in language.function_words
-            if not initial or (lower in CALENDAR_WORDS and (first or named)):
-                break
-            opening = first
-        first += 1
-    while last > first and _is_function_word_or_date(words[last - 1], language):
-        if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
-            break  # Institut de recherche pour l'agriculture
-        is_form = words[last - 1] in _FORMS_LIKE_FUNCTION_WORDS and last - 1 > first
-        if is_form and not words[last - 2].isupper():
-            break  # Halden Optique SA
-        if words[last - 1] == "Est" and last - 1 > first:
-            break  # Safer Grand Est
-        closing = words[last - 1].lower() in _NAME_END_WORDS
-        # Kwame A; but not "Emma I"
-        closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)
-        if closing and last - 1 > first and is_given_name(words[last - 2], language):
-            break
-        # "I" is a numeral in "World War I" and "King Albert I".
-        numeral = words[last - 1] == "I" and last - 1 > first
-        if numeral and (words[last - 2] == "War" or is_title(words[first])):
-            break
-        last -= 1
+    first, opening = _find_start(words, first, last, language, initial, dated)
+    last = _find_end(words, first, last, language)
     if first == last:
         return None
     offset = sum(map(len, words[:first])) + first
@@ -131,6 +102,52 @@ def trim_span(
     elif 0 <= opening == first - 1:
         longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
     return TrimmedSpan(offset, surface, last < len(words), longer, ahead)
+
+
+def _find_start(
+    words: list[str], first: int, last: int, language: Language, initial: bool, dated: bool
+) -> tuple[int, int]:
+    """Return the index behind function words and dates, and that of one that may begin the name.
+
+    The second is -1 if there is none.
+    """
+    opening = -1
+    while first < last and _is_function_word_or_date(words[first], language):
+        if _is_known_with_article(words[first:last], language):
+            break
+        dated = precedes_date(words[first - 1]) if first else dated
+        if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
+            lower = words[first].lower()
+            # "Monday Club" and "April Mills" are names; "May" in "May God help us" is not.
+            named = words[first] in GIVEN_NAMES and lower not in language.function_words
+            if not initial or (lower in CALENDAR_WORDS and (first or named)):
+                break
+            opening = first
+        first += 1
+    return first, opening
+
+
+def _find_end(words: list[str], first: int, last: int, language: Language) -> int:
+    """Return the index behind the last word that is no function word and no date."""
+    while last > first and _is_function_word_or_date(words[last - 1], language):
+        if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
+            break  # Institut de recherche pour l'agriculture
+        is_form = words[last - 1] in _FORMS_LIKE_FUNCTION_WORDS and last - 1 > first
+        if is_form and not words[last - 2].isupper():
+            break  # Halden Optique SA
+        if words[last - 1] == "Est" and last - 1 > first:
+            break  # Safer Grand Est
+        closing = words[last - 1].lower() in _NAME_END_WORDS
+        # Kwame A; but not "Emma I"
+        closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)
+        if closing and last - 1 > first and is_given_name(words[last - 2], language):
+            break
+        # "I" is a numeral in "World War I" and "King Albert I".
+        numeral = words[last - 1] == "I" and last - 1 > first
+        if numeral and (words[last - 2] == "War" or is_title(words[first])):
+            break
+        last -= 1
+    return last
 
 
 def _is_known_with_article(words: list[str], language: Language) -> bool:
