@@ -30,25 +30,7 @@ def classify_names(found: NameCandidates, lower: Mapping[str, Counter[str]]) -> 
     """Find the names in all distinct spans. Call it after all documents were read."""
     found.restore_cut_words()
     usage = CorpusStatistics(found, lower)
-    used = UsedNames(usage)
-    # The second of two words is a surname if the first is a given name.
-    pairs = (name.split(" ") for name in found.names if name.count(" ") == 1)
-    surnames = {surname for first, surname in pairs if first in GIVEN_NAMES}
-    names: dict[str, int] = {}
-    languages_of: list[Language] = []
-    columns = {column: array("i") for column in ("surface", "name", "offset", "length", "cue")}
-    for number in range(len(found.names)):
-        parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
-        if not found.is_defined(number):
-            parts_of_span = find_names(SpanWords(used, surnames, number))
-        for offset, text, cue in parts_of_span:
-            name = names.setdefault(text, len(names))
-            if name == len(languages_of):
-                languages_of.append(found.languages[number])
-            row = (number, name, offset, len(text), CUE_TYPES.index(cue) if cue else -1)
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    parts = pl.DataFrame({name: np.frombuffer(a, np.int32) for name, a in columns.items()})
+    names, languages_of, parts = _collect_names(found, UsedNames(usage))
     surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
     times = np.maximum(np.bincount(named, np.asarray(usage.total)[surface], len(names)), 1)
     # The word before a span shows only the usage of the first name in the span.
@@ -69,7 +51,7 @@ def classify_names(found: NameCandidates, lower: Mapping[str, Counter[str]]) -> 
     named_in = [*zip(names, languages_of, strict=True)]
     words = {(word, language.code) for name, language in named_in for word in name.split(" ")}
     return ClassifiedNames(
-        names=list(names),
+        names=names,
         languages=languages_of,
         # Names share the strings of their words, which saves memory.
         bases=[
@@ -87,3 +69,28 @@ def classify_names(found: NameCandidates, lower: Mapping[str, Counter[str]]) -> 
         hint_shares={kind: share_of_mentions(count, whole) for kind, count in usage.hints.items()},
         written_lower=frozenset(word for word, code in words if usage.count_lower(word, code)),
     )
+
+
+def _collect_names(
+    found: NameCandidates, used: UsedNames
+) -> tuple[list[str], list[Language], pl.DataFrame]:
+    """Return the names in all spans, their languages, and their places in the spans."""
+    # The second of two words is a surname if the first is a given name.
+    pairs = (name.split(" ") for name in found.names if name.count(" ") == 1)
+    surnames = {surname for first, surname in pairs if first in GIVEN_NAMES}
+    names: dict[str, int] = {}
+    languages_of: list[Language] = []
+    columns = {column: array("i") for column in ("surface", "name", "offset", "length", "cue")}
+    for number in range(len(found.names)):
+        parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
+        if not found.is_defined(number):
+            parts_of_span = find_names(SpanWords(used, surnames, number))
+        for offset, text, cue in parts_of_span:
+            name = names.setdefault(text, len(names))
+            if name == len(languages_of):
+                languages_of.append(found.languages[number])
+            row = (number, name, offset, len(text), CUE_TYPES.index(cue) if cue else -1)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    parts = pl.DataFrame({name: np.frombuffer(a, np.int32) for name, a in columns.items()})
+    return list(names), languages_of, parts
