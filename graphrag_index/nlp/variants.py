@@ -175,19 +175,7 @@ class _ShortForms:
 
         Returns the entity by (document, name) for words that are unambiguous only in that document.
         """
-        short: dict[int, str] = {}
-        persons = self.names.persons
-        for number, words in enumerate(self.names.words):
-            bare = words[n_titles(words) :]
-            if len(bare) == 2 and bare[0].lower() in PARTICLES:
-                bare = bare[1:]
-            # Do not merge a place or a ship with the person after whom it is named.
-            saint = words[0].lower() in ("st", "st.", "saint")
-            other = (len(words) == 1 or saint) and (
-                self.names.is_thing[number] or self.names.is_place[number]
-            )
-            if len(bare) == 1 and not (other or self._is_no_surname(number)):
-                short[number] = bare[0]
+        persons, short = self.names.persons, self._find_short_forms()
         single = set(short.values())
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
@@ -199,20 +187,7 @@ class _ShortForms:
         alone = single & (surnames.keys() | given.keys())
         short = {number: word for number, word in short.items() if word in alone}
         weak = self._find_weak_forms(by_document, short)
-        # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
-        # Lorraine and Jordan are given names, too.
-        placed = [n for n, w in short.items() if self.names.may_be_place[n] or w not in GIVEN_NAMES]
-        ratings = rate_known_places([self.names.names[number] for number in placed])
-        places = {
-            short[number]
-            for number, rating in zip(placed, ratings, strict=True)
-            if rating == COUNTRY
-            or (
-                rating
-                and self.names.may_be_place[number]
-                and not self.names.has_person_verb[number]
-            )
-        }
+        places = self._find_places(short)
         short = {number: word for number, word in short.items() if word not in places}
         for number in [n for n, words in self.full_names.items() if words[-1] in weak]:
             if number not in self.names.persons:
@@ -236,6 +211,39 @@ class _ShortForms:
             self._merge_short_form(name, surnames[word], given[word], meant[name])
         root = self.names.find_root
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
+
+    def _find_short_forms(self) -> dict[int, str]:
+        """Return the names of one word, without titles, that may be a short form of a person's."""
+        short: dict[int, str] = {}
+        for number, words in enumerate(self.names.words):
+            bare = words[n_titles(words) :]
+            if len(bare) == 2 and bare[0].lower() in PARTICLES:
+                bare = bare[1:]
+            # Do not merge a place or a ship with the person after whom it is named.
+            saint = words[0].lower() in ("st", "st.", "saint")
+            other = (len(words) == 1 or saint) and (
+                self.names.is_thing[number] or self.names.is_place[number]
+            )
+            if len(bare) == 1 and not (other or self._is_no_surname(number)):
+                short[number] = bare[0]
+        return short
+
+    def _find_places(self, short: dict[int, str]) -> set[str]:
+        """Return the words of short forms that are places, and no surnames or given names."""
+        # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
+        # Lorraine and Jordan are given names, too.
+        placed = [n for n, w in short.items() if self.names.may_be_place[n] or w not in GIVEN_NAMES]
+        ratings = rate_known_places([self.names.names[number] for number in placed])
+        return {
+            short[number]
+            for number, rating in zip(placed, ratings, strict=True)
+            if rating == COUNTRY
+            or (
+                rating
+                and self.names.may_be_place[number]
+                and not self.names.has_person_verb[number]
+            )
+        }
 
     def _is_no_surname(self, number: int) -> bool:
         """Return whether a word is no short form of a person: Republicans, MPs, Brexit."""
