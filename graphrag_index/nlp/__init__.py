@@ -1,6 +1,7 @@
 """Extraction of names and terms without a model, and of pairs that are mentioned together.
 
 find_names.py         entry point: mentions of entities, and pairs mentioned together
+corpus_candidates.py  candidates for names and terms, collected from all documents
 mention_links.py      links between mentions in the same sentence or in neighbouring ones
 
 Spans of capitalized words that may be names, from one document:

@@ -5,14 +5,15 @@ are a table with one row per mention, in the order of the text. They are more th
 so they are computed for some documents at a time.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
+from graphrag_index.nlp.corpus_candidates import collect_corpus
 from graphrag_index.nlp.entity_types import find_entity_types
 from graphrag_index.nlp.name_classifier import classify_names
 from graphrag_index.nlp.name_forms import ClassifiedNames
@@ -21,19 +22,11 @@ from graphrag_index.nlp.name_words import count_title_chars
 from graphrag_index.nlp.span_usage import PROSE
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
 from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
-from graphrag_index.nlp.word_table import (
-    DocumentWords,
-    TermCandidates,
-    Vocabulary,
-    mixes_languages,
-)
+from graphrag_index.nlp.word_table import TermCandidates
 from graphrag_index.schema.list_columns import distinct_pairs, expand_ranges
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.step import Progress, ShardFrames, Shards
-from graphrag_index.text.code import blank_code
-from graphrag_index.text.languages import Language, find_language_ranges, language_of
+from graphrag_index.step import Progress, Shards
 from graphrag_index.text.places import find_places
-from graphrag_index.text.sentences import Sentence
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
 MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
@@ -75,19 +68,7 @@ def find_mentions(
     have the columns `MENTION_COLUMNS`. Their rows are sorted by document and offset, and no two
     begin at the same offset. Some entities have no mention.
     """
-    names, terms = NameCandidates(), TermCandidates()
-    # Counts of the words in lower case by language code.
-    lower: dict[str, Counter[str]] = defaultdict(Counter)
-    codes: set[str] = set()
-    work = _prepare_shards(texts, sentences)
-    collected = shards.map(_collect_candidates, work, settings.noun_phrases, keep_parts=True)
-    for (first, languages), found in collected:
-        names.add_frames(found, first)
-        terms.add_frames(found, first)
-        for code, word, count in found["words"].iter_rows():
-            lower[code][word] += count
-        codes.update(languages)
-        progress.advance(len(languages))
+    names, terms, lower, codes = collect_corpus(texts, sentences, settings, progress, shards)
     entities = Entities([], [], {})
     readers: list[ReadMentions] = []
     if names.names:
@@ -103,14 +84,7 @@ def find_mentions(
     if settings.noun_phrases:
         readers.append(_find_term_mentions(terms, settings, entities))
     del terms
-    uncased = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
-    recurring = sorted({name for *_, name in uncased})
-    entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
-    rows = [(*place, entity_of[name], PROSE) for *place, name in uncased]
-    places_of_uncased = pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row")
-    readers.append(_read_slices(places_of_uncased.sort("document")))
-    entities.add_entities(recurring, "name")
-    del uncased, rows, places_of_uncased
+    readers.append(_find_uncased_mentions(texts, codes, settings, entities))
 
     def read(first: int, last: int) -> pl.DataFrame:
         mentions = pl.concat([reader(first, last) for reader in readers])
@@ -133,6 +107,19 @@ def find_mentions(
     return read_frequent, entities
 
 
+def _find_uncased_mentions(
+    texts: ReadTexts, codes: set[str], settings: ExtractGraphNlp, entities: Entities
+) -> ReadMentions:
+    """Add the names in scripts without capitals to the entities; return a reader of mentions."""
+    uncased = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
+    recurring = sorted({name for *_, name in uncased})
+    entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
+    rows = [(*place, entity_of[name], PROSE) for *place, name in uncased]
+    places_of_uncased = pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row")
+    entities.add_entities(recurring, "name")
+    return _read_slices(places_of_uncased.sort("document"))
+
+
 def _read_slices(mentions: pl.DataFrame) -> ReadMentions:
     """Return a function for mentions that are stored as rows, sorted by document."""
     document = mentions["document"].to_numpy()
@@ -142,80 +129,6 @@ def _read_slices(mentions: pl.DataFrame) -> ReadMentions:
         return mentions[start:end]
 
     return read
-
-
-def _prepare_shards(
-    texts: ReadTexts, sentences: pl.DataFrame
-) -> Iterator[tuple[tuple[int, list[str]], ShardFrames]]:
-    """Yield ((first document, languages), shard) for some documents and their sentences.
-
-    Documents are numbered from 0 in each shard, so that a shard is the same if documents are added
-    before it.
-    """
-    # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
-    bounds = np.append(0, np.cumsum(np.bincount(sentences["document"].to_numpy())))
-    rows = sentences.select("document", "start_char", "end_char", "quotable")
-    for batch in texts():
-        # A blank document at the end of the corpus has no sentences.
-        first, last = np.minimum((batch["number"][0], batch["number"][-1] + 1), len(bounds) - 1)
-        start = int(bounds[first])
-        own = rows.slice(start, int(bounds[last]) - start)
-        offset = batch["number"][0]
-        shard = {
-            "documents": batch.with_columns(pl.col("number") - offset),
-            "sentences": own.with_columns(pl.col("document") - offset),
-        }
-        yield (offset, batch["language"].to_list()), shard
-
-
-def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFrames:
-    """Collect candidates for names and terms in some documents, and the words in lower case."""
-    names, terms = NameCandidates(), TermCandidates()
-    vocabularies: dict[str, Vocabulary] = {}
-    columns = shard["sentences"].partition_by("document", as_dict=True, include_key=False)
-    for number, text, code in shard["documents"].iter_rows():
-        if (number,) not in columns:
-            continue
-        sentences = [Sentence(*row) for row in columns[(number,)].iter_rows()]
-        text = blank_code(text)
-        for start, end, language, words in _split_by_language(text, code, vocabularies):
-            own, part = sentences, text[start:end]
-            if len(part) < len(text):
-                own = [
-                    Sentence(s.start - start, min(s.end, end) - start, s.prose)
-                    for s in sentences
-                    if start <= s.start < end
-                ]
-            names.add_document(number, part, words, own, language, start)
-            if with_noun_phrases:
-                terms.add_document(number, part, words, language, start)
-    counts = pl.DataFrame(
-        [
-            (code, word, count)
-            for code, vocabulary in vocabularies.items()
-            for word, count in vocabulary.count_lower_words().items()
-        ],
-        {"language": pl.String, "word": pl.String, "count": pl.Int64},
-        orient="row",
-    )
-    return {**names.to_frames(), **terms.to_frames(), "words": counts}
-
-
-def _split_by_language(
-    text: str, code: str, vocabularies: dict[str, Vocabulary]
-) -> Iterator[tuple[int, int, Language, DocumentWords]]:
-    """Yield the parts of a document in one language: (start, end, language, words)."""
-
-    def vocabulary_of(code: str) -> Vocabulary:
-        return vocabularies.setdefault(code, Vocabulary(language_of(code)))
-
-    words = vocabulary_of(code).read_words(text)
-    ranges = find_language_ranges(text, code) if mixes_languages(words) else []
-    for start, end, own in ranges if len(ranges) > 1 else ((0, len(text), code),):
-        if len(ranges) > 1:
-            words = vocabulary_of(own).read_words(text[start:end])
-        vocabulary_of(own).count_words(words)
-        yield start, end, language_of(own), words
 
 
 def _find_variants(
