@@ -65,7 +65,7 @@ def find_headline_break(
     text: str, start: int, end: int, initial: bool, language: Language
 ) -> re.Match[str] | None:
     """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
-    if language.code != "en" or text[start - 1 : start] in _QUOTATION_MARKS:
+    if text[start - 1 : start] in _QUOTATION_MARKS:
         return None
     # Most names occur again, and have no such word.
     if not _may_break(text[start:end]):

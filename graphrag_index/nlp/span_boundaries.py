@@ -13,7 +13,7 @@ from graphrag_index.nlp.name_words import is_wrapped_line, name_pattern
 from graphrag_index.nlp.nameless import find_nameless_ranges
 from graphrag_index.nlp.sentence_case import find_headline_break, read_case
 from graphrag_index.nlp.shouted_names import find_shouted_line, find_shouted_names
-from graphrag_index.nlp.span_ends import find_span, find_unbroken_end
+from graphrag_index.nlp.span_ends import HYPHENS, find_span, find_unbroken_end
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.ranges import find_range_end
 from graphrag_index.text.sentences import Sentence
@@ -49,19 +49,18 @@ def find_capitalized_spans(
     # Lists, tables and poems have no whole sentences, so each of their lines may contain names.
     in_prose = sum(s.end - s.start for s in sentences if s.prose)
     all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
-    sentence_starts = [sentence.start for sentence in sentences]
+    sentence_starts = [*(sentence.start for sentence in sentences), len(text)]
     starts, nameless = _SpanStarts(text, language), find_nameless_ranges(text)
-    has_menus = " > " in text
+    is_english, has_menus = language.code == "en", " > " in text
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
-    reached, current, after_break = sentence_starts[0], 0, -1
+    reached, number, after_break = sentence_starts[0], 0, -1
     for capital, limit in find_name_starts(text, language):
         if capital < reached or not (found := starts.match(capital, limit)):
             continue
         match, has_title = found
         start, reached = match.span()
-        number = bisect_right(sentence_starts, start, current)
-        if number > current:
-            current = number
+        if start >= sentence_starts[number]:
+            number = bisect_right(sentence_starts, start, number)
             sentence = read_case(text, sentences[number - 1], match.group(), all_prose, language)
             if sentence.is_shouted:
                 yield from _find_shouted_spans(text, sentence.start, sentence.end, language)
@@ -71,21 +70,24 @@ def find_capitalized_spans(
         if nameless and (nameless_end := find_range_end(nameless, start)):
             reached = nameless_end  # Minister of Health | Ann Brown
             continue
-        if starts.is_button(start):
-            continue
         has_capitals = text[start + 1 : start + 2].isupper()
+        if (has_capitals or starts.elides) and starts.is_button(start, has_capitals):
+            continue
         if has_capitals and (line := find_shouted_line(text, match, language)):
             reached = start + len(line)
             yield from _find_shouted_spans(text, start, reached, language)
             continue
         start, reached = find_span(text, match, sentence.end, language, is_plain=is_plain)
-        if (has_menus and _is_menu(text, start, reached)) or _is_number_of_case(text, reached):
+        mark = text[reached : reached + 1]
+        if has_menus and _is_menu(text, start, reached):
             continue
+        if mark == "/" and text[reached - 1 : reached + 2 : 2].isdigit():
+            continue  # a case: C-340/21
         initial = _may_begin_sentence(text, start, sentence.start, all_prose)
-        end = find_unbroken_end(text, start, reached)
+        end = find_unbroken_end(text, start, reached) if mark in HYPHENS else reached
         # In a headline, capitals before and behind such a word prove nothing.
         in_headline = start == after_break or (sentence.is_heading and not has_capitals)
-        if word := find_headline_break(text, start, end, initial, language):
+        if is_english and (word := find_headline_break(text, start, end, initial, language)):
             end, reached = word.start() - 1, word.end()
             in_headline, after_break = True, reached + 1
         if end > start:
@@ -124,10 +126,9 @@ class _SpanStarts:
             return None  # z. B. Bern
         return match, title is not None
 
-    def is_button(self, start: int) -> bool:
+    def is_button(self, start: int, has_capitals: bool) -> bool:
         """Return whether the words at a capital are the name of a button: Press MENU."""
         text = self.text
-        has_capitals = text[start + 1 : start + 2].isupper()
         if has_capitals and _BUTTON.search(text, max(0, start - 30), start):
             return True
         is_pressed = self.elides and text[start - 4 : start] in _PRESSED_ENDINGS
@@ -159,11 +160,6 @@ def _is_menu(text: str, start: int, end: int) -> bool:
     return text.startswith(" > ", end) or (
         text[start - 2 : start] == "> " and _MENU.search(text, start - 4, start) is not None
     )
-
-
-def _is_number_of_case(text: str, end: int) -> bool:
-    """Return whether a span ends inside the number of a case: C-340/21."""
-    return text[end : end + 1] == "/" and text[end - 1 : end + 2 : 2].isdigit()
 
 
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:

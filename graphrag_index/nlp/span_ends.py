@@ -27,13 +27,13 @@ _LAW_NUMBER_STARTS = frozenset("0123456789(")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 # A soft hyphen inside a line also divides a word.
-_HYPHENS = frozenset("-\u00ad\u2010")
+HYPHENS = frozenset("-\u00ad\u2010")
 
 
 def find_span(
     text: str, match: re.Match[str], sentence_end: int, language: Language, *, is_plain: bool
 ) -> tuple[int, int]:
-    """Return the span of a match with all words and numbers that belong to it.
+    """Return the span of a match, with the rest of a species, law, firm, model or version.
 
     `is_plain` is true if no German, French or Spanish word, nor a dash, may change the span.
     """
@@ -41,13 +41,31 @@ def find_span(
         start, end = match.start(), _find_end(text, match, sentence_end, language)
     else:
         start, end = _find_whole_span(text, match, sentence_end, language)
-    return _extend_span(text, start, end, sentence_end, language)
+    end = span_extensions.find_known_end(text, start, end)
+    # Few spans go on with a number or a year, or in lower case after the end of a genus.
+    if text[end : end + 1] == " " and end < sentence_end:
+        following = text[end + 1 : end + 2]
+        is_genus = text[end - 1] in "asmx" and following.islower()
+        is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, end)
+        # Halden Optics plc, Kepler-1625 b
+        goes_on = following == "p" or text[end - 1].isdigit()
+        if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
+            found = span_extensions.find_species_end(text, start, end, language)
+            numbered = span_extensions.find_numbered_end(text, start, end, language)
+            start, longer = found or (start, numbered)
+            end = longer if longer <= sentence_end else end
+    if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
+        end += 2  # Sotheby's
+    if text.endswith("Day", start, end) and language.code == "en":
+        end = span_extensions.find_disaster_end(text, end)
+    if text[end : end + 1] == ".":
+        suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
+        end = suffix.end() if suffix else end
+    return start, end
 
 
 def find_unbroken_end(text: str, start: int, end: int) -> int:
     """Return the end of a span without its last word if a hyphen divides it at a line end."""
-    if text[end : end + 1] not in _HYPHENS:
-        return end
     last = text[start:end].split()[-1]
     hyphen = LINE_END_HYPHEN.match(text, end)
     following = hyphen[2] if hyphen else text[end + 1 : end + 2] if text[end] == "\u00ad" else ""
@@ -77,33 +95,6 @@ def _find_whole_span(
         longer = span_extensions.find_institution_end(text, start, end, language, match.re)
         end = longer if longer <= sentence_end else end
     return span_extensions.find_lower_head(text, start, language), end
-
-
-def _extend_span(
-    text: str, start: int, end: int, sentence_end: int, language: Language
-) -> tuple[int, int]:
-    """Return a span with the rest of a species, law, firm, model or version behind it."""
-    end = span_extensions.find_known_end(text, start, end)
-    # Few spans go on with a number or a year, or in lower case after the end of a genus.
-    if text[end : end + 1] == " " and end < sentence_end:
-        following = text[end + 1 : end + 2]
-        is_genus = text[end - 1] in "asmx" and following.islower()
-        is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, end)
-        # Halden Optics plc, Kepler-1625 b
-        goes_on = following == "p" or text[end - 1].isdigit()
-        if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
-            found = span_extensions.find_species_end(text, start, end, language)
-            numbered = span_extensions.find_numbered_end(text, start, end, language)
-            start, longer = found or (start, numbered)
-            end = longer if longer <= sentence_end else end
-    if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
-        end += 2  # Sotheby's
-    if text.endswith("Day", start, end) and language.code == "en":
-        end = span_extensions.find_disaster_end(text, end)
-    if text[end : end + 1] == ".":
-        suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
-        end = suffix.end() if suffix else end
-    return start, end
 
 
 def _cut_compound(text: str, start: int, end: int) -> int:
