@@ -36,6 +36,9 @@ english_cuts.py       cuts of English spans that other rules leave whole
 german_cuts.py        cuts of German lists of committees and persons
 name_forms.py         merges spellings, inflected forms and titled forms of one name
 variants.py           merges short forms with the full names
+short_form_usage.py   whom the corpus usually means with a surname or a given name alone
+head_nouns.py         the name for which a head noun stands in its document
+names_by_document.py  the distinct names of each document
 
 Types of names:
 

@@ -19,9 +19,10 @@ from graphrag_index.nlp.name_classifier import classify_names
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import NameCandidates
 from graphrag_index.nlp.name_words import count_title_chars
+from graphrag_index.nlp.names_by_document import NamesByDocument
 from graphrag_index.nlp.span_usage import PROSE
 from graphrag_index.nlp.uncased import ReadTexts, find_uncased_names
-from graphrag_index.nlp.variants import NamesByDocument, Variants, merge_variants
+from graphrag_index.nlp.variants import Variants, merge_variants
 from graphrag_index.nlp.word_table import TermCandidates
 from graphrag_index.schema.list_columns import distinct_pairs, expand_ranges
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp

@@ -83,6 +83,7 @@ class MergedNames:
         self.words: list[Words] = [_separate_initials(words) for words in classified.bases]
         self.counts = counts
         self.common = classified.common
+        self.written_lower = classified.written_lower
         # Arrays of numbers and bytes: names are many, and each item of a list takes 8 to 40 bytes.
         self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}

@@ -6,13 +6,14 @@ names contain a short form, it is not merged.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import permutations
 
 import numpy as np
 
 from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.head_nouns import resolve_head_nouns
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
 from graphrag_index.nlp.name_shapes import is_plural_acronym, is_surname
@@ -20,10 +21,15 @@ from graphrag_index.nlp.name_words import (
     DEMONYM_END,
     GIVEN_NAMES,
     PARTIES,
-    TYPE_WORDS,
     more_given_names,
 )
-from graphrag_index.nlp.place_ratings import COUNTRY, rate_known_places
+from graphrag_index.nlp.names_by_document import NamesByDocument
+from graphrag_index.nlp.place_ratings import COUNTRY, is_country, rate_known_places
+from graphrag_index.nlp.short_form_usage import (
+    ShortFormUsage,
+    find_vague_surnames,
+    prefer_usual_bearers,
+)
 from graphrag_index.text.languages import PARTICLES, n_titles
 
 # A short form is merged with a name in all documents if it means this name in at least this
@@ -51,7 +57,7 @@ class Variants:
 def merge_variants(
     classified: ClassifiedNames,
     counts: np.ndarray,
-    by_document: "NamesByDocument",
+    by_document: NamesByDocument,
     abbreviations: Sequence[tuple[int, int]],
 ) -> Variants:
     """Merge names that are forms of the same name.
@@ -69,7 +75,7 @@ def merge_variants(
     short_forms = _ShortForms(names)
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
-    in_document |= short_forms.resolve_head_nouns(by_document)
+    in_document |= resolve_head_nouns(names, short_forms.full_names, by_document)
     root = names.find_root
     return Variants(
         names=names.names,
@@ -77,29 +83,6 @@ def merge_variants(
         in_document={key: root(entity) for key, entity in in_document.items()},
         persons=frozenset(map(root, names.persons)),
     )
-
-
-class NamesByDocument:
-    """The distinct names of each document, as two columns sorted by document and name."""
-
-    def __init__(self, document: np.ndarray, name: np.ndarray) -> None:
-        self.document, self.name = document, name
-
-    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield the number of each document with names, and the numbers of its names."""
-        starts = np.flatnonzero(np.diff(self.document, prepend=-1))
-        for start, end in pairwise([*starts.tolist(), len(self.document)]):
-            yield int(self.document[start]), self.name[start:end].tolist()
-
-    def of_documents_with(self, names: Collection[int]) -> "NamesByDocument":
-        """Return the names of the documents that have at least one of some names."""
-        numbers = np.fromiter(names, np.int64, len(names))
-        is_wanted = np.zeros(max(numbers.max(initial=-1), self.name.max(initial=-1)) + 1, bool)
-        is_wanted[numbers] = True
-        has_wanted = np.zeros(self.document.max(initial=-1) + 1, bool)
-        has_wanted[self.document[is_wanted[self.name]]] = True
-        kept = has_wanted[self.document]
-        return NamesByDocument(self.document[kept], self.name[kept])
 
 
 class _ShortForms:
@@ -200,16 +183,37 @@ class _ShortForms:
             if self.full_names[number][0] in alone:
                 given[self.full_names[number][0]].add(number)
         in_document: dict[tuple[int, int], int] = {}
-        meant: dict[int, Counter[int]] = defaultdict(Counter)
+        # Names that begin with the word, beside the name that ends with it: Kim Jong Un.
+        surname_first: dict[tuple[int, int], int] = {}
+        unnamed: Counter[str] = Counter()
+        n_alone: Counter[int] = Counter()
         for document, present in by_document.of_documents_with(short):
-            for name, entity in self._resolve_short_forms(present, short):
-                in_document[document, name] = entity
-                meant[name][entity] += 1
+            alone_here = {name: short[name] for name in present if name in short}
+            for name, person, first in self._resolve_short_forms(present, alone_here):
+                in_document[document, name] = person
+                alone_here.pop(name)
+                if first is not None:
+                    surname_first[document, name] = first
+            unnamed.update({*alone_here.values()})
+            n_alone.update(alone_here.keys())
+        root = self.names.find_root
+        n_documents = by_document.count_documents({n: root(n) for n in self.full_names})
+        bearers = {
+            word: {root(number) for number in numbers & self.full_names.keys()}
+            for word, numbers in surnames.items()
+        }
+        usage = ShortFormUsage(short, surname_first, unnamed, n_documents)
+        prefer_usual_bearers(in_document, bearers, usage, self.names.words)
+        meant: dict[int, Counter[int]] = defaultdict(Counter)
+        for (_, name), entity in in_document.items():
+            meant[name][entity] += 1
+        vague = find_vague_surnames({short[name] for name in n_alone})
         for name, word in short.items():
             if DEMONYM_END.search(word) and word not in more_given_names():
                 continue  # In other documents, English is the language.
-            self._merge_short_form(name, surnames[word], given[word], meant[name])
-        root = self.names.find_root
+            n_other = n_alone[name] if word in vague else 0
+            fitting = surnames[word], given[word]
+            self._merge_short_form(name, *fitting, meant[name], n_other, n_documents)
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
 
     def _find_short_forms(self) -> dict[int, str]:
@@ -231,10 +235,10 @@ class _ShortForms:
     def _find_places(self, short: dict[int, str]) -> set[str]:
         """Return the words of short forms that are places, and no surnames or given names."""
         # Angola is no short form of "Stephen L. Angola", but a city may share a surname.
-        # Lorraine and Jordan are given names, too.
+        # Lorraine and Jordan are given names, too, if they are used for persons.
         placed = [n for n, w in short.items() if self.names.may_be_place[n] or w not in GIVEN_NAMES]
         ratings = rate_known_places([self.names.names[number] for number in placed])
-        return {
+        places = {
             short[number]
             for number, rating in zip(placed, ratings, strict=True)
             if rating == COUNTRY
@@ -243,6 +247,15 @@ class _ShortForms:
                 and self.names.may_be_place[number]
                 and not self.names.has_person_verb[number]
             )
+        }
+        return places | {
+            word
+            for number, word in short.items()
+            if word in GIVEN_NAMES
+            and word == self.names.names[number]
+            and not self.names.has_person_verb[number]
+            and is_country(word)
+            and not find_known_type(word)
         }
 
     def _is_no_surname(self, number: int) -> bool:
@@ -277,10 +290,12 @@ class _ShortForms:
         return weak | placed
 
     def _resolve_short_forms(
-        self, present: list[int], short: dict[int, str]
-    ) -> Iterator[tuple[int, int]]:
-        """Yield (short form, full name) for each unambiguous short form in a document."""
-        shortened = {name: short[name] for name in present if name in short}
+        self, present: list[int], shortened: dict[int, str]
+    ) -> Iterator[tuple[int, int, int | None]]:
+        """Yield (short form, full name, other) for each unambiguous short form in a document.
+
+        `other` is the only full name that begins with a word with which the full name ends.
+        """
         wanted = set(shortened.values())
         surnames: dict[str, set[int]] = defaultdict(set)
         given: dict[str, set[int]] = defaultdict(set)
@@ -291,53 +306,42 @@ class _ShortForms:
                 surnames[words[-1]].add(self.names.find_root(name))
             if words[0] in wanted and name in self.names.persons:
                 given[words[0]].add(self.names.find_root(name))
-        for name, word in shortened.items():
+        for name, word in list(shortened.items()):
             fitting = surnames.get(word) or given.get(word) or set()
+            others = given.get(word, set()) - fitting
             if len(fitting) == 1:
-                yield name, min(fitting)
+                yield name, min(fitting), min(others) if len(others) == 1 else None
 
     def _merge_short_form(
-        self, name: int, surnames: set[int], given: set[int], meant: Counter[int]
+        self,
+        name: int,
+        surnames: set[int],
+        given: set[int],
+        meant: Counter[int],
+        n_alone: int,
+        n_documents: Counter[int],
     ) -> None:
-        """Merge a short form into a full name in the whole corpus if only one full name fits."""
+        """Merge a short form into a full name in the whole corpus if only one full name fits.
+
+        `meant` counts the documents in which the short form means each full name, and `n_alone` is
+        the number of documents in which it may mean somebody else.
+        """
         candidates = {self.names.find_root(n) for n in surnames}
         for usual, count in meant.most_common(1):
             # If several names fit, the corpus may still use the short form for one of them.
             if count >= max(3, MIN_SHARE_OF_DOCUMENTS * sum(meant.values())):
                 candidates = {self.names.find_root(usual)}
-        # In the whole corpus, a given name is enough only if exactly one person has this name.
+        # In the whole corpus, a given name is enough only if exactly one person has this name, and
+        # most documents with it name this person in full.
         if not candidates and len({*map(self.names.find_root, given)}) == 1:
-            candidates = set(map(self.names.find_root, meant))
+            candidates = set(map(self.names.find_root, meant)) if meant.total() > n_alone else set()
         mentions = sum(self.names.counts[n] for n in surnames | given)
-        if len(candidates) == 1 and self.names.counts[name] <= 20 * mentions:
+        # Another document may mean another person: one document with a full name tells little.
+        is_likely = all(n_documents[n] > 1 or meant[n] >= n_alone for n in candidates)
+        if len(candidates) == 1 and is_likely and self.names.counts[name] <= 20 * mentions:
             self.names.merge_names(name, min(candidates))
         elif surnames & self.names.persons:
             self.names.persons.add(name)
-
-    def resolve_head_nouns(self, by_document: NamesByDocument) -> dict[tuple[int, int], int]:
-        """Map "(the) Institute" to the only name of an institute in its document."""
-        names, in_document = self.names, {}
-        heads = {
-            number: words[0]
-            for number, words in enumerate(names.words)
-            if len(words) == 1
-            and names.find_root(number) == number
-            and (words[0].lower() in TYPE_WORDS or names.is_thing[number])
-        }
-        for document, present in by_document.of_documents_with(heads):
-            alone = [name for name in present if name in heads]
-            headed: dict[str, set[int]] = defaultdict(set)
-            for name in present:
-                words = names.words[name]
-                if len(words) > 1 and name not in self.full_names:
-                    # The head noun is before the particle: University of Oslo.
-                    particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
-                    headed[words[particle - 1]].add(names.find_root(name))
-            for name in alone:
-                fitting = headed.get(heads[name], set())
-                if len(fitting) == 1:
-                    in_document[document, name] = min(fitting)
-        return in_document
 
 
 def _is_abbreviated_form(short: Words, long: Words) -> bool:

@@ -238,7 +238,7 @@ def list_folded_endings(code: str) -> tuple[str, ...]:
 _TITLE_LISTS = {name: word_set(text) for name, text in read_lists("text/data/titles").items()}
 HONORIFICS, RANKS = _TITLE_LISTS["honorifics"], _TITLE_LISTS["ranks"]
 TITLE_PARTS, NAMING_TITLES = _TITLE_LISTS["title_parts"], _TITLE_LISTS["naming_titles"]
-PARTICLES = _TITLE_LISTS["particles"]
+PARTICLES, TITLES_OF_WOMEN = _TITLE_LISTS["particles"], _TITLE_LISTS["titles_of_women"]
 _DOTTED_TITLES = _TITLE_LISTS["dotted_titles"]
 ABBREVIATED_TITLES = RANKS | _DOTTED_TITLES | {"mt"}
 # Numbers of months, by their names and abbreviations in lower case.

@@ -226,3 +226,78 @@ def test_a_city_may_be_short_for_a_person_who_speaks() -> None:
     )
     assert "Washington" not in found.titles
     assert found.aliases["George Washington"] == {"Washington"}
+
+
+def test_a_famous_surname_means_no_relative_who_is_named_in_full() -> None:
+    full = ["Donald Marlow came home. People say that Marlow was tired."] * 10
+    bare = ["People say that Marlow paints. They asked Marlow why."] * 5
+    relative = "Ivana Marlow lives in Boston. People say that Marlow won. Mrs Marlow agreed."
+    found = extract(*(f"{n} {text}" for n, text in enumerate([*full, *bare, relative])))
+    assert found.mentioned["Donald Marlow"] == 20 + 10 + 1
+    assert found.mentioned["Ivana Marlow"] == 2
+
+
+def test_a_namesake_keeps_the_surname_in_a_document_of_its_own() -> None:
+    full = ["Donald Marlow came home. People say that Marlow was tired."] * 10
+    found = extract(
+        *(f"{n} {text}" for n, text in enumerate(full)),
+        "Ivana Marlow lives in Boston. People say that Marlow won.",
+    )
+    assert found.mentioned["Ivana Marlow"] == 2
+
+
+def test_a_word_is_the_given_name_of_nobody_where_it_is_the_usual_surname() -> None:
+    usual = ["Robert Ryan came home. People say that Ryan was tired."] * 3
+    found = extract(
+        *(f"{n} {text}" for n, text in enumerate(usual)),
+        "The family of Ryan Owens wept. They like the plan of Ryan.",
+    )
+    assert found.mentioned["Ryan Owens"] == 1
+    assert found.mentioned["Robert Ryan"] == 7
+
+
+def test_a_surname_may_come_first_where_the_corpus_uses_it_so() -> None:
+    usual = ["They met Kim Jong Un. Later Kim smiled."] * 3
+    found = extract(
+        *(f"{n} {text}" for n, text in enumerate(usual)),
+        "They met Kim Jong Un. Later Kim smiled, Connie Kim said.",
+    )
+    assert found.mentioned["Connie Kim"] == 1
+    assert found.mentioned["Kim Jong Un"] == 8
+
+
+@pytest.mark.parametrize(("surname", "n_merged"), [("Wang", 1), ("Simon", 1), ("Scalisi", 2)])
+def test_one_full_name_shows_little_about_other_documents(surname: str, n_merged: int) -> None:
+    found = extract(
+        f"In Boston they met Davis {surname}, who paints.",
+        f"In Oslo they talked to Mr {surname}. Then Mr {surname} left.",
+    )
+    assert found.mentioned[f"Davis {surname}"] == (1 if n_merged == 1 else 3)
+
+
+def test_a_country_is_no_reporter_with_its_name() -> None:
+    found = extract(
+        "Rosalind Jordan reports from Amman. Jordan and Egypt met. The border with Jordan was "
+        "closed. They like Jordan."
+    )
+    assert found.mentioned["Rosalind Jordan"] == 1
+
+
+def test_a_word_that_stands_alone_elsewhere_is_no_head_noun() -> None:
+    found = extract(
+        "The group Congress for Peace spoke. Then Congress passed a bill. They like Congress.",
+        "On Monday Congress met. The members of Congress left.",
+        "The members of Congress stayed. They like Congress.",
+    )
+    assert found.mentioned["Congress for Peace"] == 1
+    assert found.mentioned["Congress"] == 6
+
+
+def test_a_house_is_not_the_white_house() -> None:
+    found = extract(
+        "They came to the White House. Later the House of Representatives voted. "
+        "The bill that the House passed went to the White House.",
+        "They came to the White House. The bill that the House passed went to the White House.",
+    )
+    assert found.mentioned["White House"] == 4
+    assert found.mentioned["House of Representatives"] == 2
