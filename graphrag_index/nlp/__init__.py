@@ -37,6 +37,7 @@ german_cuts.py        cuts of German lists of committees and persons
 name_forms.py         merges spellings, inflected forms and titled forms of one name
 variants.py           merges short forms with the full names
 short_form_usage.py   whom the corpus usually means with a surname or a given name alone
+given_name_forms.py   short forms and transcriptions of given names
 head_nouns.py         the name for which a head noun stands in its document
 names_by_document.py  the distinct names of each document
 

@@ -13,6 +13,7 @@ from itertools import permutations
 import numpy as np
 
 from graphrag_index.nlp.base_forms import is_given_name
+from graphrag_index.nlp.given_name_forms import find_form_key, find_transcription_key
 from graphrag_index.nlp.head_nouns import resolve_head_nouns
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
@@ -73,6 +74,7 @@ def merge_variants(
     for short, long in abbreviations:
         names.merge_names(short, long)
     short_forms = _ShortForms(names)
+    short_forms.merge_given_name_forms()
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
     in_document |= resolve_head_nouns(names, short_forms.full_names, by_document)
@@ -107,6 +109,34 @@ class _ShortForms:
                 if has_initial or names.has_person_verb[number] or has_given_name:
                     names.persons.add(number)
             self.full_names[number] = bare
+
+    def merge_given_name_forms(self) -> None:
+        """Merge "Sergey Lavrov" into "Sergei Lavrov", and "Mike Flynn" into "Michael Flynn".
+
+        A short form of a given name is merged only if all given names with the surname are forms
+        of one name.
+        """
+        transcribed: dict[Words, list[int]] = defaultdict(list)
+        bearers: dict[str, list[int]] = defaultdict(list)
+        persons = self.names.persons
+        for number, words in self.full_names.items():
+            transcribed[*map(find_transcription_key, words[:-1]), words[-1]].append(number)
+        for numbers in transcribed.values():
+            if len(numbers) > 1 and not persons.isdisjoint(numbers):
+                persons.update(numbers)
+                self._merge_with_most_frequent(numbers)
+        for number in sorted(self.full_names.keys() & persons):
+            bearers[self.full_names[number][-1]].append(number)
+        for numbers in bearers.values():
+            if len(numbers) > 1:
+                given = (self.full_names[number][:-1] for number in numbers)
+                if len({tuple(map(find_form_key, words)) for words in given}) == 1:
+                    self._merge_with_most_frequent(numbers)
+
+    def _merge_with_most_frequent(self, numbers: list[int]) -> None:
+        usual = max(numbers, key=lambda number: (self.names.counts[number], -number))
+        for number in numbers:
+            self.names.merge_names(number, usual)
 
     def merge_initials(self, by_document: NamesByDocument) -> None:
         """Merge "R. F. Scott" into "Robert Falcon Scott" if only one full name fits."""

@@ -301,3 +301,25 @@ def test_a_house_is_not_the_white_house() -> None:
     )
     assert found.mentioned["White House"] == 4
     assert found.mentioned["House of Representatives"] == 2
+
+
+@pytest.mark.parametrize(
+    ("usual", "other"),
+    [
+        ("Sergei Lavrin", "Sergey Lavrin"),
+        ("Alexei Novin", "Aleksey Novin"),
+        ("Michael Flinner", "Mike Flinner"),
+    ],
+)
+def test_two_forms_of_a_given_name_are_one_person(usual: str, other: str) -> None:
+    found = extract(f"They met {usual}. Later {usual} left.", f"In Oslo they met {other}.")
+    assert found.mentioned[usual] == 3
+    assert found.aliases[usual] == {other}
+
+
+def test_a_short_given_name_may_be_another_person_with_a_surname_of_many() -> None:
+    found = extract(
+        "They met Michael Flinner. Later Michael Flinner left.",
+        "In Oslo they met Mike Flinner. They also met Paul Flinner.",
+    )
+    assert {"Michael Flinner", "Mike Flinner", "Paul Flinner"} <= {*found.titles}
