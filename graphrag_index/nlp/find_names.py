@@ -15,6 +15,7 @@ import polars as pl
 
 from graphrag_index.nlp.corpus_candidates import collect_corpus
 from graphrag_index.nlp.entity_types import find_entity_types
+from graphrag_index.nlp.known_names import find_known_abbreviations
 from graphrag_index.nlp.name_classifier import classify_names
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_spans import NameCandidates
@@ -77,6 +78,7 @@ def find_mentions(
         places = _NamePlaces(names, classified.parts, classified.names)
         abbreviations = _find_abbreviations(names, classified)
         abbreviations += find_country_abbreviations(classified.names, places.counts)
+        abbreviations += find_known_abbreviations(classified.names, places.counts)
         # Only the places are needed from here on.
         del names, lower
         variants = _find_variants(classified, places, abbreviations, bounds, settings)

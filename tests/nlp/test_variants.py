@@ -323,3 +323,11 @@ def test_a_short_given_name_may_be_another_person_with_a_surname_of_many() -> No
         "In Oslo they met Mike Flinner. They also met Paul Flinner.",
     )
     assert {"Michael Flinner", "Mike Flinner", "Paul Flinner"} <= {*found.titles}
+
+
+def test_a_known_body_is_one_with_its_abbreviation() -> None:
+    found = extract(
+        "Ministers of the EU met in Oslo. They like the EU.",
+        "Poland joined the European Union. Everybody in the European Union knows.",
+    )
+    assert found.mentioned["European Union"] == 4
