@@ -17,7 +17,11 @@ _AGENDA_MARKS = frozenset(("ZP", "TOP"))
 _COMMITTEES = ("ausschuss", "ausschuß", "ausschusses", "ausschusse")
 _COMMITTEE = frozenset(word.capitalize() for word in _COMMITTEES)
 _COURTS = ("gericht", "gerichts", "gerichtshof", "gerichtshofs")
+# Articles that begin a sentence behind a name, where a full stop was lost.
+_ARTICLES = frozenset(("Die", "Der", "Das"))
 _GROUPS = frozenset(("Fraktion", "Bundestagsfraktion", "Landtagsfraktion"))
+# Parties that lists of speakers put behind a name.
+_PARTIES = frozenset("AfD BSW CDU CSU FDP PDS SPD GRÜNE LINKE FPÖ ÖVP SPÖ SVP".split())
 _PURPOSES = frozenset(("zur", "zum"))
 # Maximum number of capitals behind a person's name that belong to it: III.
 _MAX_SUFFIX_LETTERS = 3
@@ -33,9 +37,18 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
             return at, min(at + 2, len(words))
         if _begins_committee(words, at) or _ends_committee(words, at):
             return at, at
+        if word in _ARTICLES and _begins_sentence(span, words, at):
+            return at, at + 1
     if _is_court_before_judge(words):
         return 1, 1
     return next(_find_known_bodies(span, words), None) or _cut_between_persons(words)
+
+
+def _begins_sentence(span: SpanWords, words: list[str], at: int) -> bool:
+    """Return whether an article begins a sentence: Peter Stein | Die Fraktion, not Die Linke."""
+    rest = words[at + 1 :]
+    is_name = any(find_known_type(" ".join(words[at:end])) for end in range(at + 2, len(words) + 1))
+    return span.is_full_name(words[:at]) and bool(rest) and not is_name
 
 
 def _begins_committee(words: list[str], at: int) -> bool:
@@ -72,6 +85,7 @@ def _find_known_bodies(span: SpanWords, words: list[str]) -> Iterator[Cut]:
             yield at, len(words)  # Auswärtiges Amt | zur Koordinierung
         is_shouted = right[0].isupper() and len(right[0]) > _MAX_SUFFIX_LETTERS
         is_body = is_shouted or (len(right) > 1 and _is_body(right))
+        is_body |= len(right) == 1 and right[0] in _PARTIES  # Ulrich Heinrich | FDP
         if is_body and at < 4 and span.is_full_name(left):
             yield at, at
 
@@ -79,9 +93,12 @@ def _find_known_bodies(span: SpanWords, words: list[str]) -> Iterator[Cut]:
 def _cut_between_persons(words: list[str]) -> Cut | None:
     """Cut two full names, also with rare given names: Armin Schuster | Ronja Kemmer."""
     given = [word.partition("-")[0] in more_given_names() for word in words[:4]]
-    if len(words) < 4 or given != [True, False, True, False] or any(map(is_head_word, words)):
+    if len(words) < 4 or given[:3] != [True, False, True]:
         return None
-    return 2, 2
+    # The last surname may be a noun or a given name: Hans-Werner Kammer, Sigmar Gabriel.
+    is_pair = len(words) == 4 and (given[3] or "-" in words[2]) and words[3].istitle()
+    own = words[:3] if is_pair else words
+    return None if (given[3] and not is_pair) or any(map(is_head_word, own)) else (2, 2)
 
 
 def _is_body(words: list[str]) -> bool:

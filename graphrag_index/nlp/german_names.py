@@ -12,6 +12,7 @@ from graphrag_index.nlp.compounds import (
 )
 from graphrag_index.nlp.corpus_statistics import CorpusStatistics
 from graphrag_index.nlp.known_names import find_german_type, find_known_type
+from graphrag_index.nlp.name_joints import is_german_conference
 from graphrag_index.nlp.name_words import (
     GERMAN_ADDRESSES,
     GIVEN_NAMES,
@@ -32,6 +33,10 @@ from graphrag_index.text.places import large_place_names
 _WORDS = read_lists("nlp/data/words")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
+# An adjective whose hyphen was lost: EUweit.
+_SHORTENED_ADJECTIVE = re.compile(
+    r"[A-ZÄÖÜ]{2,}(?:weit|intern|eigen|nah|feindlich|freundlich|konform|rechtlich)(?:e[mnrs]?)?"
+)
 # Nouns that no ordinal before them makes a name.
 _PARTS = REFERENCES | {"lesung", "zeile", "stellvertreter", "mal"}
 _ORDINAL = re.compile("(?:Erst|Zweit|Dritt|Viert|Fünft|Letzt|Nächst)e[nrs]?")
@@ -40,6 +45,8 @@ MIN_NOUN_RATIO = 5
 # Relatives and others after the "&" of a firm.
 _FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
 _GERMAN_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
+# Powers of the state, behind which a noun is the object: (wenn die) Regierung Auskünfte (gibt).
+_POWERS = frozenset("Regierung Gericht Verfassung Parlament Opposition Koalition".split())
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _NOUNS_AND_NAMES = word_set(_WORDS["german_nouns_and_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
@@ -47,10 +54,14 @@ _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> bool:
     """Return whether a German span has common nouns only: Neue Pakete, Mail Adresse."""
+    if len(span) == 2 and _are_subject_and_object(*span):
+        return True
     if len(span) == 2 and _is_thing_of_place(usage, number, *span):
         return True
     name = " ".join(span)
     is_species = len(span) == 2 and span[1].islower()  # Lynx lynx
+    if len(span) > 2 and span[1] == "für" and is_german_conference(span[0]):
+        return False
     if span[0] in GERMAN_ADDRESSES or is_species or _is_firm(span) or find_german_type(name):
         return False  # Burger King
     if not usage.known_places.isdisjoint((*span, name)) or any(map(is_head_word, span)):
@@ -67,6 +78,12 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
         and not any(w in GIVEN_NAMES or find_known_type(w) not in ("", "person") for w in span)
     )
+
+
+def _are_subject_and_object(subject: str, noun: str) -> bool:
+    """Return whether a noun stands behind a power of the state: (wenn die) Regierung Auskünfte."""
+    is_plain = is_certain_noun(noun) and not is_head_word(noun) and not find_known_type(noun)
+    return subject in _POWERS and is_plain
 
 
 def _is_firm(span: list[str]) -> bool:
@@ -105,6 +122,8 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return True  # Johanniter-Unfall-Hilfe
     if "-" in word:
         return _is_german_double_word(usage, word, usage.determiner[number] > 0)
+    if _SHORTENED_ADJECTIVE.fullmatch(word):
+        return False
     if any(letter.isupper() for letter in word[1:]):
         return not is_german_noun(word)  # RheinEnergie, AfD, but not TeilnehmerInnen
     if is_loan_word(word) and not find_known_type(word):

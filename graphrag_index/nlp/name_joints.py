@@ -185,7 +185,8 @@ def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
         last = next((word for word in words if is_organization_word(word)), last)
     # des Deutschen Zentrums für Herzkunde
     bare = last.removesuffix("s") if language.genitive_s else last
-    return is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
+    is_office = is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
+    return is_office or (joint.startswith(" für") and is_german_conference(last))
 
 
 def _are_two_names(first: str, last: str) -> bool:
@@ -204,6 +205,11 @@ def _is_german_topic(word: str) -> bool:
     """Return whether a German word may be a field of an office, and no other name."""
     is_name = word.lower() in large_place_names() or word in known_firms() or word in GIVEN_NAMES
     return is_certain_noun(word) and not is_name and not find_known_type(word)
+
+
+def is_german_conference(word: str) -> bool:
+    """Return whether a German word heads a conference on a topic: VN-Konferenz für Umwelt."""
+    return word.rpartition("-")[2].removeprefix("Welt").capitalize() == "Konferenz"
 
 
 def is_partnership(words: Sequence[str]) -> bool:
@@ -271,6 +277,7 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
     # Romance languages begin with the office, and repeat the article.
     last = head[0] if joint.count(" ") > 2 else head[-1]
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
+    is_office |= "für" in words and is_german_conference(last)
     if last in _PLACED_BODIES and not all(
         word.lower() in common_words("en") for word in part.split()
     ):

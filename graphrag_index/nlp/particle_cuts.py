@@ -36,8 +36,8 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
-        is_purpose = word == "zur" and is_certain_noun(words[at + 1])
-        if is_purpose and not _may_have_purpose(words[at - 1]):
+        may_have_purpose = not _is_body(" ".join(words[:at])) and _may_have_purpose(words[at - 1])
+        if word == "zur" and is_certain_noun(words[at + 1]) and not may_have_purpose:
             return at, at + 1  # X2Go zur Verbindung
         begins = is_romance and at == 1 and words[0][0].isupper()
         if begins and (cut := _cut_behind_romance_word(span, words, initial)):
@@ -173,6 +173,11 @@ def _has_surname(words: list[str]) -> bool:
     last = words[-1]
     is_given = last in more_given_names() or last.isupper() or not last.replace("-", "").isalpha()
     return len(words) > 1 and not is_given and last.lower() not in _NOBLE_TITLES
+
+
+def _is_body(word: str) -> bool:
+    """Return whether a word is a whole known body: Bundesregierung | zur Senkung."""
+    return find_known_type(word) == "organization"
 
 
 def _may_have_purpose(word: str) -> bool:

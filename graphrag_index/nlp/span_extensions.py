@@ -11,6 +11,7 @@ from graphrag_index.nlp.name_words import (
     HEAD_WORDS,
     NAME_SUFFIXES,
     common_words,
+    is_head_word,
     is_organization_word,
     more_given_names,
 )
@@ -103,6 +104,8 @@ _COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
 # The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
 _VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
+# The number of a German law or session behind its abbreviation: Protokoll Nr | . 11
+_NUMBER_OF_LAW = re.compile(r"\. ?\d+[a-z]?\b")
 _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
 # What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
 # Bund der Steuerzahler.
@@ -301,6 +304,9 @@ def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) ->
         return end
     words = text[start:end].split()
     last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last == "Nr" and (number := _NUMBER_OF_LAW.match(text, end)):
+        # Protokoll Nr. 11; other things lose their number: Zimmer | Nr. 11
+        return number.end() if is_head_word(before) else end - len(" Nr") * bool(before)
     is_initial = len(last) == 1 and last.isalpha() and before in more_given_names()
     is_suffix = bool(before) and last.lower() in NAME_SUFFIXES and last not in _UNSTOPPED_FORMS
     return end + (is_initial or is_suffix or _DOTTED_END.search(last) is not None)

@@ -10,6 +10,7 @@ from graphrag_index.nlp.compounds import (
     is_loan_word,
 )
 from graphrag_index.nlp.known_names import find_known_type
+from graphrag_index.nlp.name_joints import is_german_conference
 from graphrag_index.nlp.name_shapes import is_coded
 from graphrag_index.nlp.name_words import (
     CALENDAR_WORDS,
@@ -218,6 +219,7 @@ class SpanWords:
         if is_loan_word(word) and any(map(is_loan_word, rest)):
             return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
+        is_head |= is_german_conference(word)
         return not is_head and (usage.is_common_noun(word) or word.lower() in APPOSITIVES)
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
