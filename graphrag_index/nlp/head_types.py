@@ -39,6 +39,8 @@ _ENDS = (
 _COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
 # Heads that only stand at the end of an English name: Hill House.
 _LAST_HEADS = word_set(_LISTS["last_heads"])
+# Common words for a state and its powers, which head the names of other things: el Estado.
+_BARE_KINDS = frozenset("estado estados ejecutivo ponencia".split())
 _CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.
@@ -115,7 +117,7 @@ def is_kind_of_thing(name: str, code: str) -> bool:
     """Return whether a name is a common word for a body, a law or an event: Council."""
     lower = name.lower()
     is_word = lower in common_words(code) and not find_known_type(name) and not name.isupper()
-    return is_word and HEADS.get(lower, "geo") != "geo"
+    return is_word and (HEADS.get(lower, "geo") != "geo" or lower in _BARE_KINDS)
 
 
 def find_shortened_companies(

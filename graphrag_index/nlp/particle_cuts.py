@@ -120,6 +120,9 @@ def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -
         find_known_type(owner) == "organization" or owner in known_firms()
     ):
         return 1, 2  # Marta de Endesa
+    is_acronym = _ACRONYM.fullmatch(words[0]) and not find_known_type(words[0])
+    if is_acronym and (find_known_type(owner) == "organization" or owner in known_firms()):
+        return 1, 2  # IVA de Volkswagen
     is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
     if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
         return (0 if is_word or has_code else 1), 2

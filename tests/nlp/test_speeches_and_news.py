@@ -52,9 +52,40 @@ GERMAN = [
     ("Es gilt EUweit, sagte Lena Hart in den Kitas.", {"Lena Hart": "person"}),
     ("Es ist in Gänze falsch, sagte Lena Hart.", {"Lena Hart": "person"}),
 ]
+SPANISH = [
+    ("Tomó la palabra el señor Sánchez i Llibre.", {"Sánchez i Llibre": "person"}),
+    (
+        "Ayer votó en contra Iniciativa per Catalunya Verds.",
+        {"Iniciativa per Catalunya Verds": "organization"},
+    ),
+    # Pages and forms of address.
+    (
+        "Quién va a querer *Página 11869* que siga Ana Gil, como sabe S. S., en Cuenca.",
+        {"Ana Gil": "person", "Cuenca": "geo"},
+    ),
+    ("Pese a todo, sigue Ana Gil. Nadie dijo nada.", {"Ana Gil": "person"}),
+    # A participle begins a sentence.
+    ("Efectuada la votación, habló Ana Gil. " * 3, {"Ana Gil": "person"}),
+    # The state and its powers.
+    (
+        "El Estado paga a Ana Gil. Es dinero del Estado, y lo sabe el Estado.",
+        {"Ana Gil": "person"},
+    ),
+    # A tax is no part of a firm.
+    (
+        "Ayer subió el IVA de Volkswagen en Cuenca.",
+        {"IVA": "acronym", "Volkswagen": "organization", "Cuenca": "geo"},
+    ),
+    (
+        "Lo paga la Comunidad Europea, dijo Nafarroa Bai.",
+        {"Comunidad Europea": "organization", "Nafarroa Bai": "organization"},
+    ),
+    # Weak words at the ends of terms.
+    ("En segundo lugar, hay un acuerdo necesario con Ana Gil. " * 3, {"Ana Gil": "person"}),
+]
 
 
-@pytest.mark.parametrize(("text", "names"), GERMAN)
+@pytest.mark.parametrize(("text", "names"), [*GERMAN, *SPANISH])
 def test_names_in_speeches_and_news(text: str, names: dict[str, str]) -> None:
     types = extract(text).types
     assert {name: kind for name, kind in types.items() if kind != "noun phrase"} == names
