@@ -34,7 +34,7 @@ _OPENINGS = word_set(_WORDS["sentence_openings"])
 # Words of headlines in title case between two names: Laura Kuenssberg At Westminster.
 _HEADLINE_WORDS = word_set(_WORDS["headline_joints"])
 # Roles by their letters, before a person: (the) TD Catherine Murphy.
-_LETTERS_OF_ROLES = frozenset("TD TDs AG PC MSP MLA MP MEP DA GP".split())
+_LETTERS_OF_ROLES = frozenset("TD TDs AG PC MSP MLA MP MEP DA GP DJ".split())
 _PAIR = re.compile(r"([^\W\d_]{2,})-([^\W\d_]{2,})")
 _PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
 # Maximum number of words of a person's name behind another name: Thomas de Maizière.
@@ -87,6 +87,8 @@ def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
         left, right = words[:at], at
         if left[-1] in _LETTERS_OF_ROLES:
             left.pop()
+            if not left and words[0] == "DJ":
+                return 0, at  # DJ Alan Freed
         else:
             while left and is_title(left[-1]) and left[-1].lower().rstrip(".") not in NAMING_TITLES:
                 left.pop()

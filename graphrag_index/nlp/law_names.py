@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, PLACE_END, is_certain_noun
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import REFERENCES, is_organization_word
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.places import large_place_names
@@ -22,6 +23,10 @@ _LOWER_PRODUCT = re.compile(
     r"(?:P(?<=\biP)(?:hone|ad|od)(?:OS|s)?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?"
     r"|O(?:(?<=\biO)|(?<=\bmacO)|(?<=\btvO)|(?<=\bwatchO))S|C(?<=\biC)loud)\b"
 )
+# An Arabic name behind its article: al-Shabaab. Between two spaces, it is a known one: al Qaeda.
+_ARABIC = re.compile(r"al-(?<![\w@./-]al-)[A-Z]\w+(?:['’](?!s\b)\w+|-[a-z]{2}-[A-Z]\w+)*")
+_SPACED_ARABIC = re.compile(r"al (?<![\w@./-]al )[A-Z]\w+")
+_NAME_BEFORE = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|de|von))?|\b(?:bin|ibn|abu)) $")
 _LOWER_START = re.compile(r"[a-z]+$")
 # A street in an address, by its number and the code of the town: Am Kanal 12, 49076 Osnabrück.
 # All its words have a capital, except after a preposition: Unter den Eichen, Straße des 17. Juni.
@@ -62,11 +67,25 @@ def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
         yield from (match.span() for match in _FRENCH_BODIES.finditer(text))
     if language.capitalizes_nouns:
         yield from _find_german_names(text)
+    yield from _find_arabic_names(text, language)
     # Most texts have none of these parts, which is tested fast.
     if "iP" in text or "OS" in text or "iC" in text:
         for match in _LOWER_PRODUCT.finditer(text):
             lower = _LOWER_START.search(text, max(0, match.start() - 5), match.start())
             yield (lower or match).start(), match.end()
+
+
+def _find_arabic_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield Arabic names that begin with an article: al-Shabaab, but not Ali al-Sadr."""
+    patterns = [_ARABIC] if "al-" in text else []
+    if language.code == "en" and " al " in text:
+        patterns.append(_SPACED_ARABIC)
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            if _NAME_BEFORE.search(text, max(0, match.start() - MAX_HEAD_CHARS), match.start()):
+                continue
+            if pattern is _ARABIC or find_known_type(match.group()):
+                yield match.span()
 
 
 def _find_german_names(text: str) -> Iterator[tuple[int, int]]:

@@ -250,7 +250,8 @@ def may_be_person(words: Words, common: Collection[str], language: Language) -> 
         lower = word.lower()
         if lower in PARTICLES and index:
             continue
-        if word in common or not word[:1].isupper() or lower in DISTINCT_NAME_WORDS:
+        begins = word.removeprefix("al-")[:1].isupper()  # Ahmed al-Mismari
+        if word in common or not begins or lower in DISTINCT_NAME_WORDS:
             return False
         is_surname = index == len(words) - 1 and lower in TYPE_WORDS_IN_SURNAMES
         if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):

@@ -35,6 +35,8 @@ _NAME_JOINT = re.compile(
     r"|(?:(?<=\bUniversity)|(?<=\bCourt)) at (?:the )?"
     r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
     r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
+    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Convention)|(?<=Campaign)|(?<=Coalition)"
+    r"|(?<=Movement)|(?<=League)|(?<=Alliance)|(?<=Network)) [Aa]gainst (?:the )?"
     r"|(?: para|(?<=\bApelaciones) en) (?:el |la |los |las |lo )?"
     r"| des (?=(?:Bundes|Innern|Äußern|Saarlandes)\b)| von (?=Berlin\b)"
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
@@ -115,6 +117,7 @@ _MAX_CHARS_BEFORE_ACRONYM = 100
 _CAPITAL_WORD = re.compile(r"\b[A-ZÀ-ÖØ-Þ](?=[\w'’-])")
 # Unlike `DEMONYM_END`, without the s of the plural.
 _SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
+_ACRONYM = re.compile(r"[A-Z]{2,6}\b(?!-)")
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
 
 
@@ -285,7 +288,10 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
     # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
     other = _INNER_JOINT.split(part)
     is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])
-    return is_office and len(head) < len(words) and not (is_other and len(other) > 1)
+    is_other = is_other and len(other) > 1
+    # Department of Justice | and the FBI
+    is_other |= joint.count(" ") > 2 and _ACRONYM.match(part) is not None
+    return is_office and len(head) < len(words) and not is_other
 
 
 def _is_owned(text: str, start: int, words: list[str], part: str, language: Language) -> bool:

@@ -134,6 +134,8 @@ def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: 
     left, right = words[:at], words[start:]
     known = span.count_known_mentions(right)
     single = _is_other_word(span, left)
+    if single and left[0].isupper() and _is_body(left[0]):
+        return at, start  # FBI of the Trump era
     right_is_name = known > span.times and span.is_full_name(right)
     right_is_name |= known >= max(3, 5 * span.times)
     left_is_name = at > 1 or span.count_known_mentions(left) > span.times

@@ -110,6 +110,9 @@ _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
 # What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
 # Bund der Steuerzahler.
 KNOWN_JOINTS = ("/", " i ", " y ", " der ")
+# The end of an owner, and types of what may be the name of a firm with it: Moody's.
+_OWNER_ENDS = ("'s", "’s")
+_MAY_OWN = ("", "organization")
 _SLASH = re.compile(r" ?/ ?")
 # Forms that are written without a full stop, so that one behind them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
@@ -128,6 +131,8 @@ def _rests_of_known_names() -> Mapping[str, list[str]]:
 
 def find_known_end(text: str, start: int, end: int) -> int:
     """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
+    if text.startswith(_OWNER_ENDS, end):
+        return _find_firm_of_owner(text, start, end)
     if not text.startswith((" /", *KNOWN_JOINTS), end):
         return end
     slash = _SLASH.match(text, end)
@@ -140,6 +145,17 @@ def find_known_end(text: str, start: int, end: int) -> int:
             if known.lower() == rest and not text[longer : longer + 1].isalnum():
                 return longer
     return end
+
+
+def _find_firm_of_owner(text: str, start: int, end: int) -> int:
+    """Return the end of a known firm in the genitive, if no owner has its name: Moody's."""
+    owner, behind = text[start:end], end + len("'s")
+    if find_known_type(f"{owner}'s") != "organization" or find_known_type(owner) not in _MAY_OWN:
+        return end
+    # An owner stands before what is his: Campbell's Northern Party.
+    firm = rf"\b{re.escape(owner)}['’]s\b(?! [^\W\d_a-zà-ÿ])"
+    is_owner = re.search(rf"\b{re.escape(owner)}\b(?!['’]s)", text) or not re.search(firm, text)
+    return end if is_owner else behind
 
 
 def find_disaster_end(text: str, end: int) -> int:

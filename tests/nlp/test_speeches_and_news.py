@@ -83,9 +83,51 @@ SPANISH = [
     # Weak words at the ends of terms.
     ("En segundo lugar, hay un acuerdo necesario con Ana Gil. " * 3, {"Ana Gil": "person"}),
 ]
+ENGLISH = [
+    # Known firms in the genitive, unless the text has an owner of that name.
+    (
+        "The agency Standard & Poor's said it. They met at Lloyd's today.",
+        {"Standard & Poor's": "organization", "Lloyd's": "organization"},
+    ),
+    (
+        "They bought McDonald's China. It was a good time for McDonald's at last.",
+        {"McDonald's": "organization", "China": "geo"},
+    ),
+    ("Chris Christie spoke, and Christie's office confirmed it.", {"Chris Christie": "person"}),
+    # Arabic names that begin in lower case.
+    (
+        "A base of al-Qaeda was hit near the town of al-Bab.",
+        {"al-Qaeda": "organization", "al-Bab": "geo"},
+    ),
+    ("He fought for al Qaeda in Yemen.", {"al Qaeda": "organization", "Yemen": "geo"}),
+    (
+        "Ahmed al-Mismari spoke in Rome. Then al-Mismari left.",
+        {"Ahmed al-Mismari": "person", "Rome": "geo"},
+    ),
+    # Bodies against something, and two bodies.
+    (
+        "It was the United Nations Special Committee against Apartheid.",
+        {"United Nations Special Committee against Apartheid": "organization"},
+    ),
+    (
+        "He called the Ministry of Defence and the BBC.",
+        {"Ministry of Defence": "organization", "BBC": "organization"},
+    ),
+    ("Then the FBI of the Trump era came.", {"FBI": "organization"}),
+    # Other words beside a name.
+    ("They heard that DJ Alan Freed played.", {"Alan Freed": "person"}),
+    ("It is a Texas-set drama.", {"Texas": "geo"}),
+    ("She spoke from Washington, DC, today.", {"Washington": "geo"}),
+    # Types by forms of companies and heads.
+    (
+        "They paid Zelnika FZE and Orvelda PJSC.",
+        {"Zelnika FZE": "organization", "Orvelda PJSC": "organization"},
+    ),
+    ("They met at the Davos Forum.", {"Davos Forum": "organization"}),
+]
 
 
-@pytest.mark.parametrize(("text", "names"), [*GERMAN, *SPANISH])
+@pytest.mark.parametrize(("text", "names"), [*GERMAN, *SPANISH, *ENGLISH])
 def test_names_in_speeches_and_news(text: str, names: dict[str, str]) -> None:
     types = extract(text).types
     assert {name: kind for name, kind in types.items() if kind != "noun phrase"} == names
