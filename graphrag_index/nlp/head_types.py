@@ -16,6 +16,7 @@ from graphrag_index.nlp.name_words import (
     ORGANIZATION_WORDS,
     PLACE_WORDS,
     common_words,
+    more_given_names,
 )
 from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.places import large_place_names
@@ -53,6 +54,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     `lower` are the words in lower case, and `code` is the language of the text.
     """
     if code in _COMPOUND_LANGUAGES:
+        if _is_double_full_name(words):
+            return ""
         # A body stands before its place: Landgericht Hildesheim.
         first = lower[0].removesuffix("s")
         if len(words) > 1 and len(first) > 7 and first.endswith(_ENDS[0][1]):
@@ -111,6 +114,12 @@ def is_branch(words: Sequence[str]) -> bool:
         and words[1].lower() in large_place_names()
         and find_known_type(words[0]) == "organization"
     )
+
+
+def _is_double_full_name(words: Sequence[str]) -> bool:
+    """Return whether words are two given names with a hyphen and a surname: Hans-Werner Kammer."""
+    given = words[0].split("-")
+    return len(words) == len(given) == 2 and more_given_names().issuperset(given)
 
 
 def is_kind_of_thing(name: str, code: str) -> bool:

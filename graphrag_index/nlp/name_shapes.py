@@ -58,12 +58,6 @@ def is_double_name(name: str) -> bool:
     return min(len(first), len(last)) > 2 and not any(known) and not is_word
 
 
-def is_double_full_name(words: Sequence[str]) -> bool:
-    """Return whether words are two given names with a hyphen and a surname: Hans-Werner Kammer."""
-    given = words[0].split("-")
-    return len(words) == len(given) == 2 and more_given_names().issuperset(given)
-
-
 def is_adjective(word: str) -> bool:
     """Return whether a word is an adjective of a people or a faith: Slavic."""
     return word.lower() in DEMONYMS or DEMONYM_END.search(word) is not None
