@@ -50,6 +50,7 @@ class Draft:
     candidates. `uses` are their words that set the report apart (see `find_terms`). `groups` are
     the groups of documents of one subject, and `subject` is the headline of nearly all of them.
     The text units of the community may be of one document, though others mention its members.
+    `theme_title` is the title that the documents of a theme give it (see `theme_titles`), or "".
     """
 
     evidence: Sequence[Evidence]
@@ -60,6 +61,7 @@ class Draft:
     groups: Sequence[frozenset[int]]
     subject: str
     has_one_document: bool = False
+    theme_title: str = ""
 
     def find_terms(self) -> list[Term]:
         """Return terms with other words than the names in the title."""
@@ -82,6 +84,7 @@ def make_draft(
     names: Names,
     has_several_documents: bool,
     subject: str,
+    theme_title: str = "",
 ) -> Draft:
     """Make a draft of the rows of candidate sentences, with the columns `CANDIDATE_COLUMNS`."""
     languages = Counter(row[0] for row in rows)
@@ -92,7 +95,7 @@ def make_draft(
     evidence = [_make_evidence(*rows[at][2:]) for at in positions]
     groups = group_documents(evidence, names.headlines) if has_several_documents else []
     is_one = not has_several_documents
-    return Draft(evidence, positions, uses, language, names, groups, subject, is_one)
+    return Draft(evidence, positions, uses, language, names, groups, subject, is_one, theme_title)
 
 
 def _make_evidence(
@@ -202,7 +205,9 @@ def _choose_one(
     texts: dict[int, list[str]] = {}
     for one in chosen:
         texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
-    if are_mixed(groups):
+    if draft.theme_title:
+        title = draft.theme_title
+    elif are_mixed(groups):
         title = compose_mixed_title(draft.main_titles, headings, [*texts.values()])
     else:
         summary = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]

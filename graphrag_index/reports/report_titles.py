@@ -85,7 +85,7 @@ def compose_title(
     theme = join_titles(chosen, language)
     if subject and not (theme and _fold(subject) in map(_fold, names)):
         theme = subject
-    others = [name for name in names if not _contains(theme, name)]
+    others = [name for name in names if not contains(theme, name)]
     if theme and theme != subject and len(headlines) > MAX_DOCUMENTS_OF_HEADLINE:
         folded = [_fold(text) for text in chosen]
         beside = {
@@ -152,7 +152,7 @@ def _choose_terms(scored: Sequence[_ScoredText]) -> list[str]:
         if len(chosen) == MAX_TITLE_TERMS or score > min_share * scored[0].negative_score:
             break
         # A word beside a phrase says less than the phrase alone.
-        if not chosen or (is_phrase >= (" " in chosen[0]) and not _share_word(text, chosen[0])):
+        if not chosen or (is_phrase >= (" " in chosen[0]) and not share_word(text, chosen[0])):
             chosen.append(text)
     return chosen
 
@@ -177,7 +177,7 @@ def _find_central_headline(
             for place, term in enumerate(terms)
             if any(f" {_fold(form)} " in folded for form in term.forms)
         }
-        n_names = sum(_contains(headline, name) for name in names)
+        n_names = sum(contains(headline, name) for name in names)
         is_fit = (found and n_names) or (main in found and len(found) > 1) or n_names > 1
         score = sum(found.values()) + n_names * max((term.weight for term in terms), default=1.0)
         if is_fit and score > most:
@@ -206,7 +206,7 @@ def compose_mixed_title(
     return f"{join_titles(names) or 'Different subjects'}: {'; '.join(subjects[:n])}{others}"
 
 
-def _share_word(a: str, b: str) -> bool:
+def share_word(a: str, b: str) -> bool:
     """Return whether two texts have a word in common, or one in two forms."""
     return any(
         one == other or (len(min(one, other, key=len)) > MIN_STEM and _are_forms(one, other))
@@ -228,7 +228,8 @@ def _fold(text: str) -> str:
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)
 
 
-def _contains(text: str, name: str) -> bool:
+def contains(text: str, name: str) -> bool:
+    """Return whether a text has all words of a name in a row."""
     # Most texts do not even have the first letters of a name.
     starts = name[:2].lower() in text.lower()
     return starts and f" {_fold(name)} " in f" {_fold(text)} "
@@ -256,9 +257,7 @@ class Headings:
         self._named.add(subject)
         companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
         titles = [self._names.titles[entity] for entity in (subject, *companions)]
-        heading = join_titles(
-            [name for name in titles if not _contains(term, name)], self._language
-        )
+        heading = join_titles([name for name in titles if not contains(term, name)], self._language)
         if not heading:
             return f"{term[0].upper()}{term[1:]}"
         if heading.split(" ")[0].islower():
@@ -285,7 +284,7 @@ class Headings:
             (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
             for at, (term, _) in enumerate(self._terms)
             for phrase in filter(None, (term.phrases.get(one.text) for one in sentences))
-            if not _contains(phrase, named) and not (named and says_little(phrase, self._language))
+            if not contains(phrase, named) and not (named and says_little(phrase, self._language))
         ]
         if not scored:
             return f"{named[:1].upper()}{named[1:]}"

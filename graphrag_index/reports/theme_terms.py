@@ -78,12 +78,12 @@ def count_corpus_words(parts: Iterable[tuple[int, pl.DataFrame]]) -> CorpusWords
     sizes, frames = zip((0, _NO_COUNTS), *parts, strict=True)
     counts = pl.concat(frames).group_by("word").agg(pl.sum("n"))
     counts = counts.sort("n", "word", descending=[True, False]).head(MAX_CORPUS_WORDS)
-    rounded = _round_up(counts["n"].to_numpy().astype(np.int64))
-    [n_sentences] = _round_up(np.array([sum(sizes)]))
+    rounded = round_up(counts["n"].to_numpy().astype(np.int64))
+    [n_sentences] = round_up(np.array([sum(sizes)]))
     return CorpusWords(int(n_sentences), counts.with_columns(n=pl.Series(rounded)))
 
 
-def _round_up(counts: Integers) -> Integers:
+def round_up(counts: Integers) -> Integers:
     """Round counts up to numbers with `COUNT_BITS` significant bits."""
     unit = 1 << np.maximum(np.frexp(counts)[1] - COUNT_BITS, 0).astype(np.int64)
     rounded: Integers = -(-counts // unit) * unit
@@ -95,7 +95,7 @@ _NO_COUNTS = pl.DataFrame(schema={"word": pl.String, "n": pl.UInt32})
 
 def count_words(texts: pl.Series, languages: pl.Series) -> tuple[int, pl.DataFrame]:
     """Return the number of sentences, and of those that contain each word."""
-    rows, forms, words = _find_words(
+    rows, forms, words = find_words(
         pl.DataFrame({"row": range(len(texts)), "text": texts, "language": languages})
     )
     numbers, distinct = number_values(words)
@@ -111,18 +111,20 @@ def split_words(sentences: pl.DataFrame) -> pl.DataFrame:
     Names are left out by their capital letter. In German, whose nouns have a capital letter, words
     without one are left out.
     """
-    rows, forms, words = _find_words(sentences)
+    rows, forms, words = find_words(sentences)
     return rows.with_columns(word=words.gather(forms))
 
 
-def _find_words(sentences: pl.DataFrame) -> tuple[pl.DataFrame, Integers, pl.Series]:
+def find_words(
+    sentences: pl.DataFrame, pattern: str = _WORD
+) -> tuple[pl.DataFrame, Integers, pl.Series]:
     """Return `row` and `form` of each word, the number of its form, and the word by form."""
     split = (
         # The first word of a sentence has a capital letter, whatever it is.
         sentences.select(
             "row",
             "language",
-            form=pl.col("text").str.replace(r"^\P{L}*\p{L}+", "").str.extract_all(_WORD),
+            form=pl.col("text").str.replace(r"^\P{L}*\p{L}+", "").str.extract_all(pattern),
         )
         .explode("form")
         .drop_nulls("form")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.nlp.known_names import find_known_type
@@ -16,6 +17,8 @@ from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
 from graphrag_index.schema.list_columns import Integers
 from graphrag_index.text.languages import read_lists, word_set
+
+Flags = npt.NDArray[np.bool_]
 
 # Numbers of entities in the title of a report, the first that gives a new title; then more.
 ENTITIES_IN_TITLE = (3, 2, 4)
@@ -54,10 +57,25 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     Within these, the rank is by descending `weight`. Speakers are persons with distinct `turns`,
     the rows of `find_turns`: who speaks in a chat is not what it is about.
     """
+    is_phrase, is_speaker = _find_phrases(entities, language), _find_speakers(entities, turns)
+    return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
+
+
+def flag_names(entities: pl.DataFrame, language: str, turns: pl.DataFrame) -> Flags:
+    """Flag the entities that titles of reports in a language name first."""
+    return ~(_find_phrases(entities, language) | _find_speakers(entities, turns))
+
+
+def _find_speakers(entities: pl.DataFrame, turns: pl.DataFrame) -> Flags:
+    """Flag the persons who speak in a chat."""
     counts = turns.unique()["speaker"].value_counts()
     speakers = counts.filter(pl.col("count") >= MIN_TURNS)["speaker"]
     is_person = entities["type"] == "person"
-    is_speaker = (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
+    return (is_person & entities["title"].is_in(speakers.implode())).to_numpy()
+
+
+def _find_phrases(entities: pl.DataFrame, language: str) -> Flags:
+    """Flag noun phrases, frequent words alone and media."""
     title, frequent = entities["title"], common_words(language, MAX_FREQUENT_RANK)
     word = title.str.to_lowercase()
     is_known = pl.Series(map(bool, map(find_known_type, title)), dtype=pl.Boolean)
@@ -67,8 +85,7 @@ def rank_title_members(entities: pl.DataFrame, turns: pl.DataFrame, language: st
     is_frequent &= ~is_known
     is_media = pl.Series(map(is_media_name, title), dtype=pl.Boolean)
     is_frequent |= is_media & entities["type"].is_in(["organization", "name"])
-    is_phrase = ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
-    return np.argsort(np.lexsort((-entities["weight"].to_numpy(), is_phrase, is_speaker)))
+    return ((entities["type"] == "noun phrase") | is_frequent).to_numpy()
 
 
 def gather_titles(titles: pl.Series, ranked: Sequence[Integers]) -> dict[int, str]:

@@ -66,9 +66,15 @@ def write_reports(
     own = gather_lists(sentences["report"].to_numpy(), sentences["document"], communities.height)
     headlines = [{document: headline_of[document] for document in some} for some in own.to_list()]
     mains = [
-        [str(several), subjects.get(at, ""), *map(titles.__getitem__, main), *own.values()]
-        for at, (several, main, own) in enumerate(
-            zip(has_several, communities["main"], headlines, strict=True)
+        [str(several), subjects.get(at, ""), title, *map(titles.__getitem__, main), *own.values()]
+        for at, (several, title, main, own) in enumerate(
+            zip(
+                has_several,
+                communities["theme_title"],
+                communities["main"],
+                headlines,
+                strict=True,
+            )
         )
     ]
     hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
@@ -84,6 +90,7 @@ def write_reports(
             Names(weight, titles, communities["main"][at].to_list(), headlines[at]),
             has_several[at],
             subjects.get(at, ""),
+            communities["theme_title"][at],
         )
         for at in new["report"]
     ]
@@ -99,7 +106,7 @@ def write_reports(
         strict=True,
     )
     reports = [_write_report(titles, *texts) for texts in texts_of_reports]
-    added = ["main", "n_documents", "first_date", "last_date", "kinds"]
+    added = ["main", "theme_title", "n_documents", "first_date", "last_date", "kinds"]
     column = placed.make_column(shard["text_units"], shard["documents"])
     return {
         "community_reports": make_report_rows(communities.drop(added), reports, column),

@@ -29,9 +29,11 @@ from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import CorpusWords, count_corpus_words, count_words
+from graphrag_index.reports.theme_titles import find_titles
 from graphrag_index.reports.title_members import (
     choose_title_members,
     find_turns,
+    flag_names,
     gather_titles,
     rank_title_members,
 )
@@ -141,6 +143,10 @@ def create_community_reports_nlp(
         }
         known = read_known_rows(previous, CHOICES_TABLE)
         rank_members = cache(partial(rank_title_members, named, turns))
+        is_name = partial(flag_names, turns=turns)
+        themes = find_titles(base_text_units, documents, units, own, mentions, named, is_name)
+        titles = [themes.get(at, "") for at in range(rows.height)]
+        rows = rows.with_columns(theme_title=pl.Series(titles, dtype=pl.String))
         unwritten = _prepare_shards(
             rows, members, named, rank_members, by_report, links, by_number, known
         )

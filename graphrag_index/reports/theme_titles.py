@@ -1,0 +1,239 @@
+"""Titles of themes: terms and names that many of a theme's documents have, and few others.
+
+A report on a theme quotes a few sentences, which do not tell what most of its documents are about.
+So its title comes from the beginnings of all its text units, and from the names in them.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from graphrag_index.reports.noun_phrases import (
+    PLACE_NOUNS,
+    PhraseGrammar,
+    find_noun_phrase,
+    phrase_grammar,
+)
+from graphrag_index.reports.own_sentences import OwnSentences
+from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.report_titles import contains, share_word
+from graphrag_index.reports.theme_counts import (
+    Flags,
+    Sections,
+    count_theme_words,
+    find_sections,
+    rank_names,
+    rank_words,
+)
+from graphrag_index.reports.theme_terms import is_vague, says_little
+from graphrag_index.text.languages import language_of
+
+IsName = Callable[[pl.DataFrame, str], Flags]
+
+# Minimum number of sections (see `find_sections`) of a theme with a title of this kind.
+MIN_SECTIONS = 4
+# Minimum share of the uses of a word in which it is the main word of a noun phrase.
+MIN_HEAD_SHARE = 0.15
+# Number of characters before or after a word, and maximum share of its uses in which they are the
+# same. Otherwise it stands in a formula.
+FORMULA_CHARS, MAX_FORMULA_SHARE = 10, 0.5
+# Maximum number of uses of a word in which phrases are searched, minimum share of them that a
+# phrase needs to stand for the word, and maximum number of its words.
+MAX_USES, MIN_PHRASE_SHARE, MAX_PHRASE_WORDS = 16, 0.2, 3
+# Factors of the score of a phrase, a vague word, and one for a place.
+PHRASE_FACTOR, VAGUE_FACTOR, PLACE_FACTOR = 2.5, 0.3, 0.5
+# Maximum number of terms and of names in a title.
+MAX_TERMS, MAX_NAMES = 2, 2
+# Minimum score of the first term, of the only one in a title without names, and of a name.
+MIN_SCORE, MIN_LONE_SCORE, MIN_NAME_SCORE = 0.25, 0.5, 0.2
+# Minimum score of a further term or name, as a share of the first, and of a term without names.
+MIN_SCORE_SHARE, MIN_LONE_SHARE = 0.5, 0.3
+
+
+def find_titles(
+    base_text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+    units: pl.DataFrame,
+    own: OwnSentences,
+    mentions: pl.LazyFrame,
+    entities: pl.DataFrame,
+    is_name: IsName,
+) -> dict[int, str]:
+    """Return the titles of the themes of all levels, by report.
+
+    `units` are the text units by position (see `read_text_units`), and `own` says which of them
+    each theme has. `entities` has the column `title`; `is_name` flags those that may stand in a
+    title in a language. A theme without frequent terms and names has no title.
+    """
+    by_number = units.sort("number")["document"]
+    languages = documents.select("language").collect().to_series().gather(by_number)
+    titles: dict[int, str] = {}
+    for owner in own.reports:
+        sections = find_sections(owner, units)
+        words = count_theme_words(base_text_units, languages, sections)
+        ranked = rank_words(sections, words.counted)
+        uses = _find_uses(words.uses, ranked)
+        names = rank_names(sections, mentions)
+        titles |= _compose_titles(
+            _find_languages(sections, languages), ranked, uses, names, entities, is_name
+        )
+    return titles
+
+
+def _compose_titles(
+    languages: pl.DataFrame,
+    words: pl.DataFrame,
+    uses: Mapping[tuple[int, str], Sequence[tuple[str, str]]],
+    names: pl.DataFrame,
+    entities: pl.DataFrame,
+    is_name: IsName,
+) -> dict[int, str]:
+    """Compose the titles of themes from their words, best first, and their names, best first."""
+    titles = {}
+    for (code,), reports in languages.group_by("language", maintain_order=True):
+        language = str(code)
+        grammar = phrase_grammar(language)
+        entity = names.join(reports, on="report", how="semi")["entity"].unique().sort()
+        shown = entity.filter(is_name(entities[entity], language))
+        own = names.filter(pl.col("entity").is_in(shown.implode()))
+        shown_titles = entities["title"].gather(own["entity"])
+        scored_names = _group(own["report"], own["score"], shown_titles)
+        excluded = _find_name_words(entities, language)
+        best = words.filter(~pl.col("word").is_in(excluded.implode()))
+        scored_words = _group(best["report"], best["score"], best["word"])
+        for report in reports["report"]:
+            terms: dict[str, float] = {}
+            for score, word in scored_words.get(report, ()):
+                for term, points in _find_terms(word, uses[report, word], language, grammar):
+                    terms[term] = max(terms.get(term, 0.0), score * points)
+            ordered = sorted(((score, term) for term, score in terms.items()), reverse=True)
+            if title := _compose(ordered, scored_names.get(report, ()), language):
+                titles[report] = title
+    return titles
+
+
+def _group(
+    reports: pl.Series, scores: pl.Series, texts: pl.Series
+) -> dict[int, list[tuple[float, str]]]:
+    """Map each report to its scored texts, in order of rows."""
+    grouped: dict[int, list[tuple[float, str]]] = defaultdict(list)
+    for report, score, text in zip(reports, scores, texts, strict=True):
+        grouped[report].append((score, text))
+    return grouped
+
+
+def _find_name_words(entities: pl.DataFrame, language: str) -> pl.Series:
+    """Return the words of names in lower case that look like nouns in a language."""
+    if not language_of(language).capitalizes_nouns:
+        return pl.Series(dtype=pl.String)
+    lower = entities["title"].str.to_lowercase()
+    named = lower.filter(entities["type"].is_in(["person", "geo"]))
+    return pl.concat([lower, named.str.split(" ").explode()]).unique()
+
+
+def _find_languages(sections: Sections, languages: pl.Series) -> pl.DataFrame:
+    """Return the `language` of most text units of each theme that has enough sections."""
+    section = sections.of_text_unit
+    own = pl.DataFrame({"section": section, "language": languages}).filter(section >= 0)
+    report = sections.report[own["section"].to_numpy()]
+    is_large = np.bincount(sections.report)[report] >= MIN_SECTIONS
+    own = own.with_columns(report=report).filter(is_large)
+    found = own.group_by("report").agg(pl.col("language").mode().sort().first())
+    return found.sort("language", "report")
+
+
+def _find_uses(
+    uses: pl.DataFrame, words: pl.DataFrame
+) -> dict[tuple[int, str], list[tuple[str, str]]]:
+    """Map each report and word to texts with the word and its form there, one a section."""
+    used = uses.join(words, on=["report", "word"], how="semi", maintain_order="left")
+    used = used.unique(["section", "word"], keep="first", maintain_order=True)
+    found: dict[tuple[int, str], list[tuple[str, str]]] = defaultdict(list)
+    for report, word, text, form in used.select("report", "word", "text", "form").iter_rows():
+        if len(found[report, word]) < MAX_USES:
+            found[report, word].append((text, form))
+    return found
+
+
+def _find_terms(
+    word: str, used: Sequence[tuple[str, str]], language: str, grammar: PhraseGrammar
+) -> Iterator[tuple[str, float]]:
+    """Yield the terms with a word and the share of its score that they have: a word, phrases."""
+    if _are_formulas(used):
+        return
+    found = [find_noun_phrase(" ".join(text.split()), form, grammar) for text, form in used]
+    alone = Counter(
+        form
+        for (_, form), phrase in zip(used, found, strict=True)
+        if grammar.capitalizes_nouns or _is_head(form, phrase, grammar)
+    )
+    if sum(alone.values()) >= max(2, MIN_HEAD_SHARE * len(used)):
+        noun = max(alone, key=lambda form: (alone[form], form))
+        if not says_little(noun, language):
+            factor = VAGUE_FACTOR if is_vague(noun, language) else 1.0
+            yield noun, factor * (PLACE_FACTOR if word in PLACE_NOUNS else 1.0)
+    for phrase, n in _count_phrases(found).items():
+        of_phrase = [(text, phrase) for text, _ in used if phrase in text]
+        if n >= max(2, MIN_PHRASE_SHARE * len(used)) and not _are_formulas(of_phrase):
+            yield phrase, n / len(used) * PHRASE_FACTOR
+
+
+def _are_formulas(used: Sequence[tuple[str, str]]) -> bool:
+    """Return whether most uses of a word have the same text before or after them.
+
+    So have invitations to readers ("Share this slide"), and credits.
+    """
+    before, after = Counter[str](), Counter[str]()
+    for text, form in used:
+        start, _, end = text.partition(form)
+        before[start[-FORMULA_CHARS:]] += 1
+        after[end[:FORMULA_CHARS]] += 1
+    most = max((count for part in (before, after) for count in part.values()), default=0)
+    return most > MAX_FORMULA_SHARE * len(used)
+
+
+def _is_head(form: str, phrase: str, grammar: PhraseGrammar) -> bool:
+    """Return whether a word is the main word of a phrase, which stands before "of"."""
+    words = phrase.lower().split()
+    at = words.index(form.lower()) if form.lower() in words else -1
+    return at >= 0 and (at + 1 == len(words) or words[at + 1] in grammar.of_words)
+
+
+def _count_phrases(found: Sequence[str]) -> Counter[str]:
+    """Count the phrases of two or three words, also as parts of longer ones."""
+    whole = Counter(phrase for phrase in found if " " in phrase and phrase.islower())
+    counts = Counter[str]()
+    for phrase in whole:
+        if len(phrase.split()) <= MAX_PHRASE_WORDS:
+            counts[phrase] = sum(f" {phrase} " in f" {other.lower()} " for other in found)
+    return counts
+
+
+def _compose(
+    terms: Sequence[tuple[float, str]], names: Sequence[tuple[float, str]], language: str
+) -> str:
+    """Compose a title from scored terms and names, best first; "" if they say little."""
+    has_names = bool(names) and names[0][0] >= MIN_NAME_SCORE
+    min_share = MIN_SCORE_SHARE if has_names else MIN_LONE_SHARE
+    chosen: list[str] = []
+    for score, text in terms:
+        if len(chosen) == MAX_TERMS or score < max(MIN_SCORE, min_share * terms[0][0]):
+            break
+        if not any(share_word(text, other) for other in chosen):
+            chosen.append(text)
+    theme = join_titles(sorted(chosen, key=lambda text: " " not in text), language)
+    named: list[str] = []
+    for score, title in names:
+        if len(named) == MAX_NAMES or score < max(MIN_NAME_SCORE, MIN_SCORE_SHARE * names[0][0]):
+            break
+        if is_vague(title, language) or contains(theme, title):
+            continue
+        if not any(share_word(title, other) for other in named):
+            named.append(title)
+    is_alone = not named and len(chosen) == 1
+    if is_alone and (terms[0][0] < MIN_LONE_SCORE or is_vague(theme, language)):
+        return ""
+    parts = [f"{theme[:1].upper()}{theme[1:]}", join_titles(named, language)]
+    return ": ".join(filter(None, parts))
