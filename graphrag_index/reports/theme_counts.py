@@ -4,6 +4,7 @@ A word or a name scores by the share of a theme's documents that have it, times 
 many times the share of other documents that is.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -102,35 +103,47 @@ class WordCounts(NamedTuple):
 
 
 def count_theme_words(
-    base_text_units: pl.LazyFrame, languages: pl.Series, sections: Sections
-) -> WordCounts:
-    """Count the words at the beginnings of text units; `languages` are those of text units."""
-    is_sampled = _sample_sections(base_text_units, sections)
+    base_text_units: pl.LazyFrame, languages: pl.Series, levels: Sequence[Sections]
+) -> list[WordCounts]:
+    """Count the words at the beginnings of text units, for the themes of each level.
+
+    `languages` are those of text units.
+    """
+    samples = [_sample_sections(base_text_units, sections) for sections in levels]
+    is_owned = np.any([sections.of_text_unit >= 0 for sections in levels], axis=0)
+    parts: list[list[WordCounts]] = [[] for _ in levels]
     texts = base_text_units.select(text=pl.col("text").str.head(READ_CHARS))
-    counts, uses, start = [], [], 0
+    start = 0
     for batch in read_batches(texts, BATCH_TEXT_UNITS, at_least_one=True):
-        section = sections.of_text_unit[start : start + batch.height]
-        language = languages.slice(start, batch.height)
+        units = start + np.flatnonzero(is_owned[start : start + batch.height])
+        read = batch.with_columns(language=languages.slice(start, batch.height))
+        read = read[units - start].with_row_index("row")
         start += batch.height
-        read = batch.with_columns(language=language, section=section).filter(section >= 0)
-        read = read.with_row_index("row")
         rows, forms, words = find_words(read, _WORD)
-        numbers, distinct = number_values(words)
-        section = section[section >= 0]
-        own, number = distinct_pairs(section[rows["row"].to_numpy()], numbers[forms])
-        keys = {"report": sections.report[own], "number": number}
-        counted = pl.DataFrame(keys).group_by("report", "number").len("n")
-        counts.append(counted.select("report", "n", word=distinct.gather(counted["number"])))
-        rows = rows.with_columns(word=words.gather(forms))
-        rows = rows.filter(is_sampled[section[rows["row"].to_numpy()]])
-        uses.append(
-            rows.join(read.select("row", "text", "section"), on="row", maintain_order="left")
+        row, (number, distinct) = rows["row"].to_numpy(), number_values(words)
+        number = number[forms]
+        lines = read.select("row", pl.col("text").str.replace_all("\n", " ", literal=True))
+        for sections, is_sampled, own in zip(levels, samples, parts, strict=True):
+            section = sections.of_text_unit[units[row]]
+            is_in = section >= 0
+            places, found = distinct_pairs(section[is_in], number[is_in])
+            keys = {"report": sections.report[places], "number": found}
+            n = pl.DataFrame(keys).group_by("report", "number").len("n")
+            counted = n.select("report", "n", word=distinct.gather(n["number"]))
+            chosen = np.flatnonzero(is_in & is_sampled[section])
+            uses = rows[chosen].with_columns(
+                word=distinct.gather(number[chosen]),
+                section=section[chosen],
+                report=sections.report[section[chosen]],
+            )
+            own.append(WordCounts(counted, uses.join(lines, on="row", maintain_order="left")))
+    return [
+        WordCounts(
+            pl.concat([part.counted for part in own]).group_by("report", "word").agg(pl.sum("n")),
+            pl.concat([part.uses for part in own]),
         )
-    counted = pl.concat(counts).group_by("report", "word").agg(pl.sum("n"))
-    used = pl.concat(uses)
-    return WordCounts(
-        counted, used.with_columns(report=sections.report[used["section"].to_numpy()])
-    )
+        for own in parts
+    ]
 
 
 def _sample_sections(base_text_units: pl.LazyFrame, sections: Sections) -> Flags:

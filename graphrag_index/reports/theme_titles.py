@@ -41,13 +41,15 @@ MIN_HEAD_SHARE = 0.15
 FORMULA_CHARS, MAX_FORMULA_SHARE = 10, 0.5
 # Maximum number of uses of a word in which phrases are searched, minimum share of them that a
 # phrase needs to stand for the word, and maximum number of its words.
-MAX_USES, MIN_PHRASE_SHARE, MAX_PHRASE_WORDS = 16, 0.2, 3
+MAX_USES, MIN_PHRASE_SHARE, MAX_PHRASE_WORDS = 12, 0.2, 3
 # Factors of the score of a phrase, a vague word, and one for a place.
 PHRASE_FACTOR, VAGUE_FACTOR, PLACE_FACTOR = 2.5, 0.3, 0.5
 # Maximum number of terms and of names in a title.
 MAX_TERMS, MAX_NAMES = 2, 2
-# Minimum score of the first term, of the only one in a title without names, and of a name.
-MIN_SCORE, MIN_LONE_SCORE, MIN_NAME_SCORE = 0.25, 0.5, 0.2
+# Minimum score of the first term, and without names; of a further term; of a name; and of the first
+# name without terms.
+MIN_SCORE, MIN_LONE_SCORE, MIN_FURTHER_SCORE = 0.45, 0.55, 0.25
+MIN_NAME_SCORE, MIN_NAMES_SCORE = 0.2, 1.0
 # Minimum score of a further term or name, as a share of the first, and of a term without names.
 MIN_SCORE_SHARE, MIN_LONE_SHARE = 0.5, 0.3
 
@@ -69,10 +71,12 @@ def find_titles(
     """
     by_number = units.sort("number")["document"]
     languages = documents.select("language").collect().to_series().gather(by_number)
+    levels = [find_sections(owner, units) for owner in own.reports]
     titles: dict[int, str] = {}
-    for owner in own.reports:
-        sections = find_sections(owner, units)
-        words = count_theme_words(base_text_units, languages, sections)
+    if not levels:
+        return titles
+    counted = count_theme_words(base_text_units, languages, levels)
+    for sections, words in zip(levels, counted, strict=True):
         ranked = rank_words(sections, words.counted)
         uses = _find_uses(words.uses, ranked)
         names = rank_names(sections, mentions)
@@ -163,7 +167,7 @@ def _find_terms(
     """Yield the terms with a word and the share of its score that they have: a word, phrases."""
     if _are_formulas(used):
         return
-    found = [find_noun_phrase(" ".join(text.split()), form, grammar) for text, form in used]
+    found = [find_noun_phrase(text, form, grammar) for text, form in used]
     alone = Counter(
         form
         for (_, form), phrase in zip(used, found, strict=True)
@@ -215,25 +219,39 @@ def _compose(
     terms: Sequence[tuple[float, str]], names: Sequence[tuple[float, str]], language: str
 ) -> str:
     """Compose a title from scored terms and names, best first; "" if they say little."""
-    has_names = bool(names) and names[0][0] >= MIN_NAME_SCORE
-    min_share = MIN_SCORE_SHARE if has_names else MIN_LONE_SHARE
+    named = _choose_names(names, language)
+    min_share = MIN_SCORE_SHARE if named else MIN_LONE_SHARE
     chosen: list[str] = []
-    for score, text in terms:
-        if len(chosen) == MAX_TERMS or score < max(MIN_SCORE, min_share * terms[0][0]):
+    best = terms[0][0] if terms else 0.0
+    for score, text in terms if best >= (MIN_SCORE if named else MIN_LONE_SCORE) else ():
+        if len(chosen) == MAX_TERMS or score < max(MIN_FURTHER_SCORE, min_share * best):
             break
         if not any(share_word(text, other) for other in chosen):
             chosen.append(text)
     theme = join_titles(sorted(chosen, key=lambda text: " " not in text), language)
-    named: list[str] = []
-    for score, title in names:
-        if len(named) == MAX_NAMES or score < max(MIN_NAME_SCORE, MIN_SCORE_SHARE * names[0][0]):
-            break
-        if is_vague(title, language) or contains(theme, title):
-            continue
-        if not any(share_word(title, other) for other in named):
-            named.append(title)
-    is_alone = not named and len(chosen) == 1
-    if is_alone and (terms[0][0] < MIN_LONE_SCORE or is_vague(theme, language)):
+    # Names alone have to say more, and so does one word.
+    if not chosen and (len(named) < MAX_NAMES or names[0][0] < MIN_NAMES_SCORE):
         return ""
-    parts = [f"{theme[:1].upper()}{theme[1:]}", join_titles(named, language)]
+    if not named and is_vague(theme, language):
+        return ""
+    others = [title for title in named if not contains(theme, title)]
+    parts = [f"{theme[:1].upper()}{theme[1:]}", join_titles(others, language)]
     return ": ".join(filter(None, parts))
+
+
+def _choose_names(names: Sequence[tuple[float, str]], language: str) -> list[str]:
+    """Choose the names of a title, of which none has all words of another or begins with it."""
+    chosen: list[str] = []
+    for score, title in names:
+        if len(chosen) == MAX_NAMES or score < max(MIN_NAME_SCORE, MIN_SCORE_SHARE * names[0][0]):
+            break
+        is_new = not any(
+            contains(title, other)
+            or contains(other, title)
+            or title.startswith(other)
+            or other.startswith(title)
+            for other in chosen
+        )
+        if is_new and not is_vague(title, language):
+            chosen.append(title)
+    return chosen

@@ -87,6 +87,11 @@ def test_a_formula_of_readers_is_in_no_title() -> None:
     assert 2 not in titles_of(texts, OWNERS, NAMES)
 
 
+def test_no_name_begins_with_another() -> None:
+    names = {"Rom": "geo", **NAMES, "Rain": "person"}
+    assert titles_of([*HEALTH, *SPORT, *OTHERS], OWNERS, names)[1] == "Match and goalkeeper: Rom"
+
+
 def test_a_theme_of_few_documents_has_no_such_title() -> None:
     assert titles_of([*HEALTH[:3], *OTHERS], [0] * 3 + [1] * 5, NAMES) == {}
 
@@ -114,9 +119,9 @@ def test_german_nouns_and_names() -> None:
 
 
 def test_a_theme_without_words_has_its_names() -> None:
-    texts = [f"罗马的新闻 {n}" for n in range(5)] + [f"别的新闻 {n}" for n in range(5)]
-    titles = titles_of(texts, [0] * 5 + [1] * 5, {"罗马": "geo"}, "zh")
-    assert titles == {0: "罗马"}
+    texts = [f"罗马和米兰的新闻 {n}" for n in range(5)] + [f"别的新闻 {n}" for n in range(5)]
+    titles = titles_of(texts, [0] * 5 + [1] * 5, {"罗马": "geo", "米兰": "geo"}, "zh")
+    assert titles == {0: "罗马 and 米兰"}
 
 
 def test_a_long_document_has_several_sections() -> None:
