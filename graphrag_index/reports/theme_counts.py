@@ -95,11 +95,13 @@ class WordCounts(NamedTuple):
     """Words of themes.
 
     `counted` has `n` sections for each `report` and `word`. `uses` are the uses of words in a few
-    sections of each theme: `report`, `section`, `word`, its `form` and the `text` around it.
+    sections of each theme: `report`, `section`, `word`, its `form` and the number of its text
+    `unit`. `texts` are the beginnings of these text units: `unit` and `text`, on one line.
     """
 
     counted: pl.DataFrame
     uses: pl.DataFrame
+    texts: pl.DataFrame
 
 
 def count_theme_words(
@@ -122,7 +124,7 @@ def count_theme_words(
         rows, forms, words = find_words(read, _WORD)
         row, (number, distinct) = rows["row"].to_numpy(), number_values(words)
         number = number[forms]
-        lines = read.select("row", pl.col("text").str.replace_all("\n", " ", literal=True))
+        lines = read.select(pl.col("text").str.replace_all("\n", " ", literal=True)).to_series()
         for sections, is_sampled, own in zip(levels, samples, parts, strict=True):
             section = sections.of_text_unit[units[row]]
             is_in = section >= 0
@@ -131,16 +133,25 @@ def count_theme_words(
             n = pl.DataFrame(keys).group_by("report", "number").len("n")
             counted = n.select("report", "n", word=distinct.gather(n["number"]))
             chosen = np.flatnonzero(is_in & is_sampled[section])
-            uses = rows[chosen].with_columns(
-                word=distinct.gather(number[chosen]),
-                section=section[chosen],
-                report=sections.report[section[chosen]],
+            uses = pl.DataFrame(
+                {
+                    "report": sections.report[section[chosen]],
+                    "section": section[chosen],
+                    "word": distinct.gather(number[chosen]),
+                    "form": rows["form"].gather(chosen),
+                    "unit": units[row[chosen]],
+                }
             )
-            own.append(WordCounts(counted, uses.join(lines, on="row", maintain_order="left")))
+            uses = uses.unique(["section", "word"], keep="first", maintain_order=True)
+            used = np.unique(row[chosen])
+            # A list copies the texts, so that those of the batch do not stay in memory.
+            kept = pl.DataFrame({"unit": units[used], "text": lines.gather(used).to_list()})
+            own.append(WordCounts(counted, uses, kept.cast({"text": pl.String})))
     return [
         WordCounts(
             pl.concat([part.counted for part in own]).group_by("report", "word").agg(pl.sum("n")),
             pl.concat([part.uses for part in own]),
+            pl.concat([part.texts for part in own]),
         )
         for own in parts
     ]

@@ -22,6 +22,7 @@ from graphrag_index.reports.report_titles import contains, share_word
 from graphrag_index.reports.theme_counts import (
     Flags,
     Sections,
+    WordCounts,
     count_theme_words,
     find_sections,
     rank_names,
@@ -78,7 +79,7 @@ def find_titles(
     counted = count_theme_words(base_text_units, languages, levels)
     for sections, words in zip(levels, counted, strict=True):
         ranked = rank_words(sections, words.counted)
-        uses = _find_uses(words.uses, ranked)
+        uses = _find_uses(words, ranked)
         names = rank_names(sections, mentions)
         titles |= _compose_titles(
             _find_languages(sections, languages), ranked, uses, names, entities, is_name
@@ -149,11 +150,11 @@ def _find_languages(sections: Sections, languages: pl.Series) -> pl.DataFrame:
 
 
 def _find_uses(
-    uses: pl.DataFrame, words: pl.DataFrame
+    counted: WordCounts, words: pl.DataFrame
 ) -> dict[tuple[int, str], list[tuple[str, str]]]:
     """Map each report and word to texts with the word and its form there, one a section."""
-    used = uses.join(words, on=["report", "word"], how="semi", maintain_order="left")
-    used = used.unique(["section", "word"], keep="first", maintain_order=True)
+    used = counted.uses.join(words, on=["report", "word"], how="semi", maintain_order="left")
+    used = used.join(counted.texts, on="unit", maintain_order="left")
     found: dict[tuple[int, str], list[tuple[str, str]]] = defaultdict(list)
     for report, word, text, form in used.select("report", "word", "text", "form").iter_rows():
         if len(found[report, word]) < MAX_USES:
