@@ -60,6 +60,7 @@ def create_search_tables(
     yield from _entity_tables(entities, ids["document"])
     yield from _relationship_tables(relationships, ids)
     yield from _community_tables(communities, ids["entity"])
+    yield from _theme_tables(communities, ids["text_unit"])
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     # The length of the full content in bytes; searches read the content beside its vector.
@@ -193,6 +194,17 @@ def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frame
     if members:
         order = ("entity", "level", "community")
         yield from _split_into_batches("communities_of_entities", pl.concat(members).sort(order))
+
+
+def _theme_tables(communities: pl.LazyFrame, text_unit_ids: pl.Series) -> Frames:
+    themes = communities.filter("theme")
+    rows = themes.select(pl.col("level", "community").cast(pl.Int32), "text_unit_ids").collect()
+    position, units = spread_lists(_replace_ids(rows["text_unit_ids"], text_unit_ids))
+    links = rows.select("level", "community")[position].with_columns(units.alias("text_unit"))
+    # In an index of an older version, the themes of one level share text units.
+    if not links.select("text_unit", "level").is_duplicated().any():
+        ordered = links.sort("text_unit", "level")
+        yield from _split_into_batches("themes_of_text_units", ordered)
 
 
 def _community_place_tables(communities: pl.LazyFrame, reports: pl.LazyFrame) -> Frames:

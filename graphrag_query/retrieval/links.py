@@ -82,6 +82,19 @@ class Links:
         table, first, stop = self._find_rows("communities_of_entities", "entity", entity)
         return table.slice("level", first, stop), table.slice("community", first, stop)
 
+    def themes_of(self, text_units: "npt.ArrayLike") -> "list[list[int]]":
+        """Return the themes of each of these text units, the coarsest first.
+
+        The lists are empty if the index has no themes, or does not know their text units.
+        """
+        table = self._open("themes_of_text_units")
+        first, stop = table.bounds("text_unit", np.asarray(text_units, np.int32))
+        rows = table.slice("community", 0, len(table))
+        return [
+            rows[start:end].tolist()
+            for start, end in zip(first.tolist(), stop.tolist(), strict=True)
+        ]
+
     def claims_of(self, entity: int) -> "Numbers":
         """Return the claims about an entity, in the order of `covariates`."""
         table, first, stop = self._find_rows("claims_of_entities", "entity", entity)

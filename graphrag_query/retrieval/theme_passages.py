@@ -1,7 +1,8 @@
 """Find the text units that are relevant to a question, and group them by community.
 
-A community of the chosen level is a theme of the corpus. A text unit belongs to the community of
-most of the entities that it names; a rare entity counts more than a frequent one.
+A community of the chosen level is a theme of the corpus. The index knows the text units of the
+themes that it made. Below them, and without them, a text unit belongs to the community of most of
+the entities that it names; a rare entity counts more than a frequent one.
 """
 
 import math
@@ -168,12 +169,31 @@ def sample_text_units(index: IndexStore, most: int = MAX_SAMPLED_TEXT_UNITS) -> 
     return list(numbers) if kept is None else [number for number in numbers if kept[number]]
 
 
-def community_paths(index: IndexStore, text_units: Iterable[int]) -> dict[int, list[int]]:
+def community_paths(
+    index: IndexStore, text_units: Iterable[int], n_levels: int | None = None
+) -> dict[int, list[int]]:
     """Map each text unit to its communities, the community of level 0 first.
 
-    The list ends with a community without children. It is empty if no entity of the text unit is
-    in a community.
+    The list ends with a community without children, or after `n_levels`. It is empty if the text
+    unit has no theme, and no entity of it is in a community.
     """
+    numbers = list(text_units)
+    if not index.has_table("themes_of_text_units"):
+        paths = {number: list[int]() for number in numbers}
+    else:
+        paths = dict(zip(numbers, index.links.themes_of(numbers), strict=True))
+    if n_levels is not None:
+        paths = {number: path[:n_levels] for number, path in paths.items()}
+    open_paths = [n for n, path in paths.items() if n_levels is None or len(path) < n_levels]
+    for number, votes in _collect_votes(index, open_paths).items():
+        paths[number] = _elect_path(votes, paths[number])[:n_levels]
+    return paths
+
+
+def _collect_votes(
+    index: IndexStore, text_units: Iterable[int]
+) -> dict[int, list[tuple[Sequence[int], float]]]:
+    """Map each text unit to the communities of its entities, each list with its weight."""
     named = {number: index.links.entities_of(number) for number in text_units}
     entities = np.unique(np.concatenate([np.zeros(0, np.int32), *(n for n, _ in named.values())]))
     counts = index.links.n_text_units_of(entities)
@@ -190,19 +210,18 @@ def community_paths(index: IndexStore, text_units: Iterable[int]) -> dict[int, l
         entity: communities[first:stop].tolist()
         for entity, (first, stop) in zip(weight_of, bounds, strict=True)
     }
-    paths = {}
-    for number, (numbers, is_subject) in named.items():
-        votes = [
+    return {
+        number: [
             (path_of[entity], weight_of[entity] * (WEIGHT_OF_SUBJECT if about else 1.0))
             for entity, about in zip(numbers.tolist(), is_subject.tolist(), strict=True)
         ]
-        paths[number] = _elect_path(votes)
-    return paths
+        for number, (numbers, is_subject) in named.items()
+    }
 
 
-def _elect_path(votes: Sequence[tuple[Sequence[int], float]]) -> list[int]:
-    """Choose the community with the most votes at each level, below the one of the level above."""
-    path: list[int] = []
+def _elect_path(votes: Sequence[tuple[Sequence[int], float]], start: Sequence[int]) -> list[int]:
+    """Choose the community with the most votes at each level, below the communities in `start`."""
+    path = list(start)
     while True:
         counted: dict[int, float] = defaultdict(float)
         for communities, weight in votes:

@@ -243,7 +243,7 @@ def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
     sample = sample_text_units(index)
     documents = index.open_mapped("text_unit_rows").rows(sample, "document")["document"]
     members: dict[int, set[int]] = {}
-    paths = community_paths(index, sample)
+    paths = community_paths(index, sample, level + 1)
     for document, path in zip(documents, paths.values(), strict=True):
         if path:
             members.setdefault(path[min(level, len(path) - 1)], set()).add(document)

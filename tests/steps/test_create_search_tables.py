@@ -167,6 +167,20 @@ def test_communities_are_found_from_their_entities() -> None:
     assert found["community_rows"]["children"].to_list() == [[1], []]
 
 
+def test_themes_are_found_from_their_text_units() -> None:
+    themes = [
+        {"id": "c0", "level": 0, "community": 0, "theme": True, "text_unit_ids": ["t2", "t0"]},
+        {"id": "c1", "level": 0, "community": 1, "theme": True, "text_unit_ids": ["t1"]},
+        {"id": "c2", "level": 1, "community": 2, "theme": True, "text_unit_ids": ["t0", "t2"]},
+        {"id": "c3", "level": 2, "community": 3, "text_unit_ids": ["t0", "t1"]},
+    ]
+    found = written(communities=table("communities", *themes))["themes_of_text_units"]
+    assert found.rows() == [(0, 0, 0), (0, 1, 2), (1, 0, 1), (2, 0, 0), (2, 1, 2)]
+    shared = [{**theme, "text_unit_ids": ["t0", "t1"]} for theme in themes]
+    assert not written(communities=table("communities", *shared))["themes_of_text_units"].height
+    assert not written()["themes_of_text_units"].height
+
+
 def test_reports_are_found_from_their_communities() -> None:
     found = written()
     assert found["report_rows"].select("community", "level", "title").rows() == [
