@@ -239,7 +239,7 @@ class _ShortForms:
             meant[name][entity] += 1
         vague = find_vague_surnames({short[name] for name in n_alone})
         for name, word in short.items():
-            if DEMONYM_END.search(word) and word not in more_given_names():
+            if _ends_like_people(word):
                 continue  # In other documents, English is the language.
             n_other = n_alone[name] if word in vague else 0
             fitting = surnames[word], given[word]
@@ -296,8 +296,7 @@ class _ShortForms:
         if find_known_type(word) == "name" and not is_surname(word):
             return True
         # English, French and Irish are surnames, too.
-        is_adjective = DEMONYM_END.search(word) is not None and word not in more_given_names()
-        return is_adjective and not self.names.has_person_verb[number]
+        return _ends_like_people(word) and not self.names.has_person_verb[number]
 
     def _find_weak_forms(self, by_document: NamesByDocument, short: dict[int, str]) -> set[str]:
         """Return single words that mostly occur without their longer name: Canada (Air Canada)."""
@@ -386,3 +385,9 @@ def _is_abbreviated_form(short: Words, long: Words) -> bool:
 
 def _matches_word(word: str, full: str) -> bool:
     return word == full or (word.endswith(".") and len(word) == 2 and full.startswith(word[0]))
+
+
+def _ends_like_people(word: str) -> bool:
+    """Return whether a word ends like the adjective of a people, as English, but not McNish."""
+    is_demonym = word.istitle() and DEMONYM_END.search(word) is not None
+    return is_demonym and word not in more_given_names()

@@ -331,3 +331,11 @@ def test_a_known_body_is_one_with_its_abbreviation() -> None:
         "Poland joined the European Union. Everybody in the European Union knows.",
     )
     assert found.mentioned["European Union"] == 4
+
+
+def test_a_surname_with_two_capitals_is_no_people() -> None:
+    found = extract(
+        "The carpenter Harry McNish raised the boat with Tom Crean. The men liked Harry McNish. "
+        "Worsley went to fetch McNish and Crean. McNish was tired."
+    )
+    assert found.aliases["Harry McNish"] == {"McNish"}
