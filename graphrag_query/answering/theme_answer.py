@@ -19,6 +19,8 @@ LONG_SENTENCE_PENALTY = 0.005
 MAX_NAMES_IN_LIST = 2
 # Maximum number of words of a name there.
 MAX_WORDS_IN_LIST = 6
+# Maximum number of words of a heading with several subjects.
+MAX_WORDS_OF_TITLE = 12
 # Maximum number of sentences of one theme.
 MAX_SENTENCES_OF_THEME = 6
 
@@ -59,12 +61,12 @@ class Theme:
     def heading(self) -> str:
         """The line above the sentences."""
         extent = f" ({self.extent})" if self.extent else ""
-        return f"**{self.name}**{extent} {self.cited_as}".rstrip()
+        return f"**{limit_title(self.name)}**{extent} {self.cited_as}".rstrip()
 
     @property
     def n_words(self) -> int:
         """The number of words of the heading; its citation is no word."""
-        return len(self.name.split()) + len(self.extent.split())
+        return len(limit_title(self.name).split()) + len(self.extent.split())
 
     @property
     def short_heading(self) -> str:
@@ -74,14 +76,8 @@ class Theme:
         # A semicolon stands between themes.
         theme = shorten_title(self.name).replace("; ", ", ")
         names = ", ".join(theme.split(", ")[:MAX_NAMES_IN_LIST])
-        words = names.split()
-        if len(words) > MAX_WORDS_IN_LIST:
-            # The headline of a document may be a sentence.
-            del words[MAX_WORDS_IN_LIST:]
-            # "The Belgian Antarctic Expedition in the"
-            while len(words) > 3 and words[-1].lower() in map_words_to_languages():
-                words.pop()
-            names = f"{' '.join(words).rstrip(',;')} …"
+        # The headline of a document may be a sentence.
+        names = _cut_words(names, MAX_WORDS_IN_LIST)
         return f"{names} ({self.extent})" if self.extent else names
 
 
@@ -93,6 +89,38 @@ def shorten_title(title: str) -> str:
     theme, _, rest = title.partition(": ")
     subjects = rest.split("; ")
     return ", ".join(subjects[:MAX_NAMES_IN_LIST]) if len(subjects) > 1 else theme
+
+
+def first_subject(title: str) -> str:
+    """Return the theme in the title of a report, or the first of its different subjects."""
+    theme, _, rest = title.partition(": ")
+    first, mark, _ = rest.partition("; ")
+    return first if mark else theme
+
+
+def limit_title(title: str) -> str:
+    """Return a title of a report without those of its subjects that make it too long."""
+    theme, _, rest = title.partition(": ")
+    subjects = rest.split("; ")
+    most = MAX_WORDS_OF_TITLE - len(theme.split())
+    if len(rest.split()) <= most or len(subjects) == 1:
+        return title
+    while len(subjects) > 1 and len(" ".join(subjects).split()) > most:
+        subjects.pop()
+    kept = _cut_words("; ".join(subjects), most)
+    return f"{theme}: {kept}" if kept.endswith("…") else f"{theme}: {kept}; …"
+
+
+def _cut_words(text: str, most: int) -> str:
+    """Return the first words of a text, and a mark if there are more."""
+    words = text.split()
+    if len(words) <= most:
+        return text
+    del words[most:]
+    # "The Belgian Antarctic Expedition in the"
+    while len(words) > 3 and words[-1].lower() in map_words_to_languages():
+        words.pop()
+    return f"{' '.join(words).rstrip(',;')} …"
 
 
 def write_themes(

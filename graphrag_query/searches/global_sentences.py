@@ -1,6 +1,7 @@
 """Global search without a model: the best sentences on each theme, within a budget of words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -56,6 +57,7 @@ from graphrag_query.searches.report_points import (
     read_report_sentences,
 )
 from graphrag_query.searches.subject_sentences import (
+    SubjectMatches,
     find_subject_matches,
     rank_subject_sentences,
 )
@@ -73,6 +75,9 @@ NTH_BEST = 3
 MIN_SHARE_OF_BEST = 0.5
 # The same for a sentence that is quoted only if the others leave room.
 MIN_SHARE_OF_FILLER = 0.3
+# Minimum score of the best sentence of a section, as a share (0 to 1) of the n-th best such score;
+# the same for a sentence that is quoted only if the sections leave room.
+MIN_SHARE_OF_SECTION, MIN_SHARE_OF_OTHERS = 0.7, 0.5
 # Minimum number of places of a kind, such as countries, for a list of them.
 MIN_PLACES = 3
 # Maximum number of typical words below the themes of a corpus.
@@ -236,19 +241,22 @@ def _read_rows(
 
 
 def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
-    """Map each community of a level to the share (0 to 1) of the documents with passages in it.
+    """Map each community of a level to its share (0 to 1) of the documents.
 
-    In a large corpus, the share is estimated from every n-th text unit.
+    A document with passages in several communities counts for each by its share of passages. In a
+    large corpus, the shares are estimated from every n-th text unit.
     """
     sample = sample_text_units(index)
-    documents = index.open_mapped("text_unit_rows").rows(sample, "document")["document"]
-    members: dict[int, set[int]] = {}
+    documents = index.open_mapped("text_unit_rows").rows(sample, "document")["document"].to_list()
+    n_passages = Counter(documents)
+    shares: dict[int, float] = {}
     paths = community_paths(index, sample, level + 1)
     for document, path in zip(documents, paths.values(), strict=True):
         if path:
-            members.setdefault(path[min(level, len(path) - 1)], set()).add(document)
-    n_sampled = documents.n_unique()
-    return {community: len(found) / n_sampled for community, found in members.items()}
+            community = path[min(level, len(path) - 1)]
+            share = 1 / (n_passages[document] * len(n_passages))
+            shares[community] = shares.get(community, 0.0) + share
+    return shares
 
 
 def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
@@ -285,12 +293,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
         elif sentence.relevance >= MIN_SHARE_OF_FILLER * best:
             weak.append(point)
     filler = Theme("Less similar passages", "", "", weak)
-    n_documents = len({units[number]["document"] for number in points})
-    n_all = index.n_rows("document_rows")
-    at_least = "" if subject.last.isdisjoint(points) else "At least "
-    opening = (
-        f"{at_least}{n_documents:,} of {n_all:,} documents have passages that fit this question:"
-    )
+    opening = _open_answer(subject, points, units)
     kind, narrower = asked_type(question)
     entities = find_named_entities(index, points, kind, narrower) if kind else []
     if len(entities) >= (MIN_PLACES if kind == "geo" and narrower else 1):
@@ -309,10 +312,43 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
             answer = write_themes(question, opening, periods, settings.max_words, filler=filler)
             return replace(answer, context=context)
     themes, level = _list_themes(asked, settings.level, points, scores, units)
+    themes, filler.points = _keep_best_sections(themes, weak)
+    sources = {point.source for theme in themes for point in theme.points}
+    opening = _open_answer(subject, sources, units)
     answer = write_themes(
         question, opening, themes[: settings.max_points], settings.max_words, filler=filler
     )
     return replace(answer, parameters={"level": level}, context=context)
+
+
+def _open_answer(
+    subject: SubjectMatches, sources: Collection[int], units: Mapping[int, TextUnit]
+) -> str:
+    """Return the first line of an answer: the number of documents of its text units."""
+    n_documents = len({units[number]["document"] for number in sources})
+    n_all = subject.question.index.n_rows("document_rows")
+    at_least = "" if subject.last.isdisjoint(sources) else "At least "
+    return f"{at_least}{n_documents:,} of {n_all:,} documents have passages that fit this question:"
+
+
+def _keep_best_sections(
+    themes: Sequence[Theme], others: Sequence[Point]
+) -> tuple[list[Theme], list[Point]]:
+    """Return the themes with good sentences; and other sentences with those of the other themes.
+
+    A sentence with one word of the question may be the best one of its theme, and beside the
+    subject.
+    """
+    best = [max(point.score for point in theme.points) for theme in themes]
+    usual = sorted(best, reverse=True)[:NTH_BEST][-1]
+    kept, left = list[Theme](), list(others)
+    for theme, score in zip(themes, best, strict=True):
+        theme.points = [p for p in theme.points if p.score >= MIN_SHARE_OF_OTHERS * usual]
+        if score >= MIN_SHARE_OF_SECTION * usual:
+            kept.append(theme)
+        else:
+            left += theme.points
+    return kept, [point for point in left if point.score >= MIN_SHARE_OF_OTHERS * usual]
 
 
 def _list_themes(

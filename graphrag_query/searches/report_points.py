@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.extractive import as_one_line
-from graphrag_query.answering.theme_answer import Point, shorten_title
+from graphrag_query.answering.theme_answer import Point, first_subject
 from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_sentences import longest_turns, sourced_sentences
@@ -34,8 +34,9 @@ UNNAMED_SPEAKER_PENALTY = 0.2
 # Maximum difference between the score of a sentence and that of the best one of its theme; a theme
 # without room for such a sentence is only listed.
 MAX_BEHIND_BEST = 0.25
-# Number of sentences as which the title of a theme counts.
-SENTENCES_OF_TITLE = 2
+# Number of sentences as which the title of a theme counts: a sentence below a title should say
+# what the title promises.
+SENTENCES_OF_TITLE = 9
 # Minimum number of letters of a word that two sentences share.
 MIN_WORD_LENGTH = 4
 # Two labels in a sentence, which may be those of two turns of a chat.
@@ -101,7 +102,7 @@ def rate_report_points(
     """Yield each report with its sentences, scored also by how central they are to its theme."""
     read = list(reports)
     all_sentences = [sentences for _, sentences in read]
-    titles = [shorten_title(report["title"]) for report, _ in read]
+    titles = [first_subject(report["title"]) for report, _ in read]
     rated = rate_centrality(titles, [[text for text, _ in own] for own in all_sentences])
     all_points = _points_of_reports(index, all_sentences, LATER_PENALTY_OF_CENTRAL)
     for (report, _), points, ratings in zip(read, all_points, rated, strict=True):

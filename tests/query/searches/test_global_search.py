@@ -18,7 +18,7 @@ from graphrag_query.retrieval.report_sentences import (
     longest_turns,
 )
 from graphrag_query.searches import main_entities, subject_sentences
-from graphrag_query.searches.global_sentences import MAX_REPORTS
+from graphrag_query.searches.global_sentences import MAX_REPORTS, _keep_best_sections
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import question_to
@@ -388,3 +388,35 @@ def test_a_list_of_themes_has_the_first_words_of_their_names(
     name: str, extent: str, heading: str
 ) -> None:
     assert Theme(name, extent, "", []).short_heading == heading
+
+
+def test_themes_beside_the_subject_are_no_sections() -> None:
+    def theme(name: str, *scores: float) -> Theme:
+        return Theme(name, "", "", [Point(f"{name} {score}", 0, score) for score in scores])
+
+    themes = [theme("homes", 1.1, 0.4), theme("rents", 1.0), theme("tenants", 1.0, 0.9)]
+    aside, beside = theme("stables", 0.6), theme("House of Commons", 0.4)
+    kept, others = _keep_best_sections([*themes, aside, beside], [Point("sheds", 0, 0.55)])
+    assert [one.name for one in kept] == ["homes", "rents", "tenants"]
+    assert [point.text for point in kept[0].points] == ["homes 1.1"]
+    assert [point.text for point in others] == ["sheds", "stables 0.6"]
+    assert _keep_best_sections(kept[:1], []) == (kept[:1], [])
+
+
+@pytest.mark.parametrize(
+    ("title", "heading"),
+    [
+        ("Pack ice: Belgica and Henryk Arctowski", "Pack ice: Belgica and Henryk Arctowski"),
+        (
+            "Different subjects: fire in Rome; race of the year; bread and milk for the poor",
+            "Different subjects: fire in Rome; race of the year; …",
+        ),
+        (
+            "Different subjects: a man is held for a letter to the writer of a book; race",
+            "Different subjects: a man is held for a letter to the writer …",
+        ),
+    ],
+)
+def test_a_heading_has_few_subjects(title: str, heading: str) -> None:
+    assert Theme(title, "", "", []).heading == f"**{heading}**"
+    assert Theme(title, "", "", []).n_words <= 13
