@@ -72,7 +72,7 @@ def find_titles(
     """
     by_number = units.sort("number")["document"]
     languages = documents.select("language").collect().to_series().gather(by_number)
-    levels = [find_sections(owner, units) for owner in own.reports]
+    levels = [find_sections(owner, units) for _, owner in own.levels]
     titles: dict[int, str] = {}
     if not levels:
         return titles

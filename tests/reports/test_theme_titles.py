@@ -54,7 +54,7 @@ def titles_of(
         pl.LazyFrame({"id": [content_id(text) for text in texts], "text": texts}),
         pl.LazyFrame({"language": [language] * n}),
         units,
-        OwnSentences(np.zeros(0, np.int64), [np.array(owners)]),
+        OwnSentences(np.zeros(0, np.int64), [(np.unique(owners), np.array(owners))]),
         mentions.lazy(),
         entities,
         lambda rows, _: (rows["type"] != "noun phrase").to_numpy(),
