@@ -38,8 +38,7 @@ PARTS = {
     "pipeline": "schema step text storage llm resolution readers microsoft steps",
     "export": "schema step text storage communities",
     "health": "schema step text storage communities microsoft",
-    # Headlines and noun phrases name the sections of answers.
-    "query": "schema text storage llm microsoft reports",
+    "query": "schema text storage llm microsoft",
     "evaluation": "schema step text storage llm communities nlp extraction resolution reports "
     "steps pipeline export health query",
     "server": "schema step text storage llm communities resolution readers microsoft steps "

@@ -64,5 +64,4 @@ data/                 word lists
 Without capitals:
 
 uncased.py            names in scripts without capitals, and fallback entities
-values.py             numbers, amounts and dates
 """

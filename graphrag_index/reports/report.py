@@ -43,7 +43,7 @@ REPORT_SCHEMA = object_schema(
 _REPLY_WORDS = read_lists("reports/data/replies")
 FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
 _HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
-_CONJUNCTIONS: Mapping[str, str] = read_lists("reports/data/report_words")["conjunctions"]
+_CONJUNCTIONS: Mapping[str, str] = read_lists("text/data/report_words")["conjunctions"]
 # Highest rating of a report; the lowest is 0.
 MAX_RATING = 10
 # Maximum number of ids per section of a citation; "+more" stands for further ids.

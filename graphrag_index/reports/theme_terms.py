@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.nlp.name_words import common_words
-from graphrag_index.reports.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_index.schema.list_columns import Integers, distinct_pairs, number_values
 from graphrag_index.text.languages import language_of, read_lists, word_set
+from graphrag_index.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 
 # Words of at least four letters, in scripts with spaces between words.
 _LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
@@ -246,7 +246,7 @@ _ENDINGS = {"de": ("", "s", "es", "n", "en", "e"), "es": ("", "s", "es"), "": ("
 
 @cache
 def _vague_words(language: str) -> frozenset[str]:
-    return word_set(read_lists("reports/data/report_words")["vague_words"].get(language, ""))
+    return word_set(read_lists("text/data/report_words")["vague_words"].get(language, ""))
 
 
 def is_vague(term: str, language: str) -> bool:

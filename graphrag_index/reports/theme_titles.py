@@ -10,12 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from graphrag_index.reports.noun_phrases import (
-    PLACE_NOUNS,
-    PhraseGrammar,
-    find_noun_phrase,
-    phrase_grammar,
-)
 from graphrag_index.reports.own_sentences import OwnSentences
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.report_titles import contains, share_word
@@ -30,6 +24,12 @@ from graphrag_index.reports.theme_counts import (
 )
 from graphrag_index.reports.theme_terms import is_vague, says_little
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.noun_phrases import (
+    PLACE_NOUNS,
+    PhraseGrammar,
+    find_noun_phrase,
+    phrase_grammar,
+)
 
 IsName = Callable[[pl.DataFrame, str], Flags]
 

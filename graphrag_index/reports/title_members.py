@@ -24,7 +24,7 @@ Flags = npt.NDArray[np.bool_]
 ENTITIES_IN_TITLE = (3, 2, 4)
 
 # Kinds of organizations, which name none alone, except newspapers.
-_LISTS = read_lists("reports/data/report_words")
+_LISTS = read_lists("text/data/report_words")
 _KINDS = ORGANIZATION_WORDS - word_set(_LISTS["newspapers"])
 # A name in capitals: WHO, IT.
 _ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"

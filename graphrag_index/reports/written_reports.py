@@ -27,7 +27,7 @@ QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 # begin with ">" or with initials, "GLM>", unlike "p > 0.05" and "speed > limit".
 PERSONAL_FACTOR, OLD_LETTER_FACTOR = 0.7, 0.3
 OLD_LETTER = r"(?:^|\s\p{Lu}{1,4}|^\p{L}{1,4})>\s+[^\d\s]"
-_LISTS = read_lists("reports/data/report_words")
+_LISTS = read_lists("text/data/report_words")
 # By language. A word in capitals alone is none: "US".
 _PERSONAL_PATTERNS = {
     code: "|".join(

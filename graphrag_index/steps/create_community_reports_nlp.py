@@ -19,7 +19,6 @@ from graphrag_index.reports.candidate_sentences import (
     rate_fitness,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
-from graphrag_index.reports.headlines import read_headlines
 from graphrag_index.reports.own_sentences import (
     OwnSentences,
     read_own_sentences,
@@ -45,6 +44,7 @@ from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.storage.memo import locate_list_values, read_batches, read_known_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
+from graphrag_index.text.headlines import read_headlines
 from graphrag_index.text.sentences import Quotations
 from graphrag_index.text.standalone import stand_alone, trim_sentences
 

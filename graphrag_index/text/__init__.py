@@ -1,1 +1,1 @@
-"""Text processing: normalization, languages, sentences, tokens and citations."""
+"""Text processing: languages, sentences, noun phrases, headlines, values, tokens, citations."""

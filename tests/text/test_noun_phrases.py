@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.reports.noun_phrases import find_noun_phrase, phrase_grammar
+from graphrag_index.text.noun_phrases import find_noun_phrase, phrase_grammar
 
 
 @pytest.mark.parametrize(

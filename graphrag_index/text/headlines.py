@@ -8,8 +8,8 @@ import re
 
 import polars as pl
 
-from graphrag_index.nlp.values import find_dates
 from graphrag_index.text.languages import expand_pattern, read_lists
+from graphrag_index.text.values import find_dates
 
 FILE_EXTENSION = r"\.\w{1,5}$"
 # Maximum number of characters of a headline, and of the start of a text in which it is searched.
@@ -29,7 +29,7 @@ _SENTENCE_END = r"\p{Ll}{3}[.!?] "
 _TURNS = r"\A\s*\p{Lu}[^:\n]{0,30}: [^\n]*\n\s*\n\s*\p{Lu}[^:\n]{0,30}: "
 # Words to a reader or an audience, and credits.
 _BOILERPLATE = expand_pattern(read_lists("text/data/standalone")["patterns"], "BOILERPLATE")
-_NO_HEADLINES = read_lists("reports/data/no_headlines")
+_NO_HEADLINES = read_lists("text/data/no_headlines")
 _SALUTATION = f"^(?:{'|'.join(_NO_HEADLINES['salutations'].values())})"
 _MARKS_OF_DOCUMENTS = "|".join(" ".join(_NO_HEADLINES["document_marks"].values()).split())
 # "CONFIDENTIAL DRAFT", "Page 1 of 7".

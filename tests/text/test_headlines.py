@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_index.reports.headlines import MAX_DOCUMENT_BYTES, read_headlines
+from graphrag_index.text.headlines import MAX_DOCUMENT_BYTES, read_headlines
 
 
 def headline_of(title: str, text: str = "", language: str = "en") -> str:

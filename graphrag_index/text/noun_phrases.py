@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
-_WORDS, _NLP_WORDS = read_lists("reports/data/report_words"), read_lists("nlp/data/words")
+_WORDS, _NLP_WORDS = read_lists("text/data/report_words"), read_lists("nlp/data/words")
 NO_MODIFIERS = word_set(_NLP_WORDS["weak_modifiers"])
 NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_NLP_WORDS["weak_heads"]) | NO_MODIFIERS
 # English function words after a noun in the plural.
