@@ -58,7 +58,9 @@ STEMS_OF_ABSTRACT_NOUNS = {stem_word(word) for word in word_set(WORD_LISTS["abst
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
 MIN_SHARED_PREFIX = 4
-# Endings of English adjectives of places behind the name without its last vowels.
+# Places whose English adjective ends in one of the following, behind the name without its last
+# vowels. Other names have such words beside them, too: Julia and Julian.
+PLACES_WITH_ADJECTIVES = word_set(WORD_LISTS["places_with_adjectives"])
 ADJECTIVE_ENDINGS = frozenset(("n", "an", "ian", "ean", "ese", "i", "ish"))
 WORD = re.compile(r"[^\W_]+")
 # The place between words that are written together, as in "WolfgangSchulz".
@@ -229,7 +231,7 @@ def possible_stems(word: str, language: Language) -> frozenset[str]:
 
 def is_adjective_of(word: str, name: str) -> bool:
     """Return whether a folded English word is the adjective of a place: "syrian" of "syria"."""
-    if word[:MIN_STEM] != name[:MIN_STEM]:
+    if word[:MIN_STEM] != name[:MIN_STEM] or name not in PLACES_WITH_ADJECTIVES:
         return False
     stem = name.rstrip("aeoy")
     if len(stem) < MIN_STEM or not word.startswith(stem):

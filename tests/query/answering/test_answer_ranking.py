@@ -7,7 +7,7 @@ import pytest
 from graphrag_query.answering.answer_features import BONUS_OF_SUBJECT, COLUMN, AnswerFeatures
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_COUNT
-from graphrag_query.answering.asked_words import AskedWords
+from graphrag_query.answering.asked_words import AskedWords, find_adjectives
 from graphrag_query.answering.extractive import split_into_candidates
 from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.index import Index
@@ -355,7 +355,31 @@ def test_the_adjective_of_a_place_says_its_name(index: Index) -> None:
         ("chin", "china", False),
         ("anna", "ann", False),
         ("berliner", "berlin", False),
+        ("julian", "julia", False),
+        ("christian", "christie", False),
+        ("adrian", "adria", False),
+        ("victorian", "victoria", False),
+        ("lucian", "lucia", False),
+        ("korean", "korea", True),
+        ("bavarian", "bavaria", True),
+        ("european", "europe", True),
     ],
 )
 def test_adjectives_of_places(word: str, name: str, *, expected: bool) -> None:
     assert is_adjective_of(word, name) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Where does Julia work?", "Julian Baker works at the mill."),
+        ("When was the station of Victoria closed?", "The Victorian station was closed in 1965."),
+        ("Where did Christie live?", "A Christian school is in Graz."),
+    ],
+)
+def test_another_name_that_looks_like_an_adjective_does_not_say_a_name(
+    index: Index, question: str, text: str
+) -> None:
+    asked = Question(question, index.store)
+    assert TextWords([text], asked.language).missing_names(asked.mentions.spans)
+    assert not find_adjectives(asked, text.lower().split())
