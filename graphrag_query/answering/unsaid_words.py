@@ -174,6 +174,9 @@ def is_unclear(question: Question, evidence: Sequence[RankedSentence]) -> bool:
     has_names = asked.stems - asked.beside_names <= said[0]
     if has_names and len(said[0] & beside) >= MIN_SHARE_OF_CLEAR * len(beside):
         return False
+    if asked.causes and not has_names:
+        # Many sentences say what happened elsewhere, and few its cause.
+        return True
     n_said = len(beside & frozenset[str]().union(*said))
     return bool(clearness + WEIGHT_OF_SHARE * n_said / max(1, len(beside)) < MIN_CLEARNESS)
 

@@ -1,5 +1,7 @@
 """The nearest sentences of questions that no sentence answers clearly."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphrag_query.answering.answer_ranking import rank_answers
@@ -223,3 +225,28 @@ def test_a_cell_about_another_name_does_not_answer(index: Index) -> None:
     ranked = rank_answers(asked, [cell, other], {})
     assert ranked[0].candidate is cell
     assert [s.candidate for s in keep_about_names(asked, ranked)] == [other]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        (
+            "What caused the deaths on the expedition of Berg?",
+            "Otto Lenz walked to his death.",
+            True,
+        ),
+        ("What caused the fires in the mills of Berg?", "A fire broke out in Graz.", True),
+        ("What caused the fires in the mills of Berg?", "A mill of Berg was on fire.", False),
+    ],
+)
+def test_no_cause_is_clear_if_the_best_sentence_lacks_a_name(
+    index: Index, question: str, text: str, *, expected: bool
+) -> None:
+    asked = Question(question, index.store)
+    others = ("The expedition of Berg and the mills of Berg were large.", "Berg has mills.")
+    candidates = [Candidate(t, i, 0, len(t)) for i, t in enumerate((text, *others))]
+    ranked = rank_answers(asked, candidates, {})
+    best = next(s for s in ranked if s.candidate.text == text)
+    # As unlikely as the others.
+    ranked = [replace(s, score=8.0) for s in (best, *(s for s in ranked if s is not best))]
+    assert is_unclear(asked, ranked) is expected
