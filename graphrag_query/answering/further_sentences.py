@@ -13,11 +13,14 @@ from graphrag_query.question.question_words import WORD
 MIN_WORDS_OF_SHORT = 3
 # Maximum number of words of a value, such as a cell of a table, a field or a link of a menu.
 MAX_WORDS_OF_VALUE = 4
-# The place, date and agency before the first sentence of a report: "ROME, May 3. /ANSA/.",
-# "BERN (AP) - ".
+# The place and date before the agency of a report: "ROME, May 3. ".
+_PLACE_AND_DATE = r"[A-Z][A-Z'. -]+(?:, [A-Z][\w ]+)?[.,]?\s*"
+_AGENCIES_IN_SMALL_LETTERS = r"dpa(?:-AFX)?|sda|apa|epd|kna|Reuters|Xinhua"
+# What stands before the first sentence of a report: "ROME, May 3. /ANSA/.", "BERN (AP) - ".
 _DATELINE = re.compile(
-    r"(?:[A-Z][A-Z'. -]+(?:, [A-Z][\w ]+)?[.,]?\s*)?"
-    r"(?:/[A-Z]{2,}/[\s.:–—-]*|\([A-Z][\w&/ ]{1,20}\)\s*[–—-]+\s*)(?=[\"'“‘]?[A-Z])"
+    rf"(?:(?:{_PLACE_AND_DATE})?/[A-Z]{{2,}}/[\s.:–—-]*"
+    rf"|(?P<unsure>{_PLACE_AND_DATE}\((?:[A-Z]{{2,7}}|{_AGENCIES_IN_SMALL_LETTERS})\)\s*[–—-]+\s*))"
+    r"(?=[\"'“‘]?[A-Z])"
 )
 _SENTENCE_END = re.compile(r"[.!…][\"'”’»)]*$")
 
@@ -44,10 +47,15 @@ def adds_nothing(candidate: Candidate, asked: AskedWords) -> bool:
     return not any(map(asked.find, WORD.findall(f"{column} {text}".lower())))
 
 
-def cut_dateline(candidate: Candidate) -> Candidate:
-    """Return a sentence without a dateline at its start."""
+def cut_dateline(candidate: Candidate, asked: AskedWords) -> Candidate:
+    """Return a sentence without a dateline at its start.
+
+    "NASA (USA) - " may also begin a definition: it stays if it has a word of the question.
+    """
     found = _DATELINE.match(candidate.text)
     if found is None or candidate.label:
+        return candidate
+    if found["unsure"] and any(map(asked.find, WORD.findall(found[0].lower()))):
         return candidate
     n = found.end()
     return replace(candidate, text=candidate.text[n:], start_char=candidate.start_char + n)

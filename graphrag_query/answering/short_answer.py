@@ -138,7 +138,8 @@ def answer_from_sentences(
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
-    chosen = list(map(cut_dateline, chosen))
+    words = AskedWords(question)
+    chosen = [cut_dateline(candidate, words) for candidate in chosen]
     citations = tuple(
         cite_passage(number, candidate, text_units[candidate.text_unit])
         for number, candidate in enumerate(chosen, 1)

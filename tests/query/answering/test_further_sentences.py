@@ -72,11 +72,31 @@ def test_one_or_two_words_of_a_speaker_add_nothing(index: Index) -> None:
         ("ROME, May 3. /ANSA/. Ann Bell won.", "Ann Bell won."),
         ("/ANSA/.Ann Bell won.", "Ann Bell won."),
         ("BERN (AP) - Ann Bell won.", "Ann Bell won."),
+        ("LONDON, May 3 (Reuters) - Ann Bell won.", "Ann Bell won."),
+        ("BERLIN (dpa) – Ann Bell won.", "Ann Bell won."),
         ("NATO (an alliance) - the oldest - grew.", "NATO (an alliance) - the oldest - grew."),
         ("NATO (Brussels) grew.", "NATO (Brussels) grew."),
+        ("DNS (Domain Name System) - The system of names.", None),
+        ("OPEC (Oil cartel) – The group of exporters.", None),
+        ("(AP) - Ann Bell won.", None),
     ],
 )
-def test_datelines_are_not_quoted(text: str, rest: str) -> None:
-    cut = cut_dateline(Candidate(text, 0, 10, 10 + len(text)))
+def test_datelines_are_not_quoted(index: Index, text: str, rest: str | None) -> None:
+    asked = AskedWords(Question("Who won?", index.store))
+    rest = rest or text
+    cut = cut_dateline(Candidate(text, 0, 10, 10 + len(text)), asked)
     assert cut.text == rest
     assert cut.start_char == 10 + len(text) - len(rest)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is NASA?", "NASA (USA) - The agency for space flights."),
+        ("What does MOMA show?", "MOMA (NYC) – Modern art is shown there."),
+        ("Who won in Bern?", "BERN (AP) - Ann Bell won."),
+    ],
+)
+def test_a_term_of_the_question_is_no_dateline(index: Index, question: str, text: str) -> None:
+    candidate = Candidate(text, 0, 0, len(text))
+    assert cut_dateline(candidate, AskedWords(Question(question, index.store))) == candidate
