@@ -243,6 +243,23 @@ def _clause_pattern(kind: str, code: str) -> re.Pattern[str]:
     return re.compile("|".join(bounded).replace(r"\ ", r"\s"), re.IGNORECASE)
 
 
+def may_give_reason(sentence: str, language: Language) -> bool:
+    """Return whether a sentence has a reason, or a clause that may be one: "since it rained"."""
+    if find_answer_spans(sentence, WantedAnswer("reason"), language, {}):
+        return True
+    pattern = _possible_reason_pattern(language.code)
+    return pattern is not None and pattern.search(sentence.strip()) is not None
+
+
+@cache
+def _possible_reason_pattern(code: str) -> re.Pattern[str] | None:
+    pattern = read_lists("answer_spans", Path(__file__).parent)["possible_reasons"].get(code)
+    if pattern is None:
+        return None
+    months = "|".join(map(re.escape, MONTHS))
+    return re.compile(pattern.replace("{MONTHS}", months), re.VERBOSE | re.IGNORECASE)
+
+
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     """Compile the pattern of NUMBER, DURATION, DATE or TIME."""

@@ -10,7 +10,11 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
-from graphrag_query.answering.answer_spans import FIT_OF_CLAUSE, find_answer_spans
+from graphrag_query.answering.answer_spans import (
+    FIT_OF_CLAUSE,
+    find_answer_spans,
+    may_give_reason,
+)
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.bridges import put_answer_before_bridge
 from graphrag_query.answering.direct_answer import find_direct_answer
@@ -32,7 +36,7 @@ from graphrag_query.answering.further_sentences import adds_nothing, cut_datelin
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
-from graphrag_query.answering.subjects import refers_back
+from graphrag_query.answering.subjects import begins_with_thing, refers_back
 from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
@@ -227,7 +231,7 @@ def _fit_words(
         ):
             wider = _extend_backwards(candidate, candidates, unit)
         elif _lacks_reason(candidate, question, asked):
-            wider = _extend_forwards(candidate, candidates, unit)
+            wider = _extend_to_reason(candidate, candidates, unit, question)
         if not any(_overlap(wider, other) for other in others):
             candidate = wider
         n_words = len(candidate.quotation.split())
@@ -250,7 +254,7 @@ def _tells(text: str, question: Question) -> bool:
 
 def _lacks_reason(candidate: Candidate, question: Question, asked: AskedWords) -> bool:
     """Return whether a sentence says all that a question asks the reason of, and no reason."""
-    if question.wanted.kind != "reason" or _tells(candidate.text, question):
+    if question.wanted.kind != "reason" or may_give_reason(candidate.text, question.language):
         return False
     stems = asked.stems - asked.causes
     return bool(stems) and stems <= asked.find_said([candidate.text])
@@ -271,13 +275,19 @@ def _extend_backwards(
     return _widen(candidate, before[-1].start_char, candidate.end_char, unit)
 
 
-def _extend_forwards(
-    candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit
+def _extend_to_reason(
+    candidate: Candidate, candidates: Sequence[Candidate], unit: TextUnit, question: Question
 ) -> Candidate:
-    """Extend a sentence to the sentence after in its paragraph, within `MAX_WORDS_OF_LINE`."""
+    """Extend a sentence to the sentence after in its paragraph, within `MAX_WORDS_OF_LINE`.
+
+    The sentence after has a reason, or it is about what the first one says: "It is old."
+    """
     after = [c for c in candidates if c.text_unit == candidate.text_unit]
     after = [c for c in after if c.prose and c.start_char >= candidate.end_char]
     if not after or after[0].label:
+        return candidate
+    text, language = after[0].text, question.language
+    if not (begins_with_thing(text, language) or may_give_reason(text, language)):
         return candidate
     return _widen(candidate, candidate.start_char, after[0].end_char, unit)
 

@@ -89,6 +89,16 @@ def personal_pronouns(code: str) -> frozenset[str]:
     return _PERSONAL.get(code, frozenset())
 
 
+def begins_with_thing(text: str, language: Language) -> bool:
+    """Return whether a sentence begins with a pronoun of a thing named before.
+
+    "It is old." In English "he" and "she" are persons; in other languages they may be things.
+    """
+    words = text.split(maxsplit=1)
+    kind = _PRONOUNS.get(words[0].lower().strip(_MARKS)) if words else None
+    return kind is not None and (language.code != "en" or kind not in ("he", "she"))
+
+
 def refers_back(text: str, language: Language) -> bool:
     """Return whether a sentence refers to the one before.
 
