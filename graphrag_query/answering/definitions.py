@@ -14,7 +14,7 @@ from graphrag_query.question.question_words import WORD
 # Maximum number of words at the start of a definition, with the verb: "Kate Cox is".
 MAX_WORDS_BEFORE_COPULA = 8
 # How surely a sentence says what a thing is, if its subject has further words and no article
-# follows the verb.
+# follows the verb, or if it says what happens to the thing: "A snapshot is created at night."
 SHARE_OF_LOOSE = 0.5
 # How surely a sentence says so that begins like "An inode has", or that names a role before the
 # name: "the miller Olga Nowak".
@@ -54,7 +54,12 @@ def rate_definition(candidate: Candidate, asked: Container[str], language: Langu
             is_whole = all(stem_word(word) in asked for word in subject)
             next_word = WORD.match(text, verb.end() + 1)
             has_article = next_word is not None and next_word[0].lower() in indefinite | definite
-            return 1.0 if is_whole or has_article else SHARE_OF_LOOSE
+            happens = word_set(_lists()["happens"].get(language.code, ""))
+            is_event = next_word is not None and next_word[0].lower() in happens
+            # "The club was created in 1990" says where it comes from.
+            is_event &= verb[0].lower() in ("is", "are")
+            is_sure = (is_whole and not is_event) or has_article
+            return 1.0 if is_sure else SHARE_OF_LOOSE
     for word in WORD.finditer(text):
         if stem_word(word[0].lower()) in asked:
             beside = _APPOSITION.match(text, word.end())

@@ -51,6 +51,9 @@ def test_a_sentence_says_what_a_thing_is(
     [
         ("en", "The gauge at Altdorf is read by hand.", SHARE_OF_LOOSE),
         ("en", "A gauge is read by hand.", 1.0),
+        ("en", "A gauge is created at night.", SHARE_OF_LOOSE),
+        ("en", "Gauges are deleted by the keeper.", SHARE_OF_LOOSE),
+        ("en", "The gauge was created by the town.", 1.0),
         ("en", "The gauge at Altdorf is a staff.", 1.0),
         ("de", "Die Gauge bei Altdorf wird gelesen und ist alt.", SHARE_OF_LOOSE),
         ("de", "Eine Gauge ist alt.", 1.0),
