@@ -21,6 +21,7 @@ from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
     are_poor,
     are_procedure,
+    cut_link,
     have_unnamed_speaker,
 )
 
@@ -80,6 +81,7 @@ def _points_of_reports(
         (text, "") if turn is None else (as_one_line(turn.text), turn.label)
         for (text, _), turn in zip(sentences, turns, strict=True)
     ]
+    said = [(cut_link(text), label) for text, label in said]
     texts = pl.Series([text for text, _ in said], dtype=pl.String)
     penalties = POOR_SENTENCE_PENALTY * (
         are_poor(texts) | pl.Series(are_procedure(texts), dtype=pl.Boolean)

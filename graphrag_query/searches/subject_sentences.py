@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.text.languages import read_lists
+from graphrag_index.text.languages import expand_pattern, read_lists
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.standalone import stand_alone
 from graphrag_query.answering.extractive import (
@@ -80,11 +80,18 @@ DEPENDENT_SENTENCE_PENALTY = POOR_SENTENCE_PENALTY = 0.25
 MAX_WORDS_OF_POOR_SENTENCE = 20
 # Maximum number of characters of a sentence that belongs to the procedure of a debate.
 MAX_CHARS_OF_PROCEDURE = 140
+_PATTERNS = read_lists("data/poor_sentences", Path(__file__).parent)
 _POOR = {
-    name: "(?i)" + pattern.replace("\n", "")
-    for name, pattern in read_lists("data/poor_sentences", Path(__file__).parent).items()
+    name: "(?i)" + expand_pattern(_PATTERNS, name).replace("\n", "")
+    for name in _PATTERNS
+    if name.islower()
 }
 _PROCEDURE = re.compile(_POOR.pop("procedure"))
+_LINK = re.compile(_POOR.pop("links"))
+# A sentence behind a link has some words and a mark at its end.
+_BEHIND_LINK = re.compile(
+    rf"\S\s+\S+\s+(?=(?:{_PATTERNS['BEHIND_LINK']})(?:\s*\S+){{4}}.*[.!?…][\"”»]?$)", re.DOTALL
+)
 _IN_PARENTHESES = r"\([^()]*\)"
 
 
@@ -264,18 +271,35 @@ def _bonuses_of(candidates: Sequence[Candidate], units: Mapping[int, TextUnit]) 
 
 
 def are_poor(texts: pl.Series) -> pl.Series:
-    """Return for each sentence whether it only refers to a place in the documents, or greets."""
+    """Return for each sentence whether it only refers to a place in the documents, or greets.
+
+    A sentence in parentheses is poor, too: it may be a note on what an audience does.
+    """
     plain = texts.str.replace_all(_IN_PARENTHESES, "")
     is_short = plain.str.count_matches(" ", literal=True) < MAX_WORDS_OF_POOR_SENTENCE
-    return is_short & (
-        plain.str.contains(_POOR["references"]) | plain.str.contains(_POOR["small_talk"])
-    )
+    is_poor = plain.str.contains(r"^\W*$")
+    for kind in ("references", "small_talk", "thanks"):
+        is_poor |= plain.str.contains(_POOR[kind])
+    return is_short & is_poor
 
 
 def are_procedure(texts: Iterable[str]) -> list[bool]:
     """Return for each sentence whether it only opens, closes or puts to the vote a debate."""
     # Long sentences say something, and to search them takes time.
-    return [len(t) <= MAX_CHARS_OF_PROCEDURE and bool(_PROCEDURE.match(t)) for t in texts]
+    return [
+        len(text) <= MAX_CHARS_OF_PROCEDURE and bool(_PROCEDURE.match(text) or _LINK.match(text))
+        for text in texts
+    ]
+
+
+def cut_link(text: str) -> str:
+    """Return a sentence without the link to another article before it.
+
+    A link whose end is unknown stays.
+    """
+    link = _LINK.match(text)
+    end = _BEHIND_LINK.search(text, link.end()) if link else None
+    return text[end.end() :] if end else text
 
 
 def have_unnamed_speaker(texts: pl.Series) -> pl.Series:
@@ -284,11 +308,11 @@ def have_unnamed_speaker(texts: pl.Series) -> pl.Series:
 
 
 def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the prose without questions and without heads of quoted letters.
+    """Return the prose without questions, heads of quoted letters and links to articles.
 
     In a chat, questions need no question mark.
     """
-    prose = [c for c in candidates if c.prose and not is_question(c.text)]
+    prose = [_without_link(c) for c in candidates if c.prose and not is_question(c.text)]
     # Only texts with a label or one of these marks can match, which saves time.
     may_match = [bool(c.label) or ":" in c.text or c.text[0] in "-[" for c in prose]
     texts = pl.Series(
@@ -300,6 +324,15 @@ def keep_statements(candidates: Sequence[Candidate]) -> list[Candidate]:
     is_none |= pl.Series(are_procedure(c.text for c in prose), dtype=pl.Boolean)
     is_none |= has_label & texts.str.contains(_POOR["unmarked_questions"])
     return [candidate for candidate, left_out in zip(prose, is_none, strict=True) if not left_out]
+
+
+def _without_link(candidate: Candidate) -> Candidate:
+    text = cut_link(candidate.text)
+    if text == candidate.text:
+        return candidate
+    # The sentence of a report that a model wrote has no place.
+    cut = len(candidate.text) - len(text) if candidate.start_char >= 0 else 0
+    return replace(candidate, text=text, start_char=candidate.start_char + cut)
 
 
 def _is_evidence(question: Question, ranked: Sequence[RankedSentence]) -> bool:

@@ -9,6 +9,7 @@ from graphrag_query.answer import Outcome
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.searches.subject_sentences import (
     are_poor,
+    are_procedure,
     have_unnamed_speaker,
     keep_statements,
 )
@@ -93,6 +94,130 @@ def test_questions_and_heads_of_quoted_letters_state_nothing(
 ) -> None:
     candidate = Candidate(text, 0, 0, len(text), label=label)
     assert keep_statements([candidate]) == [candidate] * is_kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Gracias a la reforma, el paro bajó en 2015.",
+        "Votamos en contra del presupuesto porque recorta la sanidad.",
+        "Nada más llegar a Madrid, Rajoy dimitió.",
+        "Merci à la pluie, la récolte de 2016 a doublé.",
+        "Monsieur Dupont a été élu maire de Lyon en 2014.",
+        "Señora Moro ganó las elecciones en Valencia.",
+        "Meine Fraktion stimmt dem Gesetz zu.",
+        "Liebe macht blind.",
+        "Damit ist die Brücke über den Rhein gesperrt.",
+        "Dear petrol hits farmers in Wales.",
+        "Das Wort hat seinen Ursprung im Lateinischen.",
+        "Wir kommen zu dem Ergebnis, dass die Brücke gesperrt wird.",
+        "Wir danken den Feuerwehrleuten, die 2015 die Mühle retteten.",
+        "Danke der Reform sank die Arbeitslosigkeit.",
+        "Gibt es Regen, bleibt die Mühle zu.",
+        "Das ist der Fall, wenn die Brücke gesperrt ist.",
+        "Pasamos hambre en la guerra de 1936.",
+        "Queda rechazada su demanda contra el banco.",
+        "(The bridge was closed in 2015 after a flood.)",
+        "We congratulate Oslo on cutting emissions by half.",
+        "The hon. Member is right that 5,000 jobs were lost.",
+        "Tiene la palabra en la plaza cada domingo.",
+        "Passons l'hiver à Nice avec ma mère.",
+        "Je remercie les pompiers qui ont sauvé le moulin en 2015.",
+        "Gracias al turismo, Madrid creció.",
+        "Señorías, el paro bajó un dos por ciento.",
+        "Ich schließe mich der Kritik der Stadt an.",
+        "Ich eröffne morgen eine Bäckerei in Ulm.",
+        "Messieurs Dupont et Durand ont vendu le moulin.",
+        "Estimada en dos millones, la casa fue vendida.",
+        "Meine Kollegen stimmen dem Gesetz zu.",
+        "Meine Damen und Herren, die Brücke ist gesperrt.",
+        "Dear colleagues have left the party.",
+        "Mr President signed the bill in 2015.",
+        "Gracias, señor presidente, el paro bajó en 2015.",
+    ],
+)
+def test_statements_that_begin_like_procedure_are_kept(text: str) -> None:
+    assert are_procedure([text]) == [False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Meine Damen und Herren!",
+        "Sehr geehrte Frau Kollegin Dr. Müller!",
+        "Meine sehr verehrten Damen und Herren von der Opposition!",
+        "Señorías.",
+        "Señor presidente, señoras y señores diputados.",
+        "Monsieur le Président, chers collègues,",
+        "Mr President,",
+        "Dear colleagues,",
+        "Dear Ann Berg,",
+        "(Beifall bei der CDU/CSU)",
+        "(Laughter.)",
+        "(Dr. Gregor Gysi [DIE LINKE]: Das ist falsch!)",
+        "I am grateful to my hon. Friend for that intervention.",
+        "My hon. Friend is absolutely right.",
+        "Ich danke Ihnen für die Aufmerksamkeit.",
+        "Danke, Herr Minister.",
+        "Das Wort hat der Kollege Hans Meier von der SPD-Fraktion.",
+        "Ich rufe den Tagesordnungspunkt 3 auf.",
+        "Wir kommen nun zur Abstimmung über den Antrag der Fraktion.",
+        "Damit ist der Gesetzentwurf angenommen.",
+        "Muchas gracias, señor presidente.",
+        "Gracias, señora Moro.",
+        "Nada más y muchas gracias.",
+        "Tiene la palabra el señor ministro.",
+        "Pasamos a la votación de las enmiendas.",
+        "Votamos ahora la enmienda número 5 del Grupo Popular.",
+        "La parole est à M. Dupont.",
+        "Je vous remercie, monsieur le président.",
+        "Merci, monsieur le Ministre.",
+        "Passons au vote.",
+    ],
+)
+def test_salutations_and_formulas_of_debates_are_procedure(text: str) -> None:
+    assert are_procedure([text]) == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        (
+            "READ MORE: Oslo closes mill The affected airlines had until Saturday to comply.",
+            "The affected airlines had until Saturday to comply.",
+        ),
+        (
+            "READ MORE: Seoul tested missiles near Oslo “The two sides are like two trains.”",
+            "“The two sides are like two trains.”",
+        ),
+        (
+            "Leer más: El paro baja en Madrid La ministra dijo que sigue alto.",
+            "La ministra dijo que sigue alto.",
+        ),
+    ],
+)
+def test_a_link_before_a_sentence_is_cut_off(text: str, rest: str) -> None:
+    kept = keep_statements([Candidate(text, 0, 10, 10 + len(text))])
+    assert kept == [Candidate(rest, 0, 10 + len(text) - len(rest), 10 + len(text))]
+
+
+@pytest.mark.parametrize("text", ["READ MORE: How Ann Berg Beat The Odds", "Watch: The mill opens"])
+def test_a_link_alone_states_nothing(text: str) -> None:
+    assert keep_statements([Candidate(text, 0, 0, len(text))]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We congratulate Oslo on cutting emissions by half.", True),
+        ("(The bridge was closed in 2015 after a flood.)", True),
+        ("Gracias a la reforma, el paro bajó en 2015.", False),
+        ("Votamos en contra del presupuesto porque recorta la sanidad.", False),
+        ("Liebe macht blind.", False),
+    ],
+)
+def test_thanks_that_may_state_something_are_quoted_last(text: str, expected: bool) -> None:
+    assert are_poor(pl.Series([text])).to_list() == [expected]
 
 
 def test_documents_of_questions_only_are_no_evidence(tmp_path: Path) -> None:
