@@ -8,12 +8,29 @@ import polars as pl
 # A day in a title, such as 2026-04-08 or 20260408, and a month, such as 2026-04.
 _DAY = r"(?:^|\D)((?:1[5-9]|20)\d\d)[-_./]?(0[1-9]|1[0-2])[-_./]?(0[1-9]|[12]\d|3[01])(?:\D|$)"
 _MONTH = r"(?:^|[^\p{L}\d])((?:1[5-9]|20)\d\d)[-_.](0[1-9]|1[0-2])(?:[^\p{L}\d]|$)"
+# Two numbers like those of a month, of which the second may be larger, such as 2026-13.
+_LIKE_MONTH = r"(?:^|[^\p{L}\d])(?:1[5-9]|20)\d\d[-_.](\d{1,4})(?:[^\p{L}\d]|$)"
 # A number that may be a year, or a year and a month: 2026 or 202604.
 _YEAR = r"(?:^|[^\p{L}\d])((?:1[5-9]\d|20[0-4])\d)(0[1-9]|1[0-2])?(?:[^\p{L}\d]|$)"
+# Words before a number that is no year, with other numbers or codes between, and "1984 by Orwell".
+_NO_YEAR = (
+    r"(?i)(?:^|[^\p{L}])(?:rfcs?|iso|iec|din|ieee|ansi|astm|pages?|pp?|seiten?|páginas?|pagina"
+    r"|chapters?|kapitel|chapitre|capítulo|figures?|fig|abbildung|abb|tables?|tabelle|sections?"
+    r"|windows|office|word|excel|access|outlook|powerpoint|exchange|server|visual studio)"
+    r"(?:[\s_./:-]+(?:iec|ieee|en|\d+))*?[\s_./:-]+\d{4}(?:\D|$)"
+    r"|(?:^|(?:din|bs|nf|une)[\s_-]+)en[\s_-]+\d"
+    r"|^\d{4} (?:by|von|par|di|door) (?-i:\p{Lu})"
+)
 # Minimum share (0 to 1) of the titles of one form in which such a number may be a year.
 MIN_SHARE_OF_YEARS = 0.6
-# Minimum number of titles of one form, such as report-#; the others are compared together.
+# Minimum number of titles of one form, such as report-#; two may do if both have a year. The
+# others are compared together.
 MIN_TITLES_OF_FORM = 3
+# Minimum number of words of a headline. Among other titles, only those with a number are compared.
+MIN_WORDS_OF_HEADLINE = 4
+# Maximum number of years between the titles of one form, and the last year in several of them:
+# numbers that go on behind it count the files.
+MAX_SPREAD, LAST_YEAR = 200, 2040
 
 
 def find_document_dates(documents: pl.DataFrame) -> pl.Series:
@@ -21,29 +38,47 @@ def find_document_dates(documents: pl.DataFrame) -> pl.Series:
 
     `documents` has the columns title and creation_date of all documents of an index. Without a
     `creation_date`, the date is one in the title. A year there has to be a number of its own, and
-    most titles of the same form have to have one: article-1657 is no date beside article-12.
+    most titles of the same form have to have one: article-1657 is no date beside article-12. The
+    numbers behind a year are months only if all of those in titles of the form may be.
     """
     # All documents together tell whether a number is a year: do not call this for some of them.
     title = pl.col("title").fill_null("")
     stated = pl.col("creation_date").fill_null("").str.slice(0, 10)
-    plain = pl.coalesce(_extract(title, _DAY, 3), _extract(title, _MONTH, 2))
+    has_word = title.str.contains(_NO_YEAR)
     found = documents.select(
         title=title,
         stated=pl.when(stated.str.contains(r"^\d{4}")).then(stated),
-        plain=plain,
-        year=_extract(title, _YEAR, 2),
+        day=_extract(title, _DAY, 3),
+        month=_extract(title, _MONTH, 2),
+        like_month=title.str.extract(_LIKE_MONTH),
+        year=pl.when(~has_word).then(_extract(title, _YEAR, 2)),
     )
+    form = pl.col("title").str.replace_all(r"\d+", "#")
+    is_month = pl.col("day", "month").is_not_null()
+    all_months = (pl.any_horizontal(is_month) | pl.col("like_month").is_null()).all().over("form")
+    found = found.with_columns(form=form).with_columns(month=pl.when(all_months).then("month"))
+    found = found.with_columns(plain=pl.coalesce("day", "month"))
     if found["year"].null_count() < found.height:
-        form = pl.col("title").str.replace_all(r"\d+", "#")
-        is_shared = pl.len().over("form") >= MIN_TITLES_OF_FORM
-        has_year = pl.coalesce("plain", "year").is_not_null()
-        found = (
-            found.with_columns(form=form)
-            .with_columns(form=pl.when(is_shared).then("form").otherwise(pl.lit("")))
-            .with_columns(share=has_year.mean().over("form"))
-            .with_columns(year=pl.when(pl.col("share") >= MIN_SHARE_OF_YEARS).then("year"))
-        )
+        found = _keep_agreed_years(found)
     return found.select(date=pl.coalesce("stated", "plain", "year", pl.lit("")))["date"]
+
+
+def _keep_agreed_years(found: pl.DataFrame) -> pl.DataFrame:
+    """Drop the years in titles with whose form they do not agree."""
+    has_year = pl.coalesce("plain", "year").is_not_null()
+    n_same = pl.len().over("form")
+    agrees = (n_same >= MIN_TITLES_OF_FORM) | ((n_same > 1) & has_year.all().over("form"))
+    year = pl.col("year").str.slice(0, 4).cast(pl.Int32)
+    first, last = year.min().over("form"), year.max().over("form")
+    is_year = (n_same == 1) | ((last - first <= MAX_SPREAD) & (last <= LAST_YEAR))
+    n_words = pl.col("title").str.replace(r"\.\w{2,4}$", "").str.count_matches(r"\p{L}+")
+    is_compared = agrees | (n_words >= MIN_WORDS_OF_HEADLINE) | pl.col("title").str.contains(r"\d")
+    return (
+        found.with_columns(has_year=has_year, is_compared=is_compared, is_year=is_year)
+        .with_columns(group=pl.when(agrees).then("form").otherwise(pl.lit("")))
+        .with_columns(share=pl.col("has_year").filter("is_compared").mean().over("group"))
+        .with_columns(year=pl.when("is_year", pl.col("share") >= MIN_SHARE_OF_YEARS).then("year"))
+    )
 
 
 def _extract(title: pl.Expr, pattern: str, n_groups: int) -> pl.Expr:

@@ -52,3 +52,55 @@ def test_years_of_most_titles_of_a_form_are_dates_beside_other_files() -> None:
 def test_a_year_that_few_headlines_name_is_no_date() -> None:
     headlines = ["The crash of 1929", "A flood in Oslo", "Ann Berg is mayor", "Bread gets dearer"]
     assert dates_of(*headlines) == ["", "", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("titles", "dates"),
+    [
+        (("report-2017.txt", "notes.txt", "a.txt", "b.txt"), ("2017", "", "", "")),
+        (("report-2017.txt", "notes of meeting.txt", "Oslo plan.txt"), ("2017", "", "")),
+        (("budget 2017", "budget 2018", "minutes", "plan"), ("2017", "2018", "", "")),
+        (
+            ("budget 2017", "budget 2018", "letter 3", "memo 7", "note 12"),
+            ("2017", "2018", "", "", ""),
+        ),
+        (("budget 2017", "budget 3", "minutes", "plan"), ("", "", "", "")),
+    ],
+)
+def test_titles_without_a_number_say_nothing_on_years(
+    titles: tuple[str, ...], dates: tuple[str, ...]
+) -> None:
+    assert dates_of(*titles) == [*dates]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [("rfc-{}", 1945, 2045), ("page-{}", 1600, 1900), ("a-{}", 1945, 2045), ("a-{}", 1600, 1900)],
+)
+def test_numbers_beyond_the_years_count_files(name: str, first: int, last: int) -> None:
+    assert set(dates_of(*(name.format(n) for n in range(first, last + 1)))) == {""}
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        *("RFC 1918", "rfc1918", "Windows 2000", "Office 2016", "Windows Server 2019"),
+        *("1984 by Orwell", "ISO 19011:2018", "ISO/IEC 27001:2013", "DIN EN 1990", "EN 1991"),
+        *("page-1650.txt", "Chapter 1812", "figure_1914.png"),
+    ],
+)
+def test_numbers_of_standards_pages_and_products_are_no_years(title: str) -> None:
+    assert dates_of(title) == [""]
+
+
+@pytest.mark.parametrize(
+    "title", ["news-en-2017.txt", "officer 2017", "home page, 5 May, 2017", "2017 by month"]
+)
+def test_years_beside_words_like_those_of_standards_are_dates(title: str) -> None:
+    assert dates_of(title) == ["2017"]
+
+
+def test_numbers_behind_years_are_months_if_all_may_be() -> None:
+    assert dates_of("invoice 2017-05", "invoice 2017-13") == ["2017", "2017"]
+    assert dates_of("invoice 2017-05", "invoice 2017-12") == ["2017-05", "2017-12"]
+    assert dates_of("letter 2017-05", "invoice 2017-13") == ["2017-05", "2017"]
