@@ -267,7 +267,8 @@ class _CountedWords:
             is_kept = is_name_part or not (
                 i in dropped
                 or word in stop_words
-                or (len(word) == 1 and i - 1 not in self.numbered)
+                # The number of Rule 5 belongs to the word before it.
+                or (len(word) == 1 and not (word.isdecimal() and run))
                 or (most and word == str(most))
                 or any(q.start() <= token.start() < q.end() for q in (*quoted, *dated))
             )

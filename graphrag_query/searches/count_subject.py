@@ -34,6 +34,8 @@ _PLURAL_ENDINGS = (
 )
 # Maximum number of forms of a word that the answer lists.
 MAX_FORMS = 6
+# The words of a term, each with the number behind it.
+_WORDS_WITH_NUMBERS = re.compile(r"[^\d\s]\S*\s+\d+(?!\S)|\S+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +222,13 @@ def restrict_to_dates(
 def _count_terms(question: Question, request: CountRequest, kept: "Flags") -> list[TermCount]:
     """Count each term in the text units with the flag of `kept`.
 
-    A phrase that no document contains is counted word by word.
+    A phrase that no document contains is counted word by word. A word and the number behind it,
+    such as Article 50, stay together.
     """
     language, counts = question.language, list[TermCount]()
     for term in request.terms:
         count = count_term(question.index, term, language, kept)
-        words = term.split()
+        words = _WORDS_WITH_NUMBERS.findall(term)
         if len(count.text_units) or len(words) == 1 or f'"{term}"' in question.text:
             counts.append(count)
         else:

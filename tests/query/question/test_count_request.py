@@ -9,6 +9,20 @@ from graphrag_query.question.question_words import language_in
     [
         ("How many documents mention fire?", "documents", None, ("fire",)),
         ("How many documents mention Article 50?", "documents", None, ("Article 50",)),
+        (
+            "How many documents mention Article 5 and Article 50?",
+            "documents",
+            None,
+            ("Article 5", "Article 50"),
+        ),
+        (
+            "How many documents mention text 5 of the treaty?",
+            "documents",
+            None,
+            ("text 5", "treaty"),
+        ),
+        ("How many documents mention Rule 5?", "documents", None, ("Rule 5",)),
+        ("How many documents mention the 5 towns?", "documents", None, ("towns",)),
         ("Wie viele Artikel erwähnen Artikel 5?", "documents", None, ("Artikel 5",)),
         ("Since when is Article 50 mentioned?", "dates", None, ("Article 50",)),
         ("How many articles of 2017 mention Oslo?", "documents", None, ("Oslo",)),

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import graphrag_query
+from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_index.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
@@ -187,3 +189,46 @@ def test_a_trend_has_a_row_for_each_month_and_cites_examples(counted: Index) -> 
 )
 def test_forms_of_a_word(form: str, term: str, code: str, is_form: bool) -> None:
     assert is_form_of(form, term, language_of(code)) is is_form
+
+
+@pytest.fixture(scope="module")
+def treaties(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    project = tmp_path_factory.mktemp("treaties")
+    init_project(project)
+    texts = (
+        "Article 7 of the treaty has 50 lines, and Rule 5 has three.",
+        "The treaty was signed in Oslo. Its first article has 5 lines.",
+        "Article 500 of the code is about bridges in Oslo.",
+    )
+    for number, text in enumerate(texts):
+        (project / "input" / f"{number}.txt").write_text(text, encoding="utf-8")
+    run_project(project, "workflow=embedded")
+    with graphrag_query.open(project / "output") as index:
+        yield index
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many documents mention Article 50?", "None of the 3 documents mentions “Article 50”"),
+        (
+            "How many documents mention Article 5 and Article 50?",
+            "None of the 3 documents mentions “Article 5” and “Article 50”.",
+        ),
+        ("How many documents mention Article 7?", "1 of 3 documents (33 %) mentions “Article 7”"),
+        ("How many documents mention Rule 5?", "1 of 3 documents (33 %) mentions “Rule 5”"),
+        ("How many documents mention Rule 7?", "None of the 3 documents mentions “Rule 7”."),
+        (
+            "How many documents mention text 5 of the treaty?",
+            "0 of 3 documents (0 %) mention “text 5” and “treaty”.",
+        ),
+        (
+            "How many documents mention Oslo Treaty Article 50?",
+            "0 of 3 documents (0 %) mention “Oslo” and “Treaty” and “Article 50”.",
+        ),
+    ],
+)
+def test_a_word_and_its_number_are_counted_together(
+    treaties: Index, question: str, text: str
+) -> None:
+    assert treaties.ask(question).text.startswith(text)
