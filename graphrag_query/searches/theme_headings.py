@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 
 from graphrag_index.text.headlines import read_headlines
-from graphrag_index.text.languages import language_of
+from graphrag_index.text.languages import Language, language_of
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_query.answering.extractive import TextUnit, as_one_line
@@ -46,7 +46,8 @@ def name_by_contents(
 
     It is the headline of the document of the best sentence. Without one, it is the noun phrase
     that sets the best sentences apart from the other text units that were read. The name of their
-    main entity stands beside a phrase, or beside a short headline.
+    main entity stands beside a phrase, or beside a short headline; two names stand together only
+    if there is no other phrase.
     """
     ordered = [sorted(section, key=lambda point: -value_of(point)) for section in sections]
     documents = {units[section[0].source]["document"] for section in ordered}
@@ -65,6 +66,11 @@ def name_by_contents(
             counts = counts or _WordCounts(units)
             weights = _weigh_phrases(own, units, counts, {p.source for p in section}, asked)
             mark, parts = ", ", _choose_phrases(weights, names, 1)
+            # Two names say little: a name stands beside another phrase, if there is one.
+            language = language_of(units[section[0].source]["language"])
+            plain = {p: w for p, w in weights.items() if not _is_name(p, of_section, language)}
+            if parts and parts[0] not in plain and (said := _choose_phrases(plain, names, 1)):
+                of_section, parts = [*set(parts).intersection(of_section), *of_section], said
         if len(name.split()) <= MAX_WORDS_BESIDE_NAME:
             left = MAX_PARTS - len(parts)
             if name:
@@ -147,6 +153,13 @@ def _weigh_phrases(
             weight += QUESTION_BONUS * (not asked.isdisjoint(stems))
             weights[phrase] = max(weights.get(phrase, 0.0), weight)
     return weights
+
+
+def _is_name(phrase: str, names: Sequence[str], language: Language) -> bool:
+    """Return whether a phrase is one of these names, or begins and ends with capitals."""
+    words = WORD.findall(phrase)
+    has_capitals = len(words) > 1 and words[0][0].isupper() and words[-1][0].isupper()
+    return phrase in names or (has_capitals and not phrase_grammar(language.code).capitalizes_nouns)
 
 
 def _choose_phrases(weights: Mapping[str, float], used: Sequence[str], most: int) -> list[str]:
