@@ -134,6 +134,8 @@ def test_questions_and_heads_of_quoted_letters_state_nothing(
         "Dear colleagues have left the party.",
         "Mr President signed the bill in 2015.",
         "Gracias, señor presidente, el paro bajó en 2015.",
+        "Quedan rechazadas las enmiendas que pedían subir las pensiones.",
+        "Related: prices rose by 5 percent in 2015.",
     ],
 )
 def test_statements_that_begin_like_procedure_are_kept(text: str) -> None:
