@@ -19,8 +19,6 @@ MAX_HEADING_NAMES = 3
 MAX_TITLE_TERMS, MIN_TERM_SHARE, MIN_WORD_SHARE = 2, 0.6, 0.8
 # Two words with more characters, of which one begins with the other, are forms of one word.
 MIN_STEM = 4
-# Minimum number of names in a title, if there are so many, whatever stands beside its terms.
-MIN_NAMES = 2
 # Maximum number of documents whose theme the headline of one of them says.
 MAX_DOCUMENTS_OF_HEADLINE = 8
 # Maximum number of subjects in the title of a report on different subjects, and maximum number of
@@ -68,8 +66,8 @@ def compose_title(
     those of the documents of the summary, better than a term of a single sentence which is in none
     of all `headlines`, one for each document. Of few documents, the one of `summary_headlines` with
     most terms and names, or the only one, says the theme better than one word. Names that are in a
-    term are not repeated. Of many documents, names come last, or are left out, that none of the
-    `mentions`, sentences with their names, has beside a term.
+    term are not repeated. Of many documents, names come last that none of the `mentions`, sentences
+    with their names, has beside a term.
     """
     scored = _score_terms(terms, language, summary, headlines)
     chosen = _choose_terms(scored)
@@ -94,9 +92,7 @@ def compose_title(
             if any(map(text.lower().__contains__, folded))
             for name in mentioned
         }
-        own = [name for name in others if name in beside]
-        others = [*own, *(name for name in others if name not in beside)]
-        others = others[: max(len(own), MIN_NAMES)]
+        others.sort(key=lambda name: name not in beside)
     named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
     parts = [f"{theme[:1].upper()}{theme[1:]}", named]
     return ": ".join(filter(None, parts))

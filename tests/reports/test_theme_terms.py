@@ -135,7 +135,7 @@ def test_of_many_documents_the_names_beside_the_theme_come_first() -> None:
     names, mentions = ["Ann", "Bern", "Oslo"], [("The ice storm hit it.", ["Oslo"])]
     many = [""] * 9
     title = compose_title([storm], names, "en", headlines=many, mentions=mentions)
-    assert title == "Ice storm: Oslo and Ann"
+    assert title == "Ice storm: Oslo, Ann and Bern"
     title = compose_title([storm], names, "en", headlines=many[:3], mentions=mentions)
     assert title == "Ice storm: Ann, Bern and Oslo"
 
