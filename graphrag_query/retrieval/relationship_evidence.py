@@ -63,7 +63,7 @@ class CitedRelationships:
         """Write a relationship as a line that begins with the entity `start`.
 
         The description follows, unless the passage contains it. A passage is quoted when it is
-        cited for the first time.
+        cited for the first time, and named after that.
         """
         row = self._rows[relationship]
         is_source = row["source"] == start
@@ -85,6 +85,8 @@ class CitedRelationships:
             parts.append(said)
         if number > n_before:
             parts.append(f"“{quote}”")
+        elif len(parts) == 1:
+            parts.append("the same passage,")
         return " ".join([*parts, f"[{number}]"])
 
 

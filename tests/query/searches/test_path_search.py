@@ -73,6 +73,12 @@ def test_each_hop_has_the_passage_that_names_both(index: Index) -> None:
         assert len(named) >= 2
 
 
+def test_a_hop_with_a_passage_that_is_quoted_above_says_so(index: Index) -> None:
+    text = index.path("Crean", "Worsley").text
+    assert "Stromness – Frank Worsley: the same passage, [2]" in text
+    assert ": [" not in text
+
+
 def test_more_than_two_are_connected_by_a_tree(index: Index) -> None:
     names = ("Tom Crean", "Gauss", "Fram", "Bay of Whales")
     answer = index.path(*names)
@@ -200,7 +206,7 @@ def test_filters_hold_for_paths_their_passages_and_similar_names(index: Index) -
     lines = [line for line in answer.text.splitlines() if line.startswith("   - ")]
     # No description from elsewhere stands before the quotation.
     assert lines
-    assert all(line.split(": ", 1)[1][0] in "“[" for line in lines)
+    assert all(line.split(": ", 1)[1].startswith(("“", "the same passage, [")) for line in lines)
     around = people.neighbourhood("Gauss")
     assert around.outcome is Outcome.NO_EVIDENCE
     assert "similar names: Gauss," not in around.text
