@@ -41,7 +41,7 @@ from graphrag_index.communities.simple_graph import (
     read_endpoints,
 )
 from graphrag_index.communities.text_clusters import number_sections
-from graphrag_index.communities.text_vectors import embed_text_units
+from graphrag_index.communities.text_vectors import Vectors, embed_text_units
 from graphrag_index.communities.themes import Themes, find_themes
 from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
@@ -118,13 +118,9 @@ def create_communities(
     levels, is_island = group_small_components(
         graph, levels, named, text_units, texts, settings, islands
     )
-    themes = Themes([], [])
-    is_same = before and before.settings.get("max_themes") == settings.max_themes
-    kept = before.themes if before and is_same else []
-    n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
-    if n_themes > 1 and (kept or len(is_island) > n_themes):
-        sections = number_sections(text_units)
-        themes = find_themes(graph, levels[0], named, texts(), sections, n_themes, kept)
+    themes = _group_into_themes(
+        graph, levels[0], len(is_island), named, text_units, texts, settings, before
+    )
     texts.cache_clear()
     _log_unnamed_documents(named, text_units, themes)
     levels = [*themes.of_nodes, *levels]
@@ -149,6 +145,29 @@ def create_communities(
         rows = (keep_previous_ids(batch, before.communities) for batch in rows)
     for batch in regroup_batches(rows):
         yield {"communities": batch}
+
+
+def _group_into_themes(
+    graph: Graph,
+    labels: Integers,
+    n_communities: int,
+    named: NumberLists,
+    text_units: pl.DataFrame,
+    texts: Callable[[], Vectors],
+    settings: CreateCommunities,
+    before: PreviousCommunities | None,
+) -> Themes:
+    """Group the communities, numbered in `labels`, into themes if they are too many to read.
+
+    The themes of the last version are kept if their maximum number has not changed.
+    """
+    is_same = before and before.settings.get("max_themes") == settings.max_themes
+    kept = before.themes if before and is_same else []
+    n_themes = 0 if settings.engine == "microsoft" else settings.max_themes
+    if n_themes < 2 or not (kept or n_communities > n_themes):
+        return Themes([], [])
+    sections = number_sections(text_units)
+    return find_themes(graph, labels, named, texts(), sections, n_themes, kept)
 
 
 class _Links(NamedTuple):

@@ -135,10 +135,7 @@ def answer_from_sentences(
     if unsaid or (is_open and (is_other or is_unclear(question, evidence))):
         chosen = choose_nearest(question, chosen, ranked)
         unsaid = introduce_nearest(question, chosen, unsaid)
-    apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
-    if any(name != label and name in question.text for label, name in apart.items()):
-        # Write the names of speakers as the question does: Li Hua, not LiHua.
-        chosen = [replace(c, label=apart.get(c.label, "")) for c in chosen]
+    chosen = _write_speakers_as_asked(question, chosen, candidates)
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
@@ -148,15 +145,29 @@ def answer_from_sentences(
         cite_passage(number, candidate, text_units[candidate.text_unit])
         for number, candidate in enumerate(chosen, 1)
     )
-    text = " ".join(f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
-    if direct and direct.text:
-        text = f"{direct.text} — {text}"
-    elif items:
-        listed = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(chosen, 1))
-        text = "\n".join([f"{chosen[0].label}:", *listed])
-    elif unsaid:
-        text = f"{unsaid} {text}"
+    opening = f"{direct.text} —" if direct and direct.text else ""
+    if items and not opening:
+        text = _write_list(chosen)
+    else:
+        quoted = (f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
+        text = " ".join(filter(None, [opening or unsaid, *quoted]))
     return question.answer(text, citations=citations, context=context)
+
+
+def _write_list(items: Sequence[Candidate]) -> str:
+    """Write the items of a list below its label, with their citations."""
+    lines = (f"- {as_one_line(c.text)} [{number}]" for number, c in enumerate(items, 1))
+    return "\n".join([f"{items[0].label}:", *lines])
+
+
+def _write_speakers_as_asked(
+    question: Question, chosen: list[Candidate], candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """Write the names of speakers as the question does: Li Hua, not LiHua."""
+    apart = {c.label: split_joined_words(c.label) for c in candidates if c.label}
+    if any(name != label and name in question.text for label, name in apart.items()):
+        return [replace(c, label=apart.get(c.label, "")) for c in chosen]
+    return chosen
 
 
 def _find_list(
