@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import polars as pl
 
@@ -21,6 +22,8 @@ from graphrag_index.storage.table_store import Previous
 logger = logging.getLogger(__name__)
 
 TABLE = TABLES["text_unit_claims"]
+# (number of the text unit, hash of its input, keys of its replies, dropped claims, claims)
+_ReplyRow: TypeAlias = tuple[int, str, Sequence[str], int, Sequence[Claim]]
 
 
 @step(writes=["text_unit_claims", "covariates"], code_version=4)
@@ -68,7 +71,7 @@ def extract_covariates(
                 user = Message(role="user", content=f"Passage:\n{quote_text(text)}")
                 yield (number, text), prompt.request(label, [prompt.system, user])
 
-    def new_rows() -> Iterator[tuple[int, str, Sequence[str], int, Sequence[Claim]]]:
+    def new_rows() -> Iterator[_ReplyRow]:
         for (number, text), outcome in pair_outcomes(chat_model, requests()):
             claims = merge_claims(outcome.values)
             found = _locate_claims(claims, text)
@@ -78,16 +81,10 @@ def extract_covariates(
             progress.advance()
             yield number, row_hash, outcome.keys, dropped, found
 
-    rows = new_rows()
-    row = next(rows, None)
     n_failed = n_dropped = n_claims = 0
-    for start in range(0, len(ids), BATCH_TEXT_UNITS):
-        end, batch_rows = start + BATCH_TEXT_UNITS, []
-        while row is not None and row[0] < end:
-            batch_rows.append(row)
-            row = next(rows, None)
+    for start, batch_rows in _group_by_batch(new_rows(), len(ids)):
         new = make_reply_rows(TABLE, batch_rows, chat_model)
-        known = kept.filter(pl.col("at").is_between(start, end - 1))
+        known = kept.filter(pl.col("at").is_between(start, start + BATCH_TEXT_UNITS - 1))
         units = pl.concat([new.select(kept.columns), known]).sort("at")
         n_failed += int((units["input_hash"] == "").sum())
         n_dropped += int(units["dropped"].sum())
@@ -100,6 +97,17 @@ def extract_covariates(
             format_count("text units", n_failed),
             format_count("claims", n_dropped),
         )
+
+
+def _group_by_batch(rows: Iterator[_ReplyRow], n: int) -> Iterator[tuple[int, list[_ReplyRow]]]:
+    """Group rows by batches of `n` text units; yield (first number of a batch, its rows)."""
+    row = next(rows, None)
+    for start in range(0, n, BATCH_TEXT_UNITS):
+        batch = []
+        while row is not None and row[0] < start + BATCH_TEXT_UNITS:
+            batch.append(row)
+            row = next(rows, None)
+        yield start, batch
 
 
 def _make_covariates(units: pl.DataFrame, ids: pl.Series, n_before: int) -> pl.DataFrame:

@@ -27,6 +27,7 @@ from graphrag_index.storage.memo import (
     read_batches,
     regroup_batches,
 )
+from graphrag_index.storage.partitions import Partitions
 from graphrag_index.text.normalize import title_key
 
 Numbers = npt.NDArray[np.int32]
@@ -79,49 +80,75 @@ def finalize_graph(
     merged = _MergedEntities(extracted_entities)
     if given_ids is not None and given_ids.height:
         merged.apply_given_ids(given_ids)
-    ids, titles = merged.ids, merged.titles
     text_unit_ids = (
         base_text_units.select("id", "human_readable_id").sort("human_readable_id").collect()["id"]
     )
-    with shards.open_partitions(_count_batches(len(ids)), _NAMING) as naming:
+    n_batches = _count_batches(len(merged.ids))
+    with shards.open_partitions(n_batches, _NAMING) as naming:
         for mentions in _renumber_mentions(extracted_mentions, merged, len(text_unit_ids), shards):
             pairs = distinct_pairs(*(mentions[name].to_numpy() for name in _NAMING))
             naming.append(pl.DataFrame(pairs, _NAMING), pairs[0] // BATCH_ROWS)
             yield {"mentions": mentions}
         links = _MergedLinks(extracted_relationships, merged)
-        degree, positions = _place_entities(ids, links, settings, shards)
-        rows_of_entities = _read_one_description(extracted_entities, _ENTITY_COLUMNS)
-        for batch, rows in _split_by_number(rows_of_entities, merged.numbers, len(ids), shards):
-            named = naming.read(batch.start // BATCH_ROWS)
-            owners, text_units = distinct_pairs(*(named[name].to_numpy() for name in _NAMING))
-            units = text_unit_ids.gather(text_units)
-            entities = _merge_entities(rows, titles[batch]).with_columns(
-                ids[batch].alias("id"),
-                pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
-                gather_lists(owners - batch.start, units, len(ids[batch])).alias("text_unit_ids"),
-                pl.Series("degree", degree[batch]),
-                *_make_coordinates(positions, batch),
-            )
-            yield {"entities": entities.with_columns(frequency=pl.col("text_unit_ids").list.len())}
+        degree, positions = _place_entities(merged.ids, links, settings, shards)
+        rows = _read_one_description(extracted_entities, _ENTITY_COLUMNS)
+        for batch, entities in _finalize_entities(rows, merged, naming, text_unit_ids, shards):
+            placed = pl.Series("degree", degree[batch]), *_make_coordinates(positions, batch)
+            yield {"entities": entities.with_columns(*placed)}
     given = links.find_given_ids(given_ids, merged)
-    rows_of_links = _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS)
-    for batch, rows in _split_by_number(rows_of_links, links.numbers, len(links.weights), shards):
-        source, target = links.endpoints[batch].T
-        source_ids, target_ids = ids.gather(source), ids.gather(target)
-        link_ids = _hash_pairs(source_ids, target_ids)
+    rows = _read_one_description(extracted_relationships, _RELATIONSHIP_COLUMNS)
+    for batch, relationships in _finalize_relationships(rows, merged, links, text_unit_ids, shards):
         if given is not None:
-            link_ids = given[batch].fill_null(link_ids)
-        relationships = _merge_relationships(rows, text_unit_ids).with_columns(
-            link_ids.alias("id"),
+            known = given[batch].fill_null(relationships["id"])
+            relationships = relationships.with_columns(known.alias("id"))
+        source, target = links.endpoints[batch].T
+        combined = pl.Series("combined_degree", degree[source] + degree[target])
+        yield {"relationships": relationships.with_columns(combined)}
+
+
+def _finalize_entities(
+    rows: pl.LazyFrame,
+    merged: "_MergedEntities",
+    naming: Partitions,
+    text_unit_ids: pl.Series,
+    shards: Shards,
+) -> Iterator[tuple[slice, pl.DataFrame]]:
+    """Merge the rows of each entity, in batches; `naming` has the pairs of `_NAMING`."""
+    for batch, own in _split_by_number(rows, merged.numbers, len(merged.ids), shards):
+        named, ids = naming.read(batch.start // BATCH_ROWS), merged.ids[batch]
+        owners, text_units = distinct_pairs(*(named[name].to_numpy() for name in _NAMING))
+        units = text_unit_ids.gather(text_units)
+        entities = _merge_entities(own, merged.titles[batch]).with_columns(
+            ids.alias("id"),
             pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
-            titles.gather(source).alias("source"),
-            titles.gather(target).alias("target"),
-            pl.Series("weight", links.weights[batch]),
-            source_ids.alias("source_id"),
-            target_ids.alias("target_id"),
-            pl.Series("combined_degree", degree[source] + degree[target]),
+            gather_lists(owners - batch.start, units, len(ids)).alias("text_unit_ids"),
         )
-        yield {"relationships": relationships}
+        yield batch, entities.with_columns(frequency=pl.col("text_unit_ids").list.len())
+
+
+def _finalize_relationships(
+    rows: pl.LazyFrame,
+    merged: "_MergedEntities",
+    links: "_MergedLinks",
+    text_unit_ids: pl.Series,
+    shards: Shards,
+) -> Iterator[tuple[slice, pl.DataFrame]]:
+    """Merge the rows of each relationship, in batches; ids are hashes of the two entities."""
+    for batch, own in _split_by_number(rows, links.numbers, len(links.weights), shards):
+        source, target = links.endpoints[batch].T
+        source_ids, target_ids = merged.ids.gather(source), merged.ids.gather(target)
+        yield (
+            batch,
+            _merge_relationships(own, text_unit_ids).with_columns(
+                _hash_pairs(source_ids, target_ids).alias("id"),
+                pl.Series("human_readable_id", np.arange(batch.start, batch.stop)),
+                merged.titles.gather(source).alias("source"),
+                merged.titles.gather(target).alias("target"),
+                pl.Series("weight", links.weights[batch]),
+                source_ids.alias("source_id"),
+                target_ids.alias("target_id"),
+            ),
+        )
 
 
 def _count_batches(n_rows: int) -> int:
