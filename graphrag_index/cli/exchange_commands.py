@@ -18,8 +18,11 @@ from graphrag_index.cli import (
 from graphrag_index.errors import format_count, print_lines
 
 if TYPE_CHECKING:
+    from graphrag_index.export.exported_graph import Filters
     from graphrag_index.pipeline.import_version import ImportResult
     from graphrag_index.schema.settings.project_settings import Settings
+    from graphrag_index.storage.table_store import TableStore
+    from graphrag_index.storage.versions import Version
 
 
 # Formats of a graph, and their descriptions. `graphrag_index.export` has their writers.
@@ -83,12 +86,10 @@ def export(
     if to != "microsoft" and to not in GRAPH_FORMATS:
         names = ", ".join(["microsoft", *GRAPH_FORMATS])
         raise typer.BadParameter(f"--to takes one of: {names}.")
-    from graphrag_index.cli.terminal import temporary_bar
-    from graphrag_index.export import FOLDER_FILES, WRITERS
-    from graphrag_index.export.exported_graph import Filters, select_graph
+    from graphrag_index.export.exported_graph import Filters
     from graphrag_index.microsoft.export_index import export as export_index
     from graphrag_index.pipeline.history import current_version
-    from graphrag_index.storage.atomic import check_outside, new_file, new_folder
+    from graphrag_index.storage.atomic import check_outside
 
     # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C, which deletes unfinished files.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -100,7 +101,24 @@ def export(
         if filters:
             raise typer.BadParameter(f"--to {to} exports the whole index: leave out the filters.")
         print(*export_index(store, version, target, overwrite=overwrite), sep="\n")
-        return
+    else:
+        _export_graph(store, version, filters, to, target, overwrite)
+
+
+def _export_graph(
+    store: "TableStore",
+    version: "Version",
+    filters: "Filters",
+    to: str,
+    target: Path,
+    overwrite: bool,
+) -> None:
+    """Write the graph in one of `GRAPH_FORMATS`, and print what was written."""
+    from graphrag_index.cli.terminal import temporary_bar
+    from graphrag_index.export import FOLDER_FILES, WRITERS
+    from graphrag_index.export.exported_graph import select_graph
+    from graphrag_index.storage.atomic import new_file, new_folder
+
     place = new_file(target, overwrite=overwrite)
     if to in FOLDER_FILES:
         place = new_folder(target, FOLDER_FILES[to], overwrite=overwrite)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,23 +61,13 @@ def graph(
     as_json: Json = False,
 ) -> None:
     """Measure the graph of an index: grounding, duplicates, reports, stability."""
-    from graphrag_evaluation.graph_quality.graph_figures import (
-        GRAPH_MEANINGS,
-        REFERENCE_MEANINGS,
-        is_known_measure,
-    )
     from graphrag_evaluation.graph_quality.graph_measurement import measure_graph, open_reference
     from graphrag_evaluation.systems import Place
     from graphrag_index.cli.terminal import temporary_bar
 
     lowest = parse_limits("--fail-below", fail_below)
     highest = parse_limits("--fail-above", fail_above)
-    for name in {**lowest, **highest}:
-        if not is_known_measure(name):
-            known = ", ".join((*GRAPH_MEANINGS, *REFERENCE_MEANINGS))
-            raise SettingsError(f"There is no measure {name!r} of a graph, but {known}.")
-        if name in REFERENCE_MEANINGS and reference is None:
-            raise SettingsError(f"The measure {name} needs --reference.")
+    _check_measures({**lowest, **highest}, has_reference=reference is not None)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
     opened = None if reference is None else open_reference(reference, root)
     measured = []
@@ -94,6 +84,22 @@ def graph(
     else:
         _print_figures(measured)
     _check_limits(measured, lowest, highest)
+
+
+def _check_measures(names: Iterable[str], has_reference: bool) -> None:
+    """Raise SettingsError if a measure is unknown, or needs a reference that is not given."""
+    from graphrag_evaluation.graph_quality.graph_figures import (
+        GRAPH_MEANINGS,
+        REFERENCE_MEANINGS,
+        is_known_measure,
+    )
+
+    for name in names:
+        if not is_known_measure(name):
+            known = ", ".join((*GRAPH_MEANINGS, *REFERENCE_MEANINGS))
+            raise SettingsError(f"There is no measure {name!r} of a graph, but {known}.")
+        if name in REFERENCE_MEANINGS and not has_reference:
+            raise SettingsError(f"The measure {name} needs --reference.")
 
 
 def _print_figures(measured: "Sequence[GraphQuality]") -> None:

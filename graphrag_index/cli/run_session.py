@@ -27,7 +27,7 @@ from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
-    from graphrag_index.pipeline.run import RunResult
+    from graphrag_index.pipeline.run import RunResult, Watcher
     from graphrag_index.pipeline.shards import Runner
     from graphrag_index.pipeline.worker import Lead
     from graphrag_index.storage.versions import StepRecord
@@ -110,8 +110,6 @@ class _RunSession:
         )
         self.settings, self.workflow = load_project(root, overrides)
         from graphrag_index.cli.terminal import TerminalWatcher
-        from graphrag_index.pipeline.history import lock_output
-        from graphrag_index.pipeline.import_version import restore_imported
         from graphrag_index.pipeline.run import Watcher, run_workflow
         from graphrag_index.pipeline.workflow import (
             check_keys,
@@ -136,14 +134,9 @@ class _RunSession:
                 return Watcher()
             return TerminalWatcher(bars=not options.verbose, remark=self._remark)
 
-        restored = restore_imported(self.workflow, self.settings, root, new_watcher())
-        if restored and not options.quiet:
-            version = f"The imported index is version {restored.number} again"
-            print_lines(f"{version}; this run updates it.\n")
+        self._restore_imported(new_watcher())
         if options.retry:
-            # Lock the output folder, so that no other run sends requests at the same time.
-            with lock_output(self.store):
-                self.models.reopen_requests([step.name for step in self.workflow.steps])
+            self._reopen_requests()
         self.purged: PurgeCounts | None = None
         self.run_workflow = partial(
             run_workflow,
@@ -156,6 +149,23 @@ class _RunSession:
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,
         )
+
+    def _restore_imported(self, watcher: "Watcher") -> None:
+        """Make the imported version again, if the run starts from it and it is gone."""
+        from graphrag_index.pipeline.import_version import restore_imported
+
+        restored = restore_imported(self.workflow, self.settings, self.root, watcher)
+        if restored and not self.options.quiet:
+            version = f"The imported index is version {restored.number} again"
+            print_lines(f"{version}; this run updates it.\n")
+
+    def _reopen_requests(self) -> None:
+        """Send the quarantined requests of all steps again."""
+        from graphrag_index.pipeline.history import lock_output
+
+        # Lock the output folder, so that no other run sends requests at the same time.
+        with lock_output(self.store):
+            self.models.reopen_requests([step.name for step in self.workflow.steps])
 
     def _open_runner(self, lead: "Lead | None") -> "Runner | None":
         """Open the runner of shards; None for the processes of this machine."""

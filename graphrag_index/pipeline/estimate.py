@@ -130,9 +130,7 @@ def estimate(
         fixed: Mapping[str, StepRecord] = {}
         n_documents = loaded[1].tables[str(loader.input_table)].rows if loader and loaded else 0
         if n_documents > max_documents or max_characters is not None:
-            # The first run loads libraries. The second run has only the fixed costs of each step.
-            tiny = Sample(2, size, WARM_UP_CHARACTERS, is_measured=False)
-            fixed = [runs.run(tiny, loaded) for _ in range(2)][1].records
+            fixed = _measure_fixed_costs(runs, size, loaded)
         result, version = runs.run(sample, loaded, watcher), runs.last.version
         lines = [
             estimate_step_costs(
@@ -155,14 +153,31 @@ def estimate(
                 times.append(StepTime(step.name, seconds, None, n_requests))
             elif step is not loader:
                 times.append(pace.estimate_step(step))
-        default, model = GenerateTextEmbeddings().model, None
-        if result.embedded and default != settings.generate_text_embeddings.model:
-            model = runs.open_local_model(default)
         return Estimate(
             *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty, tuple(times)),
-            (default, pace.estimate_embedding(model)[0]) if model else None,
+            _estimate_default_model(runs, settings, pace) if result.embedded else None,
             plan_workers(n_planned, pace, times, settings, runs.model) if n_planned else None,
         )
+
+
+def _measure_fixed_costs(
+    runs: SampleRuns, size: int, loaded: LoadedDocuments | None
+) -> Mapping[str, StepRecord]:
+    """Return the records of steps that have next to nothing to do; `size` is that of text units."""
+    tiny = Sample(2, size, WARM_UP_CHARACTERS, is_measured=False)
+    # The first run loads libraries. The second run has only the fixed costs of each step.
+    return [runs.run(tiny, loaded) for _ in range(2)][1].records
+
+
+def _estimate_default_model(
+    runs: SampleRuns, settings: Settings, pace: Pace
+) -> tuple[str, float] | None:
+    """Return (name, seconds) of the default embedding model, if the settings name another one."""
+    default = GenerateTextEmbeddings().model
+    if default == settings.generate_text_embeddings.model:
+        return None
+    model = runs.open_local_model(default)
+    return (default, pace.estimate_embedding(model)[0]) if model else None
 
 
 def estimate_steps_ahead(
