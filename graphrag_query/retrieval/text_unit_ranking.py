@@ -19,7 +19,7 @@ import polars as pl
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.retrieval.asked_dates import find_dated_text_units
-from graphrag_query.retrieval.index_store import RankedTextUnit, Reason
+from graphrag_query.retrieval.index_store import IndexStore, RankedTextUnit, Reason
 from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.stem_matching import match_stems
 
@@ -111,14 +111,6 @@ def start_search(
         vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
         return vectors @ vector, held
 
-    def adjacent(number: int) -> list[int]:
-        first = max(0, number - 1)
-        numbers = range(first, min(number + 2, len(text_units)))
-        documents = text_units.slice("document", first, numbers.stop).tolist()
-        own = documents[number - first]
-        near = [n for n, document in zip(numbers, documents, strict=True) if document == own]
-        return [n for n in near if n != number and index.text_units_behind("Sources", n)]
-
     named, titled = named_entities(question), titled_text_units(question)
 
     def rank() -> list[RankedTextUnit]:
@@ -128,27 +120,49 @@ def start_search(
         dated = find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
         rarity = rarity_of(len(dated), len(text_units)) if dated else 0.0
         titles = titled | dict.fromkeys(dated, rarity)
+        adjacent = partial(_find_adjacent, index)
         ranking = TextUnitRanking(full_text, named, titles, index.links, read, adjacent)
-
-        def kept(ranked: list[RankedTextUnit]) -> list[RankedTextUnit]:
-            return [unit for unit in ranked if within is None or unit.number in within]
-
-        ranked = kept(ranking.rank(found))
+        ranked = _keep_those_within(ranking.rank(found), within)
         if keeps:
             if len(index.kept_rankings) >= MAX_KEPT_RANKINGS:
                 index.kept_rankings.clear()
             index.kept_rankings[text] = ranked
         if question.second_look.open_reranker is None:
             return list(ranked)
-        best = [unit.number for unit in ranked[:TOP_K_RERANKED]]
-        texts = [text_units.text("text", number) for number in best]
-        known = [ranking.similarities[number] for number in best]
-        refined = question.second_look.refine_similarities(question.text, texts, known)
-        if refined == known:
-            return ranked
-        return kept(ranking.rerank(dict(zip(best, refined, strict=True))))
+        return _keep_those_within(_look_again(question, ranking, ranked), within)
 
     return rank
+
+
+def _keep_those_within(
+    ranked: list[RankedTextUnit], within: Set[int] | None
+) -> list[RankedTextUnit]:
+    return ranked if within is None else [unit for unit in ranked if unit.number in within]
+
+
+def _look_again(
+    question: Question, ranking: "TextUnitRanking", ranked: list[RankedTextUnit]
+) -> list[RankedTextUnit]:
+    """Rank again with the similarities of the best text units by a model that reads both texts."""
+    text_units = question.index.open_mapped("text_unit_rows")
+    best = [unit.number for unit in ranked[:TOP_K_RERANKED]]
+    texts = [text_units.text("text", number) for number in best]
+    known = [ranking.similarities[number] for number in best]
+    refined = question.second_look.refine_similarities(question.text, texts, known)
+    if refined == known:
+        return ranked
+    return ranking.rerank(dict(zip(best, refined, strict=True)))
+
+
+def _find_adjacent(index: IndexStore, number: int) -> list[int]:
+    """Return the text units before and after one in its document, as far as they may be read."""
+    text_units = index.open_mapped("text_unit_rows")
+    first = max(0, number - 1)
+    numbers = range(first, min(number + 2, len(text_units)))
+    documents = text_units.slice("document", first, numbers.stop).tolist()
+    own = documents[number - first]
+    near = [n for n, document in zip(numbers, documents, strict=True) if document == own]
+    return [n for n in near if n != number and index.text_units_behind("Sources", n)]
 
 
 def _choose_search_words(question: Question) -> str:

@@ -169,26 +169,12 @@ def rank_subject_sentences(
     `units` and `scores` are those of the text units of the subject and of the reports; `written`
     are the sentences of the reports, each with its text unit.
     """
-    question, found = subject.question, subject.text_units
-    candidates = split_into_candidates((units[number] for number in found), found)
-    known = {(candidate.text, candidate.text_unit) for candidate in candidates}
-    placed = _place_report_sentences([p for p in written if p not in known], units, scores)
-    # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
-    ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
-    candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
-    candidates = keep_statements(candidates)
-    # Squared, so that words all over the corpus count little.
-    weights = subject.weights**2
-    matches = subject.related.match([c.text for c in candidates]) @ weights
-    shares = matches / (weights.sum() or 1.0)
-    priors = np.array([candidate.prior for candidate in candidates])
-    likely = np.sort(np.argsort(-(priors + shares), kind="stable")[:MAX_EMBEDDED_SENTENCES])
-    candidates = [candidates[at] for at in likely]
-    bonuses = _bonuses_of(candidates, units)
+    question = subject.question
+    candidates, shares = _choose_candidates(subject, units, scores, written)
     added = {
         (candidate.text, candidate.text_unit): (share, bonus)
         for candidate, share, bonus in zip(
-            candidates, shares[likely].tolist(), bonuses, strict=True
+            candidates, shares, _bonuses_of(candidates, units), strict=True
         )
     }
     stop_words = stop_words_of(question.language)
@@ -223,6 +209,30 @@ def rank_subject_sentences(
         ranked.append(SubjectSentence(text, number, score, relevance, sentence))
     ranked.sort(key=lambda s: (-s.score, s.text_unit, s.ranked.candidate.start_char))
     return ranked
+
+
+def _choose_candidates(
+    subject: SubjectMatches,
+    units: Mapping[int, TextUnit],
+    scores: Mapping[int, float],
+    written: Sequence[tuple[str, int]],
+) -> tuple[list[Candidate], list[float]]:
+    """Return the likeliest sentences, and their shares of the words of the subject."""
+    found = subject.text_units
+    candidates = split_into_candidates((units[number] for number in found), found)
+    known = {(candidate.text, candidate.text_unit) for candidate in candidates}
+    placed = _place_report_sentences([p for p in written if p not in known], units, scores)
+    # A report may quote a turn of a chat with its speaker, so that only the ends are equal.
+    ends = {(candidate.text_unit, candidate.end_char) for candidate in candidates}
+    candidates += [c for c in placed if (c.text_unit, c.end_char) not in ends]
+    candidates = keep_statements(candidates)
+    # Squared, so that words all over the corpus count little.
+    weights = subject.weights**2
+    matches = subject.related.match([c.text for c in candidates]) @ weights
+    shares = matches / (weights.sum() or 1.0)
+    priors = np.array([candidate.prior for candidate in candidates])
+    likely = np.sort(np.argsort(-(priors + shares), kind="stable")[:MAX_EMBEDDED_SENTENCES])
+    return [candidates[at] for at in likely], shares[likely].tolist()
 
 
 def _distinct_vector(question: Question) -> "Vector":
