@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result
@@ -25,6 +24,9 @@ NOTHING = Answer("?", "", Outcome.NO_EVIDENCE)
 
 
 def test_an_interval_is_that_of_scipy() -> None:
+    # Imported here: it takes 0.6 CPU seconds, and every process of the suite collects this file.
+    from scipy import stats
+
     scores = np.random.default_rng(3).beta(2, 1, 80)
     found = bootstrap_interval(scores.tolist())
     expected = stats.bootstrap(
@@ -42,6 +44,8 @@ def test_without_scores_there_is_no_interval() -> None:
 
 @pytest.mark.parametrize("n", [9, 60])
 def test_a_test_of_independent_questions_is_that_of_scipy(n: int) -> None:
+    from scipy import stats
+
     random = np.random.default_rng(n)
     first = random.normal(0.5, 0.2, n)
     second = first + random.normal(0.06, 0.2, n)
