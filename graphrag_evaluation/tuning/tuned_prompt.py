@@ -120,9 +120,6 @@ def make_example(
     told = (
         {title_key(entity.name): entity.description for entity in found.entities} if found else {}
     )
-    links = {}
-    for link in reversed(found.relationships if found else ()):
-        links[frozenset((title_key(link.source), title_key(link.target)))] = link
     entities, names, kept = [], [], {}
     for at, entity in enumerate(known.entities):
         kind = types.get(type_key(entity.type))
@@ -134,24 +131,8 @@ def make_example(
         kept[at] = entity.name
         entities.append({"name": entity.name, "type": kind, "description": description})
         names.append(_in_document(passage, spans[0]))
-    relationships, evidence = [], []
-    for (one, other), span in known.pairs.items():
-        if one not in kept or other not in kept:
-            continue
-        said = links.get(frozenset((title_key(kept[one]), title_key(kept[other]))))
-        if said is not None and title_key(said.source) != title_key(kept[one]):
-            one, other = other, one
-        relationships.append(
-            {
-                "source": kept[one],
-                "target": kept[other],
-                "type": said.type if said else "",
-                "description": (said.description if said else "")
-                or clean_line(passage.text[slice(*span)]),
-                "strength": int(said.strength) if said else 5,
-            }
-        )
-        evidence.append(_in_document(passage, span))
+    pairs = {pair: span for pair, span in known.pairs.items() if kept.keys() >= set(pair)}
+    relationships = _make_relationships(passage, pairs, kept, found)
     if len(entities) < MIN_EXAMPLE_ENTITIES or not relationships:
         return None
     example = PromptExample(
@@ -159,13 +140,42 @@ def make_example(
         passage.label,
         passage.text,
         tuple(entities),
-        tuple(relationships),
+        relationships,
         tuple(names),
-        tuple(evidence),
+        tuple(_in_document(passage, span) for span in pairs.values()),
         len(known.entities) - len(entities) + n_missed,
     )
     # Double braces would be a placeholder of the prompt.
     return None if _BRACES.search(example.text + example.reply) else example
+
+
+def _make_relationships(
+    passage: SampledPassage,
+    pairs: Mapping[tuple[int, int], Span],
+    names: Mapping[int, str],
+    found: FoundRecords | None,
+) -> tuple[dict[str, Any], ...]:
+    """Return the relationships of pairs of entities, told as in the reply of a model, if any."""
+    links = {}
+    for link in reversed(found.relationships if found else ()):
+        links[frozenset((title_key(link.source), title_key(link.target)))] = link
+    relationships = []
+    for (one, other), span in pairs.items():
+        source, target = names[one], names[other]
+        said = links.get(frozenset((title_key(source), title_key(target))))
+        if said is not None and title_key(said.source) != title_key(source):
+            source, target = target, source
+        sentence = clean_line(passage.text[slice(*span)])
+        relationships.append(
+            {
+                "source": source,
+                "target": target,
+                "type": said.type if said else "",
+                "description": (said.description if said else "") or sentence,
+                "strength": int(said.strength) if said else 5,
+            }
+        )
+    return tuple(relationships)
 
 
 def _in_document(passage: SampledPassage, span: Span) -> ExampleSpan:

@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
@@ -88,10 +89,7 @@ def create_community_reports(
     sources = StatementSources(members, evidence, base_text_units)
     prompt_hash = requests.prompt_hash
     writer = ReportWriter(rows, members, requests.contexts, evidence, sources, prompt_hash)
-    can_be_reused = ~requests.is_plain
-    if community_lineage is not None:
-        born = community_lineage.filter(status="born").select("community").collect().to_series()
-        can_be_reused &= ~rows["community"].is_in(born.implode()).to_numpy()
+    can_be_reused = ~requests.is_plain & ~_find_born(rows["community"], community_lineage)
     progress.start(rows.height, "reports")
     n_failed = n_dropped = n_kept = 0
     for level in rows.with_row_index("at").partition_by("level", maintain_order=True):
@@ -124,6 +122,14 @@ def create_community_reports(
             n_failed,
             n_dropped,
         )
+
+
+def _find_born(communities: pl.Series, lineage: pl.LazyFrame | None) -> np.ndarray:
+    """Tell for each community whether it has none before it in the last version."""
+    if lineage is None:
+        return np.zeros(len(communities), np.bool_)
+    born = lineage.filter(status="born").select("community").collect().to_series()
+    return communities.is_in(born.implode()).to_numpy()
 
 
 class _ReportRequests:
