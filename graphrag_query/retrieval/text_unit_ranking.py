@@ -120,7 +120,7 @@ def start_search(
         dated = find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
         rarity = rarity_of(len(dated), len(text_units)) if dated else 0.0
         titles = titled | dict.fromkeys(dated, rarity)
-        adjacent = partial(_find_adjacent, index)
+        adjacent = partial(find_adjacent, index)
         ranking = TextUnitRanking(full_text, named, titles, index.links, read, adjacent)
         ranked = _keep_those_within(ranking.rank(found), within)
         if keeps:
@@ -154,7 +154,7 @@ def _look_again(
     return ranking.rerank(dict(zip(best, refined, strict=True)))
 
 
-def _find_adjacent(index: IndexStore, number: int) -> list[int]:
+def find_adjacent(index: IndexStore, number: int) -> list[int]:
     """Return the text units before and after one in its document, as far as they may be read."""
     text_units = index.open_mapped("text_unit_rows")
     first = max(0, number - 1)

@@ -107,6 +107,18 @@ def test_an_unreadable_reply_scores_nothing() -> None:
     assert score_reply(PASSAGE, dropped, found("Tom Crean"), KNOWN, 0).validity == 1 / 4
 
 
+def test_a_relationship_of_an_example_has_the_direction_of_the_reply() -> None:
+    types = {"person": "person"}
+    reply = found("Tom Crean", "Ernest Shackleton", link=True)
+    ends = [
+        (one["source"], one["target"])
+        for found_records in (None, reply)
+        if (example := make_example(PASSAGE, KNOWN, types, found_records))
+        for one in example.relationships
+    ]
+    assert ends == [("Tom Crean", "Ernest Shackleton"), ("Ernest Shackleton", "Tom Crean")]
+
+
 def test_examples_are_verbatim_passages_with_spans_in_their_document(sample_project: Path) -> None:
     store = IndexStore.open(sample_project / "output")
     sample = sample_corpus(store, 40, 17)

@@ -27,6 +27,7 @@ from graphrag_query.retrieval.text_unit_ranking import (
     REFINED_WEIGHT,
     SIMILARITY_WEIGHT,
     TextUnitRanking,
+    find_adjacent,
     named_entities,
     start_search,
     titled_text_units,
@@ -261,6 +262,24 @@ def test_any_question_gets_text_units_once_each(index: Index, question: str) -> 
     numbers = [unit.number for unit in start_search(asked)()]
     assert numbers
     assert len(numbers) == len(set(numbers))
+
+
+def test_text_units_beside_one_are_of_its_document(index: Index) -> None:
+    documents = index.store.open_mapped("text_unit_rows").slice("document", 0, 60).tolist()
+    beside = [
+        [n for n in (at - 1, at + 1) if n >= 0 and documents[n] == documents[at]]
+        for at in range(len(documents) - 1)
+    ]
+    assert {len(numbers) for numbers in beside} >= {0, 1}
+    assert [find_adjacent(index.store, at) for at in range(len(beside))] == beside
+
+
+def test_only_text_units_that_may_be_searched_are_ranked(index: Index) -> None:
+    question = question_to(index, "Who was Tom Crean?")
+    best = [unit.number for unit in start_search(question)()]
+    allowed = set(best[5:15])
+    assert {unit.number for unit in start_search(question, allowed)()} <= allowed
+    assert len(best) > 15
 
 
 @pytest.fixture(scope="module")
