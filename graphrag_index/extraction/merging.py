@@ -5,7 +5,7 @@ relationships. Each partition is merged alone, by any process. An entity is know
 its first record, until all partitions are merged and the entities have their final numbers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import chain
 
 import numpy as np
@@ -54,7 +54,6 @@ def merge_findings(
     the columns `document_id` and `start_char`; its row index is the number of the text unit.
     """
     n = count_partitions(text_units.height)
-    n_records = n_links = 0
     with (
         shards.open_partitions(n, _ENTITY_RECORD) as entities,
         shards.open_partitions(n, _MENTION) as mentions,
@@ -62,20 +61,9 @@ def merge_findings(
         shards.open_partitions(n, _UNIT_ENTITY) as of_units,
         shards.open_partitions(n, _KEYED_LINK) as keyed_links,
     ):
-        for batch in findings:
-            yield {FINDINGS.name: batch.select(list(FINDINGS.columns))}
-            entity_rows, mention_rows, link_rows = _explode_records(batch, text_units)
-            keys = _apply_to_distinct(entity_rows["name"], title_key)
-            records = n_records + pl.int_range(entity_rows.height)
-            entities.append(
-                entity_rows.with_columns(key=keys, record=records), hash_partitions(keys, n)
-            )
-            n_records += entity_rows.height
-            mentions.append(mention_rows, find_partitions(mention_rows))
-            records = n_links + pl.int_range(link_rows.height)
-            links.append(link_rows.with_columns(record=records), find_partitions(link_rows))
-            n_links += link_rows.height
-
+        n_records, n_links = yield from _partition_findings(
+            findings, text_units, n, entities, mentions, links
+        )
         firsts = [np.zeros(0, np.int64)]
 
         def merge_entities() -> Iterator[pl.DataFrame]:
@@ -115,6 +103,34 @@ def merge_findings(
         )
         for rows in _sort_by_first(merged_links, n, n_links, shards):
             yield {_RELATIONSHIPS.name: rows.select(_RELATIONSHIPS.cast_columns)}
+
+
+def _partition_findings(
+    findings: Iterable[pl.DataFrame],
+    text_units: pl.DataFrame,
+    n: int,
+    entities: Partitions,
+    mentions: Partitions,
+    links: Partitions,
+) -> Generator[Mapping[str, pl.DataFrame], None, tuple[int, int]]:
+    """Yield the rows of the first table; return the numbers of records of entities and of links.
+
+    The records go to partitions: those of entities by their names, all others by text units.
+    """
+    n_records = n_links = 0
+    for batch in findings:
+        yield {FINDINGS.name: batch.select(list(FINDINGS.columns))}
+        entity_rows, mention_rows, link_rows = _explode_records(batch, text_units)
+        keys = _apply_to_distinct(entity_rows["name"], title_key)
+        records = n_records + pl.int_range(entity_rows.height)
+        numbered = entity_rows.with_columns(key=keys, record=records)
+        entities.append(numbered, hash_partitions(keys, n))
+        n_records += entity_rows.height
+        mentions.append(mention_rows, find_partitions(mention_rows))
+        records = n_links + pl.int_range(link_rows.height)
+        links.append(link_rows.with_columns(record=records), find_partitions(link_rows))
+        n_links += link_rows.height
+    return n_records, n_links
 
 
 def count_partitions(n_text_units: int) -> int:

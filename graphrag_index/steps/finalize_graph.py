@@ -21,13 +21,12 @@ from graphrag_index.schema.list_columns import (
     spread_lists,
 )
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
-from graphrag_index.step import Shards, step
+from graphrag_index.step import Partitions, Shards, step
 from graphrag_index.storage.memo import (
     content_ids,
     read_batches,
     regroup_batches,
 )
-from graphrag_index.storage.partitions import Partitions
 from graphrag_index.text.normalize import title_key
 
 Numbers = npt.NDArray[np.int32]
