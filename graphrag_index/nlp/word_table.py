@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -132,9 +133,7 @@ class Vocabulary(dict[str, int]):
         super().__init__({"": 0})
         self._language = language
         self._kinds, self._counts = array("q", [0]), array("q")
-        self._opening = (
-            language.determiners | language.place_prepositions | language.other_prepositions
-        ) - _WORDS_BEFORE_VERBS
+        self._listed = _kinds_of_listed_words(language)
 
     def read_words(self, text: str) -> DocumentWords:
         """Return the words of a document with their kinds and offsets."""
@@ -166,32 +165,23 @@ class Vocabulary(dict[str, int]):
         return number
 
     def _kinds_of_word(self, word: str) -> int:
-        language = self._language
-        functions = language.function_words
-        bare = word.rstrip(FINAL_PUNCTUATION)
-        return (
-            kind_before_name(word, language)
-            | _CUES.get(bare.lower(), 0) * ((language.code, bare.lower()) not in _OTHER_CUES)
-            | _HINTS.get(bare, 0)
-            | COPULA * (word in language.copulas)
-            | PERSON_VERB * (bare in language.person_verbs)
-            | LOWER * word.islower()
-            | FUNCTION * (word in functions)
-            | OPENING * (word in self._opening)
-            | DETERMINER * (word in language.determiners)
-            | BARE_FUNCTION * (bare in functions)
-            | LETTERS * (bare.islower() and bare.replace("-", "").isalpha())
-            | PUNCTUATED * (bare != word)
-            | NO_MODIFIER * (word.endswith(_NO_MODIFIER_ENDINGS) or word in _WEAK_MODIFIERS)
-            | NO_NOUN * bare.endswith(_NO_NOUN_ENDINGS)
-            | WEAK_HEAD * (bare in _WEAK_HEAD_NOUNS)
-            | IN_THING * (word.lower() in _IN_THINGS)
-            | OF_PLACE * (word.lower() in _BEFORE_OF_PLACES)
-            | ADDRESS * (word in _ADDRESS)
-            | INDEFINITE * (word in _INDEFINITE_ARTICLES)
+        bare, lower, listed = word.rstrip(FINAL_PUNCTUATION), word.lower(), self._listed
+        kind = (
+            listed.words.get(word, 0)
+            | listed.lower.get(lower, 0)
+            | listed.bare.get(bare, 0)
+            | _CUES.get(bare.lower(), 0) * ((self._language.code, bare.lower()) not in _OTHER_CUES)
             | self._adjective_kind(word)
-            | FOREIGN * (language.code not in map_words_to_languages().get(word, [language.code]))
         )
+        if word.islower():
+            kind |= LOWER
+            if bare.replace("-", "").isalpha():
+                kind |= LETTERS
+        if bare != word:
+            kind |= PUNCTUATED
+        if word.endswith(_NO_MODIFIER_ENDINGS):
+            kind |= NO_MODIFIER
+        return kind | NO_NOUN * bare.endswith(_NO_NOUN_ENDINGS)
 
     def _adjective_kind(self, word: str) -> int:
         """Return the bits for a word before a German noun: selbstgemachten (Cider)."""
@@ -201,6 +191,55 @@ class Vocabulary(dict[str, int]):
         if not word.islower() or word in language.function_words:
             return 0
         return ADJECTIVE_ENDING | (ADJECTIVE if _GERMAN_ADJECTIVE.fullmatch(word) else 0)
+
+
+class _ListedWords(NamedTuple):
+    """The kinds of the words in lists, for words as written, in lower case, or bare."""
+
+    words: dict[str, int]
+    lower: dict[str, int]
+    bare: dict[str, int]
+
+
+@cache
+def _kinds_of_listed_words(language: Language) -> _ListedWords:
+    functions = language.function_words
+    before_nouns = language.determiners | language.place_prepositions | language.other_prepositions
+    foreign = (w for w, codes in map_words_to_languages().items() if language.code not in codes)
+    before_names = language.articles | language.determiners | language.place_prepositions
+    before_names |= _BEFORE_PLACES | language.other_prepositions
+    return _ListedWords(
+        words=_join_kinds(
+            (COPULA, language.copulas),
+            (FUNCTION, functions),
+            (OPENING, before_nouns - _WORDS_BEFORE_VERBS),
+            (DETERMINER, language.determiners),
+            (NO_MODIFIER, _WEAK_MODIFIERS),
+            (ADDRESS, _ADDRESS),
+            (INDEFINITE, _INDEFINITE_ARTICLES),
+            (FOREIGN, foreign),
+        ),
+        lower=_join_kinds(
+            *((kind_before_name(word, language), (word,)) for word in before_names),
+            (IN_THING, _IN_THINGS),
+            (OF_PLACE, _BEFORE_OF_PLACES),
+        ),
+        bare=_join_kinds(
+            *((kind, (word,)) for word, kind in _HINTS.items()),
+            (PERSON_VERB, language.person_verbs),
+            (BARE_FUNCTION, functions),
+            (WEAK_HEAD, _WEAK_HEAD_NOUNS),
+        ),
+    )
+
+
+def _join_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
+    """Return the kinds of each word of (kind, words)."""
+    kinds: dict[str, int] = {}
+    for kind, words in lists:
+        for word in words:
+            kinds[word] = kinds.get(word, 0) | kind
+    return kinds
 
 
 def mixes_languages(words: DocumentWords) -> bool:
