@@ -91,6 +91,7 @@ def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFra
             names.add_document(number, part, words, own, language, start)
             if with_noun_phrases:
                 terms.add_document(number, part, words, language, start)
+    names.add_usage()
     counts = pl.DataFrame(
         [
             (code, word, count)

@@ -37,8 +37,8 @@ from graphrag_index.nlp.span_usage import (
     SPEAKER,
     WORD_AFTER,
     WORD_BEFORE,
-    find_cues,
-    find_usage_flags,
+    SpansOfPart,
+    find_usage,
 )
 from graphrag_index.nlp.word_table import DocumentWords
 from graphrag_index.text.languages import Language, language_of, read_lists
@@ -82,6 +82,8 @@ class NameCandidates:
     # Numbers of the names that paragraphs define, by text. They are other numbers than those in
     # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
     defined: dict[str, int] = field(default_factory=dict)
+    # The spans whose usage is still to be added.
+    _parts: list[SpansOfPart] = field(default_factory=list)
     # Cache of trimmed spans by the arguments of `_trim_span`.
     _trimmed: dict[tuple[str, str, bool, bool], tuple[TrimmedSpan, int] | None] = field(
         default_factory=dict
@@ -104,13 +106,20 @@ class NameCandidates:
             return
         columns = zip(*rows, strict=True)
         start, end, surface, marks = (np.array(column, np.int64) for column in columns)
-        flags = find_usage_flags(text, words, start, end, marks, language)
         self.document.extend([document] * len(rows))
         self.start.frombytes((offset + start).astype(np.int32).tobytes())
         self.surface.frombytes(surface.astype(np.int32).tobytes())
-        self.flags.frombytes(flags.astype(np.uint8).tobytes())
-        self.cue.frombytes(find_cues(words, start, end, marks).astype(np.uint8).tobytes())
         self.listed.frombytes((marks & LISTED > 0).astype(np.uint8).tobytes())
+
+        self._parts.append(SpansOfPart(text, words, language, start, end, marks))
+
+    def add_usage(self) -> None:
+        """Add the usage of all spans. Call it after the last document."""
+        if self._parts:
+            flags, cues = find_usage(self._parts)
+            self.flags.frombytes(flags.astype(np.uint8).tobytes())
+            self.cue.frombytes(cues.astype(np.uint8).tobytes())
+            self._parts.clear()
 
     def get_columns(self) -> dict[str, np.ndarray]:
         """Return the document, the start, the surface number and the flags of each span."""

@@ -1,5 +1,8 @@
 """Usage of capitalized spans, told by the words before and after them."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,42 +31,112 @@ MAX_EXPLANATION_WORDS = 5
 MAX_PRONOUN_WORDS = 7
 
 
-def find_usage_flags(
-    text: str,
-    words: DocumentWords,
-    start: Integers,
-    end: Integers,
-    marks: Integers,
-    language: Language,
-) -> Integers:
-    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
-    flags = marks & (PROSE | INITIAL | PERSON | PLACE)
-    # Find the index of the last non-empty word before each word.
-    written = np.where(words.ends > words.starts, np.arange(len(words.starts)), 0)
+class SpansOfPart(NamedTuple):
+    """The spans of a part of a document: offsets and marks; the words and language of the part."""
+
+    text: str
+    words: DocumentWords
+    language: Language
+    start: Integers
+    end: Integers
+    marks: Integers
+
+
+class _SpanPlaces(NamedTuple):
+    """The spans of several parts of documents, among the words of all parts.
+
+    `kinds` and `earlier` have one value per word: its kind, and the last word before it that is not
+    empty. The others have one per span: the word in which it begins, the first word behind it, and
+    the first and the last word of its part. Words are numbers.
+    """
+
+    kinds: Integers
+    earlier: Integers
+    at: Integers
+    following: Integers
+    first: Integers
+    last: Integers
+    marks: Integers
+    # Whether a span begins inside a word, and whether it ends in the word in which it begins.
+    is_inside: npt.NDArray[np.bool_]
+    is_one_word: npt.NDArray[np.bool_]
+
+    def kinds_ahead(self, spans: Integers, n: int) -> Integers:
+        """Return the kind of the word that stands `n` words after the first one behind spans."""
+        words = np.minimum(self.following[spans] + n, self.last[spans])
+        return np.asarray(self.kinds[words], np.int64)
+
+
+def find_usage(parts: Sequence[SpansOfPart]) -> tuple[Integers, Integers]:
+    """Return the usage flags and the cues of the spans of all parts.
+
+    Documents are short and many, so that this takes a fraction of the time of one part at a time.
+    """
+    places = _locate_spans(parts)
+    return _find_usage_flags(places, parts), _find_cues(places)
+
+
+def _locate_spans(parts: Sequence[SpansOfPart]) -> _SpanPlaces:
+    n_words = np.array([len(part.words.kinds) for part in parts], np.int64)
+    n_spans = np.array([len(part.start) for part in parts], np.int64)
+    first = np.cumsum(n_words) - n_words
+    # Offsets of the parts, as if they stood in one text.
+    n_chars = np.array([len(part.text) + 1 for part in parts], np.int64)
+    offset = np.cumsum(n_chars) - n_chars
+    word_starts = np.concatenate([part.words.starts for part in parts]) + np.repeat(offset, n_words)
+    word_ends = np.concatenate([part.words.ends for part in parts]) + np.repeat(offset, n_words)
+    start = np.concatenate([part.start for part in parts]) + np.repeat(offset, n_spans)
+    end = np.concatenate([part.end for part in parts]) + np.repeat(offset, n_spans)
+    is_written = word_ends > word_starts
+    is_written[first] = True
+    written = np.where(is_written, np.arange(len(word_starts)), 0)
     earlier = np.append(0, np.maximum.accumulate(written)[:-1])
-    at = np.searchsorted(words.starts, start, "right") - 1
-    before = words.kinds[earlier[at]] * (at > 0)
+    earlier[first] = first
+    at = np.searchsorted(word_starts, start, "right") - 1
+    last = np.repeat(first + n_words - 1, n_spans)
+    return _SpanPlaces(
+        kinds=np.concatenate([part.words.kinds for part in parts]),
+        earlier=earlier,
+        at=at,
+        following=np.minimum(np.searchsorted(word_starts, end, "left"), last),
+        first=np.repeat(first, n_spans),
+        last=last,
+        marks=np.concatenate([part.marks for part in parts]),
+        is_inside=word_starts[at] != start,
+        is_one_word=end <= word_ends[at],
+    )
+
+
+def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Integers:
+    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
+    kinds, earlier, at, marks = places.kinds, places.earlier, places.at, places.marks
+    flags = marks & (PROSE | INITIAL | PERSON | PLACE)
+    before = kinds[earlier[at]] * (at > places.first)
+    n_spans = [len(part.start) for part in parts]
+    bounds = np.cumsum(n_spans)
     # Look again at the word before spans that begin inside a word: "l'Institut".
-    for row in np.flatnonzero(words.starts[at] != start):
-        before[row] = word_table.kind_before_name(word_before(text, int(start[row])), language)
+    for row in np.flatnonzero(places.is_inside).tolist():
+        number = int(np.searchsorted(bounds, row, "right"))
+        part = parts[number]
+        start = int(part.start[row - bounds[number]])
+        before[row] = word_table.kind_before_name(word_before(part.text, start), part.language)
     before[(marks & WORD_BEFORE) == 0] = 0
     placed, other = before & word_table.PLACE_PREPOSITION, before & word_table.OTHER_PREPOSITION
     is_determined = before & word_table.ARTICLE > 0
-    if language.capitalizes_nouns:
-        is_determined |= _follows_adjective(words, earlier[at], before) & (end <= words.ends[at])
+    is_german = np.repeat([part.language.capitalizes_nouns for part in parts], n_spans)
+    is_determined |= _follows_adjective(places, before) & places.is_one_word & is_german
     flags |= np.where(is_determined, DETERMINER, 0)
     flags |= np.where(before & word_table.PERSON_VERB, PERSON, 0)  # "said Ellen Marrow"
     # "in Taylor's house" and "a stake in Taylor" do not show that Taylor is a place.
     is_owner = marks & POSSESSIVE > 0
-    is_thing = words.kinds[earlier[np.maximum(earlier[at], 0)]] & word_table.IN_THING > 0
+    is_thing = kinds[earlier[earlier[at]]] & word_table.IN_THING > 0
     is_placed = (placed > 0) & ~is_owner & ~is_thing
     flags |= np.where(is_placed, PLACE, 0)
     flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
     # A preposition governs the name behind a conjunction, too: in Java and Bali.
     conjoined = np.flatnonzero((marks & CONJOINED > 0) & ~is_owner)
     flags[conjoined] |= flags[conjoined - 1] & (PLACE | PREPOSITION)
-    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(words.starts) - 1)
-    after = words.kinds[following]
+    after = kinds[places.following]
     after[(marks & WORD_AFTER) == 0] = 0
     copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
     flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
@@ -72,69 +145,65 @@ def find_usage_flags(
     return np.asarray(flags, np.int64)
 
 
-def _follows_adjective(
-    words: DocumentWords, at: Integers, before: Integers
-) -> npt.NDArray[np.bool_]:
-    """Return whether the word before each span, at index `at`, is a German adjective.
+def _follows_adjective(places: _SpanPlaces, before: Integers) -> npt.NDArray[np.bool_]:
+    """Return whether the word before each span is a German adjective.
 
     Verbs end like adjectives, but do not stand behind an article or a preposition.
     """
-    second = words.kinds[np.maximum(at - 1, 0)]
+    at = places.earlier[places.at]
+    second = places.kinds[np.maximum(at - 1, 0)]
     is_governed = second & (word_table.ARTICLE | _PREPOSITIONS) > 0
     found = (before & word_table.ADJECTIVE > 0) | (
-        (before & word_table.ADJECTIVE_ENDING > 0) & is_governed & (at > 0)
+        (before & word_table.ADJECTIVE_ENDING > 0) & is_governed & (at > places.first)
     )
     return np.asarray(found, np.bool_)
 
 
-def find_cues(words: DocumentWords, start: Integers, end: Integers, marks: Integers) -> Integers:
+def _find_cues(places: _SpanPlaces) -> Integers:
     """Return the type that a common noun beside each span shows, as in `NameCandidates.cue`.
 
     The noun stands before the span (driver Dwayne Tilley; the city of Fryeburg), or after a verb or
     a comma behind the span (Verdi was a composer; Zipvan, a van rental company).
     """
-    kinds, nouns = words.kinds, sum(word_table.CUE_NOUNS)
-    at = np.searchsorted(words.starts, start, "right") - 1
-    has_before = (marks & WORD_BEFORE > 0) & (at > 0)
+    kinds, at, marks, first = places.kinds, places.at, places.marks, places.first
+    nouns = sum(word_table.CUE_NOUNS)
+    has_before = (marks & WORD_BEFORE > 0) & (at > first)
     before = np.where(has_before, kinds[np.maximum(at - 1, 0)], 0)
     has_article = before & word_table.ARTICLE > 0
-    of_articles = np.where(has_article & (at > 1), kinds[np.maximum(at - 2, 0)], 0)
+    of_articles = np.where(has_article & (at > first + 1), kinds[np.maximum(at - 2, 0)], 0)
     found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
     # "city of Fryeburg", "mayor of Fryeburg": such nouns stand before a preposition and the name.
-    of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > 1)
+    of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > first + 1)
     place, governing = word_table.CUE_NOUNS[2], kinds[np.maximum(at - 2, 0)]
     shown = np.where(governing & word_table.OF_PLACE > 0, place, governing & place)
     found |= np.where(of_place, shown, 0)
-    following = np.minimum(np.searchsorted(words.starts, end, "left"), len(kinds) - 1)
     # Behind a comma, skip the comma, which is written as a part of the name's last word.
-    first = kinds[following]
+    after = kinds[places.following]
     # "the founder of Exco is": the definition is of the founder.
     is_governed = (before | of_articles) & _PREPOSITIONS > 0
-    is_defined = (marks & WORD_AFTER > 0) & (first & word_table.COPULA > 0) & ~is_governed
-    is_explained = (marks & COMMA > 0) & (first & (nouns | word_table.INDEFINITE) > 0)
+    is_defined = (marks & WORD_AFTER > 0) & (after & word_table.COPULA > 0) & ~is_governed
+    is_explained = (marks & COMMA > 0) & (after & (nouns | word_table.INDEFINITE) > 0)
     open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
     for ahead in range(MAX_EXPLANATION_WORDS):
-        kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]
+        kind = places.kinds_ahead(open_rows, ahead)
         found[open_rows] = kind & nouns
         open_rows = open_rows[kind & (nouns | word_table.PUNCTUATED) == 0]
-    cues = np.zeros(len(start), np.int64)
+    cues = np.zeros(len(at), np.int64)
     for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
         cues[found & bit > 0] = number
     cues[marks & SPEAKER > 0] = 1
     cues[marks & QUOTED > 0] = 1 + word_table.CUE_TYPES.index("name")
-    hints = _find_hints(kinds, following, marks, before)
+    hints = _find_hints(places, before)
     return np.where(cues == 0, hints, cues)
 
 
-def _find_hints(
-    kinds: Integers, following: Integers, marks: Integers, before: Integers
-) -> Integers:
+def _find_hints(places: _SpanPlaces, before: Integers) -> Integers:
     """Return the type that the word behind each span, or an address before it, suggests.
 
     "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
-    `following` is the word behind each span, and `before` the kind of the word before it.
+    `before` is the kind of the word before each span.
     """
-    first = kinds[following]
+    marks, first = places.marks, places.kinds[places.following]
     is_subject = marks & WORD_AFTER > 0
     hints = np.zeros(len(first), np.int64)
     bits = zip(word_table.HINT_WORDS, word_table.HINT_POSSESSIONS, strict=True)
@@ -148,7 +217,7 @@ def _find_hints(
     is_free = before & (word_table.ARTICLE | _PREPOSITIONS) == 0
     open_rows = np.flatnonzero(is_subject & is_verb & is_free & (hints == 0))
     for ahead in range(MAX_PRONOUN_WORDS):
-        kind = kinds[np.minimum(following[open_rows] + ahead, len(kinds) - 1)]
+        kind = places.kinds_ahead(open_rows, ahead)
         hints[open_rows[kind & word_table.HUMAN_PRONOUN > 0]] = word_table.FIRST_HINT
         open_rows = open_rows[kind & (word_table.HUMAN_PRONOUN | word_table.PUNCTUATED) == 0]
     return hints
