@@ -5,6 +5,8 @@ A shard has some documents, which are split where their language changes.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -74,11 +76,12 @@ def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFra
     """Collect candidates for names and terms in some documents, and the words in lower case."""
     names, terms = NameCandidates(), TermCandidates()
     vocabularies: dict[str, Vocabulary] = {}
-    columns = shard["sentences"].partition_by("document", as_dict=True, include_key=False)
+    rows = groupby(shard["sentences"].iter_rows(), itemgetter(0))
+    sentences_of = {number: [Sentence(*row[1:]) for row in own] for number, own in rows}
     for number, text, code in shard["documents"].iter_rows():
-        if (number,) not in columns:
+        if number not in sentences_of:
             continue
-        sentences = [Sentence(*row) for row in columns[(number,)].iter_rows()]
+        sentences = sentences_of.pop(number)
         text = blank_code(text)
         for start, end, language, words in _split_by_language(text, code, vocabularies):
             own, part = sentences, text[start:end]

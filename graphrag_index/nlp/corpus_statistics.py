@@ -31,11 +31,12 @@ from graphrag_index.text.places import find_places
 
 def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names, and words of names, that are places for certain, or large cities; towns."""
-    texts = pl.Series(sorted({*names, *(word for name in names for word in name.split(" "))}))
-    found = find_places(texts.cast(pl.String))
+    distinct = sorted({*names, *(word for name in names for word in name.split(" "))})
+    texts = pl.Series(distinct, dtype=pl.String)
+    found = find_places(texts)
     is_known = (pl.col("kind") != "city") | (pl.col("population") >= MIN_POPULATION)
     known = texts.gather(found.filter(is_known)["row"].unique())
-    natural = (text for text in texts if find_known_type(text) == "geo")
+    natural = (text for text in distinct if find_known_type(text) == "geo")
     return frozenset((*known, *natural)), frozenset(texts.gather(found["row"].unique()))
 
 

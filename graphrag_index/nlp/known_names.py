@@ -85,13 +85,16 @@ def find_known_type(name: str) -> str:
     ROM a memory). Others are known only as they are written: "WHO", but not "who".
     """
     known = list_known_names()
+    if name in known:
+        return known[name]
+    lower = name.lower()
+    if lower in known and not (len(name) <= MAX_ACRONYM_LETTERS and name.isupper()):
+        return known[lower]
     if _LOST in name:
-        return _names_with_lost_letters().get(_LOST_LETTERS.sub(_LOST, name.lower()), "")
-    if "/" in name:
-        name = _SLASH.sub("/", name)
-    if len(name) <= MAX_ACRONYM_LETTERS and name.isupper():
-        return known.get(name, "")
-    return known.get(name) or known.get(name.lower(), "")
+        return _names_with_lost_letters().get(_LOST_LETTERS.sub(_LOST, lower), "")
+    if "/" in name and (joined := _SLASH.sub("/", name)) != name:
+        return find_known_type(joined)
+    return ""
 
 
 @cache

@@ -5,6 +5,7 @@ Example: Petra MertensJonas Vogt, where the first name ends at a line of a table
 
 import re
 from collections.abc import Iterator
+from itertools import repeat
 
 from graphrag_index.nlp.name_words import capital_pattern, more_given_names
 from graphrag_index.text.languages import Language
@@ -21,12 +22,15 @@ MIN_CERTAIN_NAMES = 3
 
 
 def find_name_starts(text: str, language: Language) -> Iterator[tuple[int, int]]:
-    """Yield the offset of each capital that may begin a name, and where the name must end."""
+    """Return the offset of each capital that may begin a name, and where the name must end."""
     glued = _find_glued_names(text) if language.capitalizes_nouns else []
     if not glued:
-        for capital in capital_pattern().finditer(text):
-            yield capital.start(), len(text)
-        return
+        capitals = [capital.start() for capital in capital_pattern().finditer(text)]
+        return zip(capitals, repeat(len(text)), strict=False)
+    return _end_at_glued_names(text, glued)
+
+
+def _end_at_glued_names(text: str, glued: list[int]) -> Iterator[tuple[int, int]]:
     starts = sorted({*glued, *(found.start() for found in capital_pattern().finditer(text))})
     ends = [*glued, len(text)]
     number = 0
