@@ -30,6 +30,9 @@ PLACE_END = re.compile(f"(?:{_WORDS['german_place_endings']})$")
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 _ENDINGS = ("s", "e", "n", "en", "er", "es", "em", "ern", "nen", "in", "innen")
 _LONG_STEM_ENDINGS = frozenset(("s", "n", "er", "em", "in", "ern", "nen", "innen"))
+_ENDINGS_BY_LETTER = {
+    letter: tuple(ending for ending in _ENDINGS if ending[-1] == letter) for letter in "enrms"
+}
 # The capital of forms for men and women: TeilnehmerInnen.
 _INNER_CAPITAL = re.compile("(?<=[a-zäöüß]{4})I(?=n(?:nen)?$)")
 # A last part of at least this length shows a compound, also after an unknown first part.
@@ -67,11 +70,15 @@ def is_made_only_of(word: str, known: Container[str]) -> bool:
 
 
 def _is_form(word: str, known: Container[str]) -> bool:
-    return word in known or any(
-        word.endswith(ending) and word[: -len(ending)] in known
-        for ending in _ENDINGS
-        if len(word) - len(ending) >= (MIN_PART if ending in _LONG_STEM_ENDINGS else 3)
-    )
+    if word in known:
+        return True
+    # A loop, since words have many last parts: this is most of the time for a German noun.
+    for ending in _ENDINGS_BY_LETTER.get(word[-1:], ()):
+        if word.endswith(ending) and word[: -len(ending)] in known:
+            min_stem = MIN_PART if ending in _LONG_STEM_ENDINGS else 3
+            if len(word) - len(ending) >= min_stem:
+                return True
+    return False
 
 
 def _has_first_part(part: str, known: Container[str]) -> bool:

@@ -13,7 +13,7 @@ from graphrag_index.nlp.name_words import (
     common_words,
     more_given_names,
 )
-from graphrag_index.nlp.place_ratings import rate_known_places
+from graphrag_index.nlp.place_ratings import is_place
 from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.text.languages import read_lists, word_set
 
@@ -47,7 +47,8 @@ def is_double_name(name: str) -> bool:
     first, hyphen, last = name.partition("-")
     if not hyphen or not all(map(PERSON_WORD.fullmatch, (first, last))):
         return False
-    known = rate_known_places([first, last])
+    if min(len(first), len(last)) < 3:
+        return False
     # Rieder and Kolb end like German nouns, but are surnames.
     is_word = any(
         part.lower() in common_words("en")
@@ -55,7 +56,7 @@ def is_double_name(name: str) -> bool:
         or (is_german_noun(part) and not is_surname(part))
         for part in (first, last)
     )
-    return min(len(first), len(last)) > 2 and not any(known) and not is_word
+    return not is_word and not any(map(is_place, (first, last)))
 
 
 def is_adjective(word: str) -> bool:

@@ -1,5 +1,7 @@
 """Ratings of names that can mean a known place, by the kind and the size of the place."""
 
+import re
+import unicodedata
 from functools import cache
 
 import polars as pl
@@ -10,6 +12,7 @@ from graphrag_index.text.places import find_places, read_places
 # Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
 # region, and a country, a continent or a natural place.
 TOWN, CITY, COUNTRY = 1, 2, 3
+_APOSTROPHES = re.compile("['’-]+")
 # A city with fewer people is a place only if the corpus uses its name like a place.
 MIN_POPULATION = 100_000
 
@@ -27,6 +30,17 @@ def rate_known_places(names: list[str]) -> bytearray:
         if find_known_type(name) == "geo":
             ratings[row] = COUNTRY
     return ratings
+
+
+@cache
+def _place_names() -> frozenset[str]:
+    return frozenset(read_places()["name"])
+
+
+def is_place(word: str) -> bool:
+    """Return whether `rate_known_places` rates a word of three letters or more: a fast test."""
+    name = _APOSTROPHES.sub(" ", unicodedata.normalize("NFC", word).lower()).strip(" ")
+    return name in _place_names() or find_known_type(word) == "geo"
 
 
 @cache
