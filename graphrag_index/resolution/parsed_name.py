@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from graphrag_index.nlp.name_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
@@ -164,9 +164,13 @@ def is_initial(word: str) -> bool:
     return len(word) <= 2 and bool(_INITIAL.fullmatch(word)) and word[0].isupper()
 
 
+# The words of a name are needed with and without its optional parts, mostly the same, and names
+# recur in the shards of pairs.
+@lru_cache(16_384)
 def _split_normalized_words(title: str) -> tuple[str, ...]:
     """Split a name into words without case, accents, or dots of acronyms: U.S. becomes us."""
-    title = _DOTTED_ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), title)
+    if "." in title:
+        title = _DOTTED_ACRONYM.sub(lambda acronym: acronym[0].replace(".", ""), title)
     return tuple(fold(title.replace(" & ", " and ")).split(" "))
 
 
@@ -176,6 +180,7 @@ def _parse_roman(roman: str) -> int:
     return sum(-value if value < after else value for value, after in pairs)
 
 
+@lru_cache(16_384)
 def _parse_plain(title: str) -> PlainName:
     """Remove articles, titles, company forms and acronyms in brackets; undo "Novak, Anna"."""
     left_out: set[str] = set()
