@@ -5,8 +5,6 @@ A shard has some documents, which are split where their language changes.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import groupby
-from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -76,12 +74,14 @@ def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFra
     """Collect candidates for names and terms in some documents, and the words in lower case."""
     names, terms = NameCandidates(), TermCandidates()
     vocabularies: dict[str, Vocabulary] = {}
-    rows = groupby(shard["sentences"].iter_rows(), itemgetter(0))
-    sentences_of = {number: [Sentence(*row[1:]) for row in own] for number, own in rows}
+    columns = shard["sentences"].select("start_char", "end_char", "quotable").get_columns()
+    all_sentences = list(map(Sentence, *map(pl.Series.to_list, columns)))
+    owner = shard["sentences"]["document"].to_numpy()
     for number, text, code in shard["documents"].iter_rows():
-        if number not in sentences_of:
+        first, last = np.searchsorted(owner, (number, number + 1)).tolist()
+        if first == last:
             continue
-        sentences = sentences_of.pop(number)
+        sentences = all_sentences[first:last]
         text = blank_code(text)
         for start, end, language, words in _split_by_language(text, code, vocabularies):
             own, part = sentences, text[start:end]
