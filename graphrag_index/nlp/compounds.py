@@ -166,4 +166,5 @@ def is_model(name: str, language: Language, determined: bool = False) -> bool:
 def _last_part(word: str) -> str:
     """Return the word after the last hyphen, or "" for words such as RheinEnergie and ADAC."""
     last = _INNER_CAPITAL.sub("i", word.rpartition("-")[2])
-    return "" if any(letter.isupper() for letter in last[1:]) else last
+    has_capital = not last[1:].islower() and any(map(str.isupper, last[1:]))
+    return "" if has_capital else last
