@@ -24,6 +24,7 @@ from graphrag_index.nlp.name_words import CALENDAR_WORDS, word_before
 from graphrag_index.nlp.span_boundaries import find_capitalized_spans
 from graphrag_index.nlp.span_trimming import TrimmedSpan, precedes_date, trim_span
 from graphrag_index.nlp.span_usage import (
+    BRACKETED,
     COMMA,
     CONJOINED,
     DETERMINER,
@@ -54,6 +55,9 @@ _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
 _CLOSING_QUOTES = ("”", '"')
+# Maximum number of characters of a bracket between a name and the word that shows its usage.
+MAX_BRACKET_CHARS = 80
+_BEHIND_BRACKET = (" ", ",")
 # Text between two names of an enumeration.
 _CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
 _LIST_JOINTS = frozenset(
@@ -232,6 +236,11 @@ class NameCandidates:
                 marks |= 0 if span.is_end_cut else WORD_AFTER
                 if has_authors and _AUTHOR.match(text, end):
                     marks |= PERSON
+                if (behind := _skip_bracket(text, end)) > end:
+                    end = behind
+                    marks |= BRACKETED
+                    if text[end] == ",":
+                        marks = (marks | COMMA) & ~WORD_AFTER
             elif after in _APOSTROPHES:
                 marks |= POSSESSIVE
             elif after == ",":
@@ -255,7 +264,12 @@ class NameCandidates:
         """Return the row of a name that a text defines."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
         is_quoted = text[end : end + 2].lstrip(".,")[:1] in _CLOSING_QUOTES
-        return start, end, number, INITIAL | PROSE | WORD_AFTER | QUOTED * is_quoted
+        return (
+            start,
+            _skip_bracket(text, end),
+            number,
+            INITIAL | PROSE | WORD_AFTER | QUOTED * is_quoted,
+        )
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
@@ -283,6 +297,14 @@ class NameCandidates:
                 self.abbreviations.add((short, long))
                 return True
         return False
+
+
+def _skip_bracket(text: str, end: int) -> int:
+    """Return the end of a bracket behind a name: Ada Byron (1815–1852) | was; or of the name."""
+    if not text.startswith(" (", end):
+        return end
+    close = text.find(")", end, end + MAX_BRACKET_CHARS) + 1
+    return close if text[close : close + 1] in _BEHIND_BRACKET and close else end
 
 
 def _drop_inner_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

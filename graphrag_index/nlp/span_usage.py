@@ -20,9 +20,9 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
 # SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
 # between the span before it and this one. CONJOINED: that is a conjunction. QUOTED: the span is a
-# whole title in quotation marks.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, QUOTED = (
-    1 << n for n in range(8, 16)
+# whole title in quotation marks. BRACKETED: a bracket stands between the span and the word after.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, QUOTED, BRACKETED = (
+    1 << n for n in range(8, 17)
 )
 _PREPOSITIONS = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
@@ -141,6 +141,7 @@ def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Inte
     copula, verb = (after & word_table.COPULA) > 0, (after & word_table.PERSON_VERB) > 0
     flags |= np.where(copula, DEFINED, np.where(verb, PERSON, 0))
     noun = (after & (word_table.LOWER | word_table.FUNCTION)) == word_table.LOWER
+    noun &= marks & BRACKETED == 0
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
 
