@@ -130,7 +130,8 @@ def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Inte
     # "in Taylor's house" and "a stake in Taylor" do not show that Taylor is a place.
     is_owner = marks & POSSESSIVE > 0
     is_thing = kinds[earlier[earlier[at]]] & word_table.IN_THING > 0
-    is_placed = (placed > 0) & ~is_owner & ~is_thing
+    is_placed = (placed > 0) | _follows_member(places, earlier[at], before)
+    is_placed &= ~is_owner & ~is_thing
     flags |= np.where(is_placed, PLACE, 0)
     flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
     # A preposition governs the name behind a conjunction, too: in Java and Bali.
@@ -144,6 +145,16 @@ def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Inte
     noun &= marks & BRACKETED == 0
     flags |= np.where(noun & ~copula & ~verb, BEFORE_NOUN, 0)
     return np.asarray(flags, np.int64)
+
+
+def _follows_member(places: _SpanPlaces, at: Integers, before: Integers) -> npt.NDArray[np.bool_]:
+    """Return whether a member of a parliament stands before each name: the Member for Hyndburn.
+
+    `at` and `before` are the index and the kind of the word before the name.
+    """
+    governing = places.kinds[np.maximum(at - 1, 0)]
+    is_member = (before & word_table.MEMBER_JOINT > 0) & (governing & word_table.MEMBER > 0)
+    return np.asarray(is_member & (at > places.first), np.bool_)
 
 
 def _follows_adjective(places: _SpanPlaces, before: Integers) -> npt.NDArray[np.bool_]:
@@ -178,6 +189,7 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     place, governing = word_table.CUE_NOUNS[2], kinds[np.maximum(at - 2, 0)]
     shown = np.where(governing & word_table.OF_PLACE > 0, place, governing & place)
     found |= np.where(of_place, shown, 0)
+    found |= np.where(_follows_member(places, at - 1, before), place, 0)
     # Behind a comma, skip the comma, which is written as a part of the name's last word.
     after = kinds[places.following]
     # "the founder of Exco is": the definition is of the founder.

@@ -53,6 +53,8 @@ FOREIGN = 1 << 28
 ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
 # Bits for a noun before "of" and a place, and for a word of address before a person.
 OF_PLACE, ADDRESS = 1 << 31, 1 << 32
+# Bits for a member of a parliament, and for a word between a member and a constituency.
+MEMBER, MEMBER_JOINT = 1 << 33, 1 << 34
 # Number of words of a block in which function words of other languages are counted, and the
 # minimum number of them, and their share of those of the text's language, in a mixed block.
 MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
@@ -97,6 +99,8 @@ for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
             _HINTS[_word] = _HINTS.get(_word, 0) | _bit
 _BEFORE_PLACES = word_set(_LISTS["before_places"])
 _BEFORE_OF_PLACES = word_set(_LISTS["before_of_places"])
+_MEMBERS = word_set(_LISTS["members"])
+_MEMBER_JOINTS = frozenset(("for", "from"))
 _ADDRESS = word_set(_LISTS["address"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
 
@@ -216,6 +220,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
             (DETERMINER, language.determiners),
             (NO_MODIFIER, _WEAK_MODIFIERS),
             (ADDRESS, _ADDRESS),
+            (MEMBER_JOINT, _MEMBER_JOINTS),
             (INDEFINITE, _INDEFINITE_ARTICLES),
             (FOREIGN, foreign),
         ),
@@ -223,6 +228,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
             *((kind_before_name(word, language), (word,)) for word in before_names),
             (IN_THING, _IN_THINGS),
             (OF_PLACE, _BEFORE_OF_PLACES),
+            (MEMBER, _MEMBERS),
         ),
         bare=_join_kinds(
             *((kind, (word,)) for word, kind in _HINTS.items()),
