@@ -148,11 +148,22 @@ def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: 
     is_named = is_named or span.is_titled_surname(left)
     if span.language.code == "en" and is_named and not is_head_word(left[0]):
         return at, start  # Tammy Jo Sizemore of Hazard
+    if span.language.code == "en" and _is_person_of_place(span, left, right):
+        return at, start  # Jeb Bush of Florida
+    if single and any(map(str.isdigit, left[0])):
+        return at, start  # (a) DC3 of Royal Air Laos
     if initial and single and known:
         return 0, start
     if span.language.code == "en" and span.are_person_and_body(left, right):
         return at, start  # Perrin Long of Lipper Analytical Ltd
     return None
+
+
+def _is_person_of_place(span: SpanWords, left: list[str], right: list[str]) -> bool:
+    """Return whether words are a given name and a surname, and others a known place."""
+    is_person = 1 < len(left) < 4 and left[0] in more_given_names() and not is_title(left[0])
+    is_person = is_person and not any(is_head_word(word) or word.isupper() for word in left)
+    return is_person and " ".join(right) in span.usage.known_places
 
 
 def _is_plain_noun(adjective: str, noun: str) -> bool:
