@@ -6,11 +6,12 @@ Some Democrats, China-US.
 
 import re
 
-from graphrag_index.nlp.head_types import find_head_type
+from graphrag_index.nlp.head_types import find_head_type, is_plural_kind
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_shapes import is_adjective, is_people, is_surname
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
+    PARTIES,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
     is_head_word,
@@ -35,6 +36,9 @@ _OPENINGS = word_set(_WORDS["sentence_openings"])
 _HEADLINE_WORDS = word_set(_WORDS["headline_joints"])
 # Roles by their letters, before a person: (the) TD Catherine Murphy.
 _LETTERS_OF_ROLES = frozenset("TD TDs AG PC MSP MLA MP MEP DA GP DJ".split())
+# Words for members of a party, and the sides of a parliament before them: Opposition Members.
+_MEMBERS = word_set(_WORDS["member_words"])
+_SIDES = word_set(_WORDS["sides"])
 _PAIR = re.compile(r"([^\W\d_]{2,})-([^\W\d_]{2,})")
 _PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
 # Maximum number of words of a person's name behind another name: Thomas de Maizière.
@@ -66,7 +70,11 @@ def begins_sentence(word: str) -> bool:
 
 def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     """Return the position of a cut in an English span that other rules leave whole."""
-    if span.language.code != "en" or len(words) < 3:
+    if span.language.code != "en":
+        return None
+    if words[-1].lower() in _MEMBERS:
+        return _cut_before_members(words)
+    if len(words) < 3:
         return None
     return (
         _cut_before_full_name(span, words)
@@ -74,6 +82,14 @@ def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
         or _cut_at_opening(span, words)
         or _cut_before_of(span, words)
     )
+
+
+def _cut_before_members(words: list[str]) -> Cut | None:
+    """Cut the members of a party off its name: Labour | Members; drop Opposition Members."""
+    party = " ".join(words[:-1])
+    is_party = find_known_type(party) == "organization" or words[-2].lower() in PARTIES
+    is_side = party.lower() in _SIDES
+    return ((len(words) - 1 if is_party else 0), len(words)) if is_party or is_side else None
 
 
 def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
@@ -166,6 +182,10 @@ def _cut_at_opening(span: SpanWords, words: list[str]) -> Cut | None:
 
 def _cut_before_of(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut a noun at the start of a sentence off a known name: Membership of | (the) EU."""
+    if words[1] == "of" and is_plural_kind(words[0], "en"):
+        rest = words[3:] if words[2] == "the" and len(words) > 3 else words[2:]
+        is_place = span.usage.is_known_place(" ".join(rest), "en")
+        return (0, len(words) - len(rest)) if is_place else None  # Governments of | Europe
     if not span.initial or words[1] != "of" or is_head_word(words[0]) or is_role(words[0]):
         return None
     is_word = words[0].lower() in common_words("en") or words[0].endswith(("tion", "ship", "ism"))

@@ -113,7 +113,9 @@ class _TypeFinder:
             known = "" if has_article and known == "person" else known  # the Nimrod
             kind = known or "name" if has_article or kind == "name" else kind  # the Taj Mahal
             is_untyped = "name" in (kind, self.unsure[number])
-            types[number] = "" if is_untyped and self.evidence.is_rare_word(number) else kind
+            is_word = is_untyped and self.evidence.is_rare_word(number)
+            is_word = is_word or self.evidence.is_plain_word(number)
+            types[number] = "" if is_word else kind
 
     def _correct_type(self, number: int, kind: str, companies: set[str], firms: set[str]) -> str:
         """Correct a type by longer names of companies, by lists, and by the writing of the name.

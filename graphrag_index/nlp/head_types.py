@@ -125,8 +125,19 @@ def _is_double_full_name(words: Sequence[str]) -> bool:
 def is_kind_of_thing(name: str, code: str) -> bool:
     """Return whether a name is a common word for a body, a law or an event: Council."""
     lower = name.lower()
-    is_word = lower in common_words(code) and not find_known_type(name) and not name.isupper()
+    is_word = lower in common_words(code) or (code == "en" and name in GIVEN_NAMES)
+    is_word = is_word and not find_known_type(name) and not name.isupper()
     return is_word and (HEADS.get(lower, "geo") != "geo" or lower in _BARE_KINDS)
+
+
+def is_plural_kind(name: str, code: str) -> bool:
+    """Return whether an English name is a kind of bodies or laws in the plural: Governments."""
+    singular = name.removesuffix("s").lower()
+    is_plural = code == "en" and name.endswith("s") and name.lower() not in HEADS
+    is_word = singular in common_words(code) or singular.title() in GIVEN_NAMES
+    return (
+        is_plural and is_word and HEADS.get(singular, "geo") != "geo" and not find_known_type(name)
+    )
 
 
 def find_shortened_companies(

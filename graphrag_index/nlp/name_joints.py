@@ -88,6 +88,7 @@ _PLACED_BODIES = frozenset(
     "University Bank Church City Museum Hospital College School Port".split()
 )
 _LAWS = frozenset(("Act", "Directive"))
+_MEMBERS = frozenset(("Member", "Members"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
@@ -163,6 +164,10 @@ def find_joined_end(
         return part.end() if is_owned else end
     if not _may_have_topic(words, joint, language):
         return end
+    if language.code == "en" and joint.startswith(" for") and _is_topic(part.group()):
+        topics = _TOPICS.match(text, part.end())
+        if topics and text[part.end()] == "," and _is_topic(topics.group()):
+            return topics.end()
     topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
     if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
         return topics.end()
@@ -179,6 +184,8 @@ def _are_two_persons(words: list[str], part: str, language: Language) -> bool:
 
 def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
     """Return whether words are a body that may go on with its topic: Institute | for Research."""
+    if words[0] in _MEMBERS:
+        return False  # Member of Parliament | for Wycombe
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
     if joint == " for " and "Court" in words:
@@ -190,6 +197,11 @@ def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
     bare = last.removesuffix("s") if language.genitive_s else last
     is_office = is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
     return is_office or (joint.startswith(" für") and is_german_conference(last))
+
+
+def _is_topic(text: str) -> bool:
+    """Return whether text has only frequent English words: , Food and Rural Affairs."""
+    return common_words("en").issuperset(text.replace(",", "").lower().split())
 
 
 def _are_two_names(first: str, last: str) -> bool:

@@ -62,6 +62,10 @@ _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")
 _ROLE_PARTS = TITLE_PARTS | word_set(
     "state district circuit foreign home interior general permanent special"
 )
+# Words of address of members of parliaments, which alone are no names: my hon. Friend.
+ADDRESSES_OF_MEMBERS = word_set(_WORDS["addresses"])
+# Directions and words like them, which are names only behind an article: the North.
+DIRECTIONS = word_set(_WORDS["directions"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
 # File of many more given names, one per line. Some are also other words, so they count as evidence
@@ -108,6 +112,8 @@ def is_role(word: str) -> bool:
 
 def is_role_only(words: list[str]) -> bool:
     """Return whether words are a role without a name: Prime Minister, Secretary of State."""
+    if words[-1].lower() in ADDRESSES_OF_MEMBERS and all(map(is_title, words[:-1])):
+        return True  # (my right) Hon. Friend
     if not any(map(is_role, words)):
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
@@ -118,6 +124,11 @@ def is_role_only(words: list[str]) -> bool:
         # A body is none: Ministerio Fiscal, High Court of Justice.
         head = next((at for at, word in enumerate(words) if at and word.lower() == "of"), 1)
         return not (is_organization_word(words[0]) or is_organization_word(words[head - 1]))
+    return are_words_of_role(words)
+
+
+def are_words_of_role(words: Sequence[str]) -> bool:
+    """Return whether each word is a part of a role: Secretary of State."""
     return all(
         word.islower() or is_role(word) or is_title(word) or word.lower() in _ROLE_PARTS
         for word in words

@@ -22,6 +22,7 @@ from graphrag_index.nlp.name_words import (
     COMPANY_FORMS,
     GIVEN_NAMES,
     TYPE_WORDS,
+    are_words_of_role,
     common_words,
     is_head_word,
     is_organization_word,
@@ -155,6 +156,8 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         return None
     if span.language.code == "de" and is_branch(words):
         return None
+    if words[-1] == "State" and are_words_of_role(words):
+        return None  # Secretary of State
     if words[0].isupper() and (label := count_label_words(span, words)):
         return 0, label
     initial = at_start and span.initial

@@ -113,7 +113,7 @@ def _find_start(
     """
     opening = -1
     while first < last and _is_function_word_or_date(words[first], language):
-        if _is_known_with_article(words[first:last], language):
+        if _is_known_with_article(words[first:last], language) or _is_of_crown(words[first:last]):
             break
         dated = precedes_date(words[first - 1]) if first else dated
         if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
@@ -158,6 +158,11 @@ def _is_known_with_article(words: list[str], language: Language) -> bool:
         and words[0].lower() in _ARTICLES
         and find_known_type(" ".join(words)) != ""
     )
+
+
+def _is_of_crown(words: list[str]) -> bool:
+    """Return whether words are a body of the British crown: Her Majesty's Treasury."""
+    return len(words) > 2 and words[0] in ("Her", "His") and words[1] in ("Majesty's", "Majesty’s")
 
 
 def _is_enumerated(words: list[str], language: Language) -> bool:

@@ -3,11 +3,12 @@
 import numpy as np
 
 from graphrag_index.nlp import name_shapes
-from graphrag_index.nlp.head_types import HEAD_LAST, is_kind_of_thing
+from graphrag_index.nlp.head_types import HEAD_LAST, is_kind_of_thing, is_plural_kind
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_forms import ClassifiedNames
 from graphrag_index.nlp.name_usage import MIN_KNOWN_PLACE_SHARE, NameUsage
 from graphrag_index.nlp.name_words import (
+    DIRECTIONS,
     GIVEN_NAMES,
     TYPE_WORDS_IN_SURNAMES,
     common_words,
@@ -24,6 +25,8 @@ from graphrag_index.text.languages import (
 )
 
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(read_lists("nlp/data/entity_types")["surnames"])
+# Words of places before a given name: San Juan Bautista.
+_SAINTS = frozenset("San Santa Santo São Saint Sainte Sankt Sant Villa".split())
 # Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
 # after an article, for a name that is a thing.
 MIN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.25
@@ -34,6 +37,8 @@ MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
 # Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
 # DETROIT; of mentions of a common word that is capitalized, but no name.
 MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
+# Minimum share of mentions with an article, for a law that is a given name too.
+MIN_BILL_SHARE = 0.5
 
 
 class TypeEvidence:
@@ -53,8 +58,11 @@ class TypeEvidence:
 
     def is_bare_kind(self, number: int) -> bool:
         """Return whether a name is only the kind of a body, a law or an event: the Council."""
-        has_article = self.usage.determiner[number] >= MIN_THING_SHARE
-        return has_article and is_kind_of_thing(self.names[number], self.codes[number])
+        name, code, share = self.names[number], self.codes[number], self.usage.determiner[number]
+        if name in GIVEN_NAMES:  # the Bill
+            return share >= MIN_BILL_SHARE and is_kind_of_thing(name, code)
+        has_article = share >= MIN_THING_SHARE and is_kind_of_thing(name, code)
+        return has_article or is_plural_kind(name, code)
 
     def has_article_of_thing(self, number: int) -> bool:
         """Return whether an English name has an article as ships and works have: the Nimrod.
@@ -72,6 +80,22 @@ class TypeEvidence:
         is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
         is_rare = bool(self.usage.times[number] <= MAX_RARE_MENTIONS)
         return is_rare and is_word and self.usage.determiner[number] == 0
+
+    def is_plain_word(self, number: int) -> bool:
+        """Return whether an English name is a frequent word, with nothing that shows a name."""
+        name = self.names[number]
+        if self.codes[number] not in HEAD_LAST or not (name.isalpha() and name[1:].islower()):
+            return False
+        lower, common = name.lower(), common_words("en")
+        singular = lower[:-3] + "y" if lower.endswith("ies") else lower.removesuffix("s")
+        if common.isdisjoint((lower, singular)) or name in more_given_names():
+            return False
+        determiner = self.usage.determiner[number]
+        if lower in DIRECTIONS or (self.known_places[number] and determiner < MIN_THING_SHARE):
+            return False
+        if self.usage.person_verb[number] >= MIN_VERB_SHARE:
+            return False
+        return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
 
     def is_addressed(self, number: int) -> bool:
         """Return whether words of address precede a name that is no English one."""
@@ -197,5 +221,12 @@ class TypeEvidence:
         given = words[0] in GIVEN_NAMES
         prepositions = 0 if given else self.usage.preposition[number] / (6 if named else 3)
         used = max(self.usage.place[number], self.usage.article[number], prepositions)
+        if len(words) == 3 and words[1] in more_given_names():
+            # Constantia Elizabeth Maxwell, Dahir Ahmed Adan
+            is_given = words[0] in more_given_names()
+            is_rare = words[0] not in _SAINTS and not self.parts[words[0]]
+            is_given = is_given or (words[1] in GIVEN_NAMES and is_rare)
+            if is_given:
+                return used < MIN_KNOWN_PLACE_SHARE
         is_placed = any(self.parts[word] for word in words[given:])
         return used < MIN_KNOWN_PLACE_SHARE and not is_placed

@@ -11,6 +11,7 @@ from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     CALENDAR_WORDS,
     DEMONYM_END,
+    DIRECTIONS,
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     HEAD_FIRST,
@@ -198,6 +199,11 @@ class UsedNames:
         is_shown = is_shown or (usage.place[number] and word in usage.towns)
         if not is_shown and is_capitalized_term([word], language.code):
             return False
+        if language.code == "en" and word.lower() in DIRECTIONS:
+            # the North; but not the Member for Aberdeen, Central
+            is_shown = usage.person[number] or word in usage.after_given
+            is_shown = is_shown or usage.determiner[number] * 4 >= total
+            return bool(is_shown) and word != "Central"
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language

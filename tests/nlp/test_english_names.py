@@ -1,0 +1,108 @@
+"""English names in speeches and on the web: offices, members, constituencies and cut names."""
+
+import pytest
+
+from tests.fixtures.extraction import extract
+
+LENA = {"Lena Hart": "person"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Roles, their fields and words of address are no names.
+        (
+            "The Under-Secretary of State for the Environment, Food and Rural Affairs met Lena "
+            "Hart. I asked the Secretary of State for Health. The Secretary of State was there.",
+            LENA,
+        ),
+        (
+            "As my hon. Friend said, hon. Members know the right hon. Gentleman. Hon. Members "
+            "like Lena Hart.",
+            LENA,
+        ),
+        (
+            "In my year as the Member of Parliament for Wycombe, I slept.",
+            {"Parliament": "organization", "Wycombe": "geo"},
+        ),
+        # Members of a party name it; the sides of a parliament are none.
+        (
+            "Ask why Labour Members left when Opposition Members stayed with SNP MPs.",
+            {"Labour": "organization", "SNP": "organization"},
+        ),
+        # Bills and governments in general.
+        (
+            "We read the Bill. I hate the Bill with Lena Hart. National Governments oppose Bills.",
+            LENA,
+        ),
+        ("All the Governments of Europe met.", {"Europe": "geo"}),
+        ("They met in the Chamber. In this Chamber, Lena Hart alerted the Chamber.", LENA),
+        # A direction is a name behind an article only.
+        ("They sat in Central. The vote was lost by North to Lena Hart.", LENA),
+        ("They met on New Year's Eve with Lena Hart.", LENA),
+        # Whole names of bodies.
+        (
+            "She asked the Department for Environment, Food and Rural Affairs to wait.",
+            {"Department for Environment, Food and Rural Affairs": "organization"},
+        ),
+        ("They left Her Majesty's Treasury early.", {"Her Majesty's Treasury": "organization"}),
+    ],
+)
+def test_words_of_a_parliament_are_no_names(text: str, expected: dict[str, str]) -> None:
+    assert extract(text).types == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("My hon. Friend the Member for Brindlewick (Ann Lee) spoke.", "Brindlewick"),
+        ("I saw the MP for Sherwood there.", "Sherwood"),
+        ("It was the senator from Brindlewick.", "Brindlewick"),
+    ],
+)
+def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) -> None:
+    assert extract(text).types[place] == "geo"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A hyphen that stands for a dash.
+        ("Ask the Minister-give me a nod-or Lena Hart.", LENA),
+        # Persian names go on behind "-e".
+        (
+            "The village is in Torbat-e Jam County near Kabul.",
+            {"Torbat-e Jam County": "geo", "Kabul": "geo"},
+        ),
+        ("Yesterday Governor Jeb Bush of Florida slept.", {"Jeb Bush": "person", "Florida": "geo"}),
+        (
+            "We flew in a much-abused DC3 of Royal Air Laos.",
+            {"DC3": "name", "Royal Air Laos": "organization"},
+        ),
+    ],
+)
+def test_names_end_where_another_begins(text: str, expected: dict[str, str]) -> None:
+    assert extract(text).types == expected
+
+
+def test_a_bracket_may_stand_between_a_name_and_its_explanation() -> None:
+    assert extract("It is about Wexham (1886–1962), a composer.").types == {"Wexham": "person"}
+    # A noun behind the bracket belongs to no adjective before it.
+    foul = "Foul by Orlo McWean (Ireland). Orlo McWean (Ireland) right footed shot, blocked."
+    assert "Orlo McWean" in extract(foul).titles
+
+
+def test_a_given_name_in_the_middle_shows_a_person() -> None:
+    types = extract("The report names Dahir Ahmed Adan, too.").types
+    assert types == {"Dahir Ahmed Adan": "person"}
+
+
+def test_frequent_words_without_a_sign_of_a_name_are_none() -> None:
+    text = "We like the Belt and its Roads. They like the Belt, and Lena Hart saw the Belt twice."
+    assert extract(text).types == LENA
+    assert extract("They live in the West with Lena Hart.").types["West"] == "name"
+
+
+def test_things_and_places_with_several_meanings_have_their_likely_type() -> None:
+    types = extract("They like Troma, Strangeways and Twinkies.").types
+    assert types == {"Troma": "organization", "Strangeways": "geo", "Twinkies": "name"}
