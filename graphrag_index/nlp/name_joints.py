@@ -87,7 +87,10 @@ _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State
 _PLACED_BODIES = frozenset(
     "University Bank Church City Museum Hospital College School Port".split()
 )
+# Ends of occupations: Royal College of Obstetricians and | Gynaecologists.
+_OCCUPATIONS = re.compile(r"(?:ists|ians|eons|eers)$")
 _LAWS = frozenset(("Act", "Directive"))
+_ROUTES = frozenset("road highway street avenue lane boulevard river lake mountain county".split())
 _MEMBERS = frozenset(("Member", "Members"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
@@ -211,6 +214,9 @@ def _are_two_names(first: str, last: str) -> bool:
     sides = (first, last)
     if all(side.endswith("s") and _is_demonym(side[:-1]) for side in sides):
         return True  # Muslims & Jews
+    heads = {side.rpartition(" ")[2].lower() for side in sides if " " in side}
+    if len(heads) == 2 - (first.rpartition(" ")[2] == last.rpartition(" ")[2]) and heads <= _ROUTES:
+        return True  # Pacific Coast Highway & Boston Post Road
     return all(find_known_type(side) in ("person", "event") for side in sides) or all(
         map(is_country, sides)
     )
@@ -279,6 +285,13 @@ def _is_joined_by_and(
     # "the Australian Competition and Consumer Commission"
     is_national = _is_demonym(own[0]) and not is_organization_word(own[-1])
     is_national = is_national and joint.count(" ") == 2
+    # the Securities Industry and Financial Markets Association
+    is_simple = is_plain and joint.count(" ") == 2
+    is_national |= (
+        is_simple
+        and _is_topic(" ".join((*own, *next_words)))
+        and not any(map(is_organization_word, own))
+    )
     is_national = len(own) == 2 and (own[0] in _AGENCY_OPENINGS or is_national)
     is_agency = is_body and not is_role(own[0]) and (len(own) == 1 or is_national)
     if len(next_words) > 1 and (is_law or is_agency):
@@ -294,7 +307,7 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
     is_office |= "für" in words and is_german_conference(last)
     if last in _PLACED_BODIES and not all(
-        word.lower() in common_words("en") for word in part.split()
+        word.lower() in common_words("en") or _OCCUPATIONS.search(word) for word in part.split()
     ):
         return False  # the University of Aberdeen and Jesus College
     # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
