@@ -57,6 +57,8 @@ _APOSTROPHES = frozenset(("'", "’"))
 _CLOSING_QUOTES = ("”", '"')
 # Maximum number of characters of a bracket between a name and the word that shows its usage.
 MAX_BRACKET_CHARS = 80
+# Parts of words behind a place: Baoding-headquartered.
+_BEHIND_PLACES = ("-based", "-headquartered", "-area")
 _BEHIND_BRACKET = (" ", ",")
 # Text between two names of an enumeration.
 _CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
@@ -249,7 +251,7 @@ class NameCandidates:
                 marks |= SPEAKER if _LINE_START.search(text, max(0, start - 4), start) else 0
             elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
                 marks |= LISTED if self._add_abbreviation(rows[-1][2], number) else 0
-            elif after == "-" and text.startswith("-based", end):
+            elif after == "-" and text.startswith(_BEHIND_PLACES, end):
                 marks |= PLACE
             if span.longer:
                 self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))

@@ -184,6 +184,9 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     has_article = before & word_table.ARTICLE > 0
     of_articles = np.where(has_article & (at > first + 1), kinds[np.maximum(at - 2, 0)], 0)
     found = np.where(before & word_table.PUNCTUATED, 0, before & nouns)
+    # a name between commas: its correspondent, Lena Hart, said
+    is_between = (before & word_table.PUNCTUATED > 0) & (marks & COMMA > 0)
+    found |= np.where(is_between, before & word_table.CUE_NOUNS[0], 0)
     # "city of Fryeburg", "mayor of Fryeburg": such nouns stand before a preposition and the name.
     of_place = (before & word_table.OTHER_PREPOSITION > 0) & (at > first + 1)
     place, governing = word_table.CUE_NOUNS[2], kinds[np.maximum(at - 2, 0)]
