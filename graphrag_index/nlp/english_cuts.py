@@ -39,6 +39,9 @@ _LETTERS_OF_ROLES = frozenset("TD TDs AG PC MSP MLA MP MEP DA GP DJ".split())
 # Words for members of a party, and the sides of a parliament before them: Opposition Members.
 _MEMBERS = word_set(_WORDS["member_words"])
 _SIDES = word_set(_WORDS["sides"])
+_PARTY_MEMBERS = frozenset(("Democrat", "Republican"))
+# Chambers before the name of their speaker or member: (Speaker of the) House | Paul Ryan.
+_CHAMBERS = frozenset(("House", "Senate", "Congress", "Commons", "Parliament", "Assembly"))
 _PAIR = re.compile(r"([^\W\d_]{2,})-([^\W\d_]{2,})")
 _PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
 # Maximum number of words of a person's name behind another name: Thomas de Maizière.
@@ -72,8 +75,10 @@ def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     """Return the position of a cut in an English span that other rules leave whole."""
     if span.language.code != "en":
         return None
-    if words[-1].lower() in _MEMBERS:
+    if words[-1].lower() in _MEMBERS and len(words) > 1:
         return _cut_before_members(words)
+    if words[-1] in _PARTY_MEMBERS and span.usage.is_known_place(" ".join(words[:-1]), "en"):
+        return len(words) - 1, len(words)  # (a) Virginia | Democrat
     if len(words) < 3:
         return None
     return (
@@ -128,7 +133,8 @@ def _is_body_or_place(span: SpanWords, words: list[str]) -> bool:
     if len(words) == 1:
         if words[0] in more_given_names() or is_title(words[0]):
             return False
-        return is_country(name) or (words[0].isupper() and find_known_type(name) == "organization")
+        is_acronym = words[0].isupper() and find_known_type(name) == "organization"
+        return is_country(name) or is_acronym or name in _CHAMBERS
     if _is_known_body(span, words):
         return True
     lower = [word.lower() for word in words]

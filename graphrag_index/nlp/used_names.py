@@ -56,6 +56,8 @@ _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _SHOWN_WORDS = TYPE_WORDS | PARTIES
+# Numbers at the start of a sentence: Thirty-five, Fifty-odd.
+_NUMBER = re.compile(r"(?:Twen|Thir|For|Fif|Six|Seven|Eigh|Nine)ty-[a-z]+")
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 # Adjectives of peoples that are given names, too.
@@ -178,6 +180,8 @@ class UsedNames:
         if len(word.rstrip(".")) < 2 or word.lower() in NAME_SUFFIXES:
             return False
         if is_title(word) and not usage.is_surname(word):
+            return False
+        if "-" in word and language.code == "en" and _NUMBER.fullmatch(word):
             return False
         has_colon = usage.cues["person"][number] * 2 >= total and not usage.person[number]
         if has_colon and word.lower() in common_words(language.code):

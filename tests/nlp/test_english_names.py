@@ -46,10 +46,30 @@ LENA = {"Lena Hart": "person"}
             {"Department for Environment, Food and Rural Affairs": "organization"},
         ),
         ("They left Her Majesty's Treasury early.", {"Her Majesty's Treasury": "organization"}),
+        ("They saw the Solicitor General with Lena Hart. The Ombudsman saw Lena Hart.", LENA),
+        ("The Sultan left. He was made captain of the Sultan by Lena Hart.", LENA),
     ],
 )
 def test_words_of_a_parliament_are_no_names(text: str, expected: dict[str, str]) -> None:
     assert extract(text).types == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("They saw the Habomai archipelago.", "Habomai", "geo"),
+        ("Then the Baoding-headquartered company left.", "Baoding", "geo"),
+        ("Its UN correspondent, Rosiland Jordan, said so.", "Rosiland Jordan", "person"),
+        ("I like the United States of America.", "United States of America", "geo"),
+        (
+            "They gave the Town and Country Planning General Development Order 1988 to him.",
+            "Country Planning General Development Order 1988",
+            "name",
+        ),
+    ],
+)
+def test_words_beside_a_name_show_its_type(text: str, name: str, kind: str) -> None:
+    assert extract(text).types[name] == kind
 
 
 @pytest.mark.parametrize(
@@ -69,6 +89,7 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
     [
         # A hyphen that stands for a dash.
         ("Ask the Minister-give me a nod-or Lena Hart.", LENA),
+        ("Thirty-five states agreed with Lena Hart.", LENA),
         # Persian names go on behind "-e".
         (
             "The village is in Torbat-e Jam County near Kabul.",
@@ -78,6 +99,29 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
         (
             "We flew in a much-abused DC3 of Royal Air Laos.",
             {"DC3": "name", "Royal Air Laos": "organization"},
+        ),
+        ("They asked a Texas Republican there.", {"Texas": "geo"}),
+        ("They like the speaker of the House Paul Ryan now.", {"Paul Ryan": "person"}),
+        (
+            "It was shared by Pacific Coast Highway & Boston Post Road.",
+            {"Pacific Coast Highway": "geo", "Boston Post Road": "geo"},
+        ),
+        # Bodies of several fields.
+        (
+            "Then the Royal College of Obstetricians and Gynaecologists sued.",
+            {"Royal College of Obstetricians and Gynaecologists": "organization"},
+        ),
+        (
+            "Then the Securities Industry and Financial Markets Association sued.",
+            {"Securities Industry and Financial Markets Association": "organization"},
+        ),
+        (
+            "Then the Housing, Planning and Local Government Committee met.",
+            {"Housing, Planning and Local Government Committee": "organization"},
+        ),
+        (
+            "He asked the White House and the Justice Department.",
+            {"White House": "organization", "Justice Department": "organization"},
         ),
     ],
 )
