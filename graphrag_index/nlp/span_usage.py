@@ -199,10 +199,17 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     is_governed = (before | of_articles) & _PREPOSITIONS > 0
     is_defined = (marks & WORD_AFTER > 0) & (after & word_table.COPULA > 0) & ~is_governed
     is_explained = (marks & COMMA > 0) & (after & (nouns | word_table.INDEFINITE) > 0)
+    # Hulcote, near Kiel
+    is_near = (marks & COMMA > 0) & (after & word_table.NEARBY > 0)
+    found |= np.where(is_near & (found == 0), place, 0)
     open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
+    person = word_table.CUE_NOUNS[0]
     for ahead in range(MAX_EXPLANATION_WORDS):
         kind = places.kinds_ahead(open_rows, ahead)
-        found[open_rows] = kind & nouns
+        # a company executive: the last of two nouns counts
+        behind = places.kinds_ahead(open_rows, ahead + 1)
+        is_pair = (kind & nouns > 0) & (kind & word_table.PUNCTUATED == 0) & (behind & person > 0)
+        found[open_rows] = np.where(is_pair, person, kind & nouns)
         open_rows = open_rows[kind & (nouns | word_table.PUNCTUATED) == 0]
     cues = np.zeros(len(at), np.int64)
     for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):

@@ -55,6 +55,8 @@ ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
 OF_PLACE, ADDRESS = 1 << 31, 1 << 32
 # Bits for a member of a parliament, and for a word between a member and a constituency.
 MEMBER, MEMBER_JOINT = 1 << 33, 1 << 34
+# Bit for a word between a place and another place: Hulcote, near Kiel.
+NEARBY = 1 << 35
 # Number of words of a block in which function words of other languages are counted, and the
 # minimum number of them, and their share of those of the text's language, in a mixed block.
 MIXED_BLOCK_WORDS, MIN_FOREIGN_WORDS, MIN_FOREIGN_SHARE = 64, 4, 0.5
@@ -100,6 +102,7 @@ for _part, _bits in (("words", HINT_WORDS), ("possessions", HINT_POSSESSIONS)):
 _BEFORE_PLACES = word_set(_LISTS["before_places"])
 _BEFORE_OF_PLACES = word_set(_LISTS["before_of_places"])
 _MEMBERS = word_set(_LISTS["members"])
+_NEARBY = word_set(_LISTS["nearby"])
 _MEMBER_JOINTS = frozenset(("for", "from"))
 _ADDRESS = word_set(_LISTS["address"])
 _INDEFINITE_ARTICLES = word_set(_LISTS["indefinite"])
@@ -220,6 +223,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
             (DETERMINER, language.determiners),
             (NO_MODIFIER, _WEAK_MODIFIERS),
             (ADDRESS, _ADDRESS),
+            (NEARBY, _NEARBY),
             (MEMBER_JOINT, _MEMBER_JOINTS),
             (INDEFINITE, _INDEFINITE_ARTICLES),
             (FOREIGN, foreign),
