@@ -280,6 +280,7 @@ def _is_joined_by_and(
         has_article, own = True, words[words.index("the") + 1 :] or own
     first = own[0].lower()
     is_plain = first in common_words(language.code) and first not in HEAD_WORDS
+    is_plain = is_plain or _is_demonym(own[0])
     is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
     is_law = last in _LAWS and not (is_organization_word(own[-1]) or own[-1] in _LAWS)
     # "the Australian Competition and Consumer Commission"
@@ -301,7 +302,10 @@ def _is_joined_by_and(
 
 def _is_office(words: list[str], joint: str, part: str) -> bool:
     """Return whether a name before "and" is an office with "of" or "for", which goes on."""
-    head = _INNER_JOINT.split(" ".join(words))[0].split()
+    parts = _INNER_JOINT.split(" ".join(words))
+    head = parts[0].split()
+    if len(parts) > 2 and is_role(head[-1]) and not is_role(part.split()[0]):
+        head = parts[1].split()  # Chairman of the Council for Civil Society and Human Rights
     # Romance languages begin with the office, and repeat the article.
     last = head[0] if joint.count(" ") > 2 else head[-1]
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
@@ -315,7 +319,8 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
     is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])
     is_other = is_other and len(other) > 1
     # Department of Justice | and the FBI
-    is_other |= joint.count(" ") > 2 and _ACRONYM.match(part) is not None
+    is_known = _ACRONYM.match(part) is not None or find_known_type(part) == "organization"
+    is_other |= joint.count(" ") > 2 and is_known
     return is_office and len(head) < len(words) and not is_other
 
 

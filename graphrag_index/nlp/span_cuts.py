@@ -224,6 +224,8 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     if words[last + 1] == "of" and len(words) > last + 2:
         right = last + (3 if words[last + 2] == "the" and len(words) > last + 3 else 2)
         known = is_organization_word(words[-1]) or span.count_known_mentions(words[right:])
+        # Chairman of the Council for Human Rights
+        known = known or (len(words) > right + 2 and is_organization_word(words[right]))
         if not known:
             while right < len(words) - 1 and words[right].lower() in common_words("en"):
                 right += 1  # Secretary of State Rice
@@ -238,7 +240,8 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
         right += 1  # (said) Professor | While Brexit
     rest = words[right:]
     # A title alone is cut later: President Park Geun-hye.
-    is_given = is_english and n_titles(words) < right and is_given_full_name(rest, rare=True)
+    is_given = is_given_full_name(rest, rare=True) or find_known_type(" ".join(rest)) == "person"
+    is_given = is_given and is_english and n_titles(words) < right
     if not rest or len(rest) > 4 or not (is_given or span.may_be_person(rest)):
         return None
     left = last

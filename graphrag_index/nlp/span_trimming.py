@@ -39,7 +39,8 @@ _ENUMERATION = re.compile(r"[A-Z]\.")
 _PARTY_PREFIX = re.compile(r"(?:[A-Z]-(?=[A-Z][a-z]{2})|[RDI]-(?=[A-Z][a-z]$))")
 # A word of the sentence before a name, where a hyphen stands for a space: But-Dave Chappelle.
 _HYPHENED_OPENING = re.compile(
-    r"(?:But|And|The|He|She|They|This|That|While|When|Where|As|If)-(?=[A-Z])"
+    r"(?:But|And|The|He|She|They|This|That|While|When|Where|As|If|Was|Were|Is|Are|Will|Did|Does|Has|Have"
+    r"|Can|Why|How|What|Who|For|From|With|It|We|Mayor|President|Minister)-(?=[A-Z])"
 )
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 

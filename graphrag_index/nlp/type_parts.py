@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from graphrag_index.nlp.head_types import HEADS
 from graphrag_index.nlp.known_names import find_known_type
-from graphrag_index.nlp.name_shapes import is_people
+from graphrag_index.nlp.name_shapes import is_people, is_surname
 from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     PARTIES,
@@ -60,6 +60,12 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
     if start_rating and last in STATE_CODES:
         return "geo"
     first, _, rest = name.partition(" ")
+    if first.rstrip(".") == "Co" and " " not in rest:
+        return "geo"  # Co Meath
+    if is_people(first) and ratings.get(rest, 0) == COUNTRY:
+        return "geo"  # French Guinea
+    if len(first) == 1 and is_surname(rest) and rest.lower() not in common_words("en"):
+        return "person"  # (a pass by) C Healy
     if first.isupper() and find_known_type(rest) == "organization":
         return "organization"  # UN World Food Programme
     is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS

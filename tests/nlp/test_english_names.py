@@ -61,6 +61,12 @@ def test_words_of_a_parliament_are_no_names(text: str, expected: dict[str, str])
         ("Then the Baoding-headquartered company left.", "Baoding", "geo"),
         ("Its UN correspondent, Rosiland Jordan, said so.", "Rosiland Jordan", "person"),
         ("I like the United States of America.", "United States of America", "geo"),
+        ("One of them is Feng Jinfang, a former company executive.", "Feng Jinfang", "person"),
+        ("They come from Hulcote, near Milton Keynes.", "Hulcote", "geo"),
+        ("They left Ratoath in Co Meath.", "Co Meath", "geo"),
+        ("They lived in French Guinea.", "French Guinea", "geo"),
+        ("It went to C Healy after a pass.", "C Healy", "person"),
+        ("It was bought by Soma Oil.", "Soma Oil", "organization"),
         (
             "They gave the Town and Country Planning General Development Order 1988 to him.",
             "Country Planning General Development Order 1988",
@@ -119,6 +125,23 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
             "Then the Housing, Planning and Local Government Committee met.",
             {"Housing, Planning and Local Government Committee": "organization"},
         ),
+        (
+            "Then the American Road and Transportation Builders Association sued.",
+            {"American Road and Transportation Builders Association": "organization"},
+        ),
+        (
+            "We met the Chairman of the Council for Civil Society and Human Rights in Kiel.",
+            {"Council for Civil Society and Human Rights": "organization", "Kiel": "geo"},
+        ),
+        (
+            "We asked the Office of Government Ethics and the White House.",
+            {"Office of Government Ethics": "organization", "White House": "organization"},
+        ),
+        (
+            "The former United Nations Secretary General Ban Ki-moon spoke.",
+            {"Ban Ki-moon": "person"},
+        ),
+        ("They spoke to Mayor-Dirk Hilbert there.", {"Dirk Hilbert": "person"}),
         (
             "He asked the White House and the Justice Department.",
             {"White House": "organization", "Justice Department": "organization"},
