@@ -53,6 +53,8 @@ _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _GROUPS = word_set(_LISTS["groups"])
 _PEOPLE = _GROUPS | PARTIES
+# Adjectives of peoples that are given names, too.
+_GIVEN_PEOPLES = frozenset(("German", "Roman"))
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
@@ -156,11 +158,18 @@ class _TypeFinder:
             words.pop()  # World War II, West Virginia Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
-        if lower[0] in ("st", "saint") and self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE:
+        is_placed = self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
+        if lower[0] in ("st", "saint") and (is_placed or find_likely_type(name) == "geo"):
             is_person = is_person and self.usage.person_verb[number] > 0  # in St. Moritz
         if kind := self._find_known_type(number, lower, is_person):
             return kind
         is_group = len(words) == 1 and (lower[0] in _PEOPLE or lower[0].endswith(_GROUP_ENDS))
+        # Indian Muslim, but not the Afghan Taliban
+        is_group |= (
+            len(words) > 1
+            and find_known_type(words[-1]) != "organization"
+            and all(word in _GROUPS or name_shapes.is_adjective(word) for word in lower)
+        )
         is_person = is_person and not (is_group and words[0] not in GIVEN_NAMES)
         if is_person and self.evidence.is_used_for_person(number, words, head):
             return "person"
@@ -198,6 +207,8 @@ class _TypeFinder:
         if code != "en":
             return ""
         article, place = self.usage.determiner[number], self.known_places[number]
+        if name in _GIVEN_PEOPLES and not self.usage.person_verb[number]:
+            return "name"  # the Roman walls
         return type_parts.find_english_type(name, self.evidence.parts, place, article, is_person)
 
     def _find_open_type(self, number: int, lower: list[str]) -> str:

@@ -42,6 +42,8 @@ _COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
 _LAST_HEADS = word_set(_LISTS["last_heads"])
 # Common words for a state and its powers, which head the names of other things: el Estado.
 _BARE_KINDS = frozenset("estado estados ejecutivo ponencia".split())
+# British spellings of kinds, which the list of frequent words lacks: the Centre.
+_BRITISH_KINDS = frozenset("centre programme theatre organisation".split())
 _CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.
@@ -125,7 +127,8 @@ def _is_double_full_name(words: Sequence[str]) -> bool:
 def is_kind_of_thing(name: str, code: str) -> bool:
     """Return whether a name is a common word for a body, a law or an event: Council."""
     lower = name.lower()
-    is_word = lower in common_words(code) or (code == "en" and name in GIVEN_NAMES)
+    is_word = lower in common_words(code) or lower in _BRITISH_KINDS
+    is_word = is_word or (code == "en" and name in GIVEN_NAMES)
     is_word = is_word and not find_known_type(name) and not name.isupper()
     return is_word and (HEADS.get(lower, "geo") != "geo" or lower in _BARE_KINDS)
 

@@ -148,7 +148,7 @@ def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: 
     is_named = is_named or span.is_titled_surname(left)
     if span.language.code == "en" and is_named and not is_head_word(left[0]):
         return at, start  # Tammy Jo Sizemore of Hazard
-    if span.language.code == "en" and _is_person_of_place(span, left, right):
+    if span.language.code in ("en", "und") and _is_person_of_place(span, left, right):
         return at, start  # Jeb Bush of Florida
     if single and any(map(str.isdigit, left[0])):
         return at, start  # (a) DC3 of Royal Air Laos

@@ -20,6 +20,7 @@ from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     COMPANY_FORMS,
+    DIRECTIONS,
     GIVEN_NAMES,
     TYPE_WORDS,
     are_words_of_role,
@@ -84,6 +85,8 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
                 yield 0, span.usage.found.names[span.number], ""
         elif not part or (_is_behind_demonym(span, first) and is_role_only(part)):
             continue  # (the Egyptian) Foreign Minister, Parlamentarischer Staatssekretär
+        elif len(part) > 1 and are_words_of_role(part):
+            continue  # (the Deputy) Prime Minister
         elif _is_term(span, first, part) or (
             not (first and words[first - 1].islower()) and _is_in_heading(span, part)
         ):
@@ -350,8 +353,8 @@ def _cut_between_names(span: SpanWords, words: list[str], at_start: bool) -> Cut
         # Cut off a single word only after a preposition or an article, or in German.
         if not (opened or is_german or 1 < at < len(words) - 1):
             continue
-        if span.is_given_name(words[0]) and at == 1:
-            continue
+        if at == 1 and (span.is_given_name(words[0]) or words[0].lower() in DIRECTIONS):
+            continue  # North Wales, although the corpus has the North, too
         left, right = map(span.count_known_mentions, (words[:at], words[at:]))
         place = at > 1 and (words[0].lower() in TYPE_WORDS or words[at - 1].lower() in TYPE_WORDS)
         # In German, the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".

@@ -60,6 +60,7 @@ class _SpanPlaces(NamedTuple):
     # Whether a span begins inside a word, and whether it ends in the word in which it begins.
     is_inside: npt.NDArray[np.bool_]
     is_one_word: npt.NDArray[np.bool_]
+    is_english: npt.NDArray[np.bool_]
 
     def kinds_ahead(self, spans: Integers, n: int) -> Integers:
         """Return the kind of the word that stands `n` words after the first one behind spans."""
@@ -104,6 +105,7 @@ def _locate_spans(parts: Sequence[SpansOfPart]) -> _SpanPlaces:
         marks=np.concatenate([part.marks for part in parts]),
         is_inside=word_starts[at] != start,
         is_one_word=end <= word_ends[at],
+        is_english=np.repeat([part.language.code == "en" for part in parts], n_spans),
     )
 
 
@@ -199,6 +201,8 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     is_governed = (before | of_articles) & _PREPOSITIONS > 0
     is_defined = (marks & WORD_AFTER > 0) & (after & word_table.COPULA > 0) & ~is_governed
     is_explained = (marks & COMMA > 0) & (after & (nouns | word_table.INDEFINITE) > 0)
+    # They left Porto Alegre, | Mayor Chaise said.
+    is_explained &= ~places.is_english | (after & word_table.LOWER > 0)
     # Hulcote, near Kiel
     is_near = (marks & COMMA > 0) & (after & word_table.NEARBY > 0)
     found |= np.where(is_near & (found == 0), place, 0)

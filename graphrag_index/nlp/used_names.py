@@ -205,8 +205,7 @@ class UsedNames:
             return False
         if language.code == "en" and word.lower() in DIRECTIONS:
             # the North; but not the Member for Aberdeen, Central
-            is_shown = usage.person[number] or word in usage.after_given
-            is_shown = is_shown or usage.determiner[number] * 4 >= total
+            is_shown = word in usage.after_given or usage.determiner[number] * 4 >= total
             return bool(is_shown) and word != "Central"
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
@@ -307,6 +306,8 @@ class UsedNames:
         usage = self.usage
         if language.capitalizes_nouns:
             return is_german_name(usage, number, word)
+        if language.code == "en" and word.lower() in TYPE_WORDS & common_words("en"):
+            return find_known_type(word) != ""  # Airport '79
         if usage.is_part_of_name(word, language) or usage.occurs_inside_sentence([word], language):
             return True
         if usage.is_known_place(word, language.code):

@@ -38,7 +38,15 @@ LENA = {"Lena Hart": "person"}
         ("All the Governments of Europe met.", {"Europe": "geo"}),
         ("They met in the Chamber. In this Chamber, Lena Hart alerted the Chamber.", LENA),
         # A direction is a name behind an article only.
+        ("The hon. Member for Brent, North said so to Lena Hart.", {"Brent": "geo", **LENA}),
         ("They sat in Central. The vote was lost by North to Lena Hart.", LENA),
+        ("The Deputy Prime Minister said to Lena Hart that he left.", LENA),
+        ("Alongside that, we met Lena Hart. Alongside it, we slept.", LENA),
+        ("Despite it, the Centre works for Lena Hart. We like the Centre.", LENA),
+        (
+            "Airport '79 starts in Kiel. It was the Concorde Airport.",
+            {"Kiel": "geo", "Concorde Airport": "geo"},
+        ),
         ("They met on New Year's Eve with Lena Hart.", LENA),
         # Whole names of bodies.
         (
@@ -59,6 +67,10 @@ def test_words_of_a_parliament_are_no_names(text: str, expected: dict[str, str])
     [
         ("They saw the Habomai archipelago.", "Habomai", "geo"),
         ("Then the Baoding-headquartered company left.", "Baoding", "geo"),
+        ("After he left Porto Alegre, Mayor Chaise declared it.", "Porto Alegre", "geo"),
+        ("They went to a Roman pot and the Roman walls.", "Roman", "name"),
+        ("Like the then Indian Muslim leaders, they left.", "Indian Muslim", "name"),
+        ("St Pauls is old.", "St Pauls", "geo"),
         ("Its UN correspondent, Rosiland Jordan, said so.", "Rosiland Jordan", "person"),
         ("I like the United States of America.", "United States of America", "geo"),
         ("One of them is Feng Jinfang, a former company executive.", "Feng Jinfang", "person"),
@@ -173,3 +185,11 @@ def test_frequent_words_without_a_sign_of_a_name_are_none() -> None:
 def test_things_and_places_with_several_meanings_have_their_likely_type() -> None:
     types = extract("They like Troma, Strangeways and Twinkies.").types
     assert types == {"Troma": "organization", "Strangeways": "geo", "Twinkies": "name"}
+
+
+def test_a_direction_stays_with_its_place() -> None:
+    north = "They went to the North. They like the North, and the North likes them. They saw Wales."
+    found = extract(
+        f"{north} They saw Wales. They saw Wales. A plant at Deeside in North Wales left."
+    )
+    assert found.types["North Wales"] == "geo"
