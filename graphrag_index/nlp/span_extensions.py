@@ -108,8 +108,8 @@ _VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 _NUMBER_OF_LAW = re.compile(r"\. ?\d+[a-z]?\b")
 _CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
 # What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
-# Bund der Steuerzahler.
-KNOWN_JOINTS = ("/", " i ", " y ", " der ")
+# Bund der Steuerzahler, Devon and Cornwall Police.
+KNOWN_JOINTS = ("/", " i ", " y ", " der ", " and ")
 # The end of an owner, and types of what may be the name of a firm with it: Moody's.
 _OWNER_ENDS = ("'s", "’s")
 _MAY_OWN = ("", "organization")
