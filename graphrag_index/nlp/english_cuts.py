@@ -93,7 +93,7 @@ def _cut_before_members(words: list[str]) -> Cut | None:
     """Cut the members of a party off its name: Labour | Members; drop Opposition Members."""
     party = " ".join(words[:-1])
     is_party = find_known_type(party) == "organization" or words[-2].lower() in PARTIES
-    is_side = party.lower() in _SIDES
+    is_side = _SIDES.issuperset(word.lower() for word in words[:-1])
     return ((len(words) - 1 if is_party else 0), len(words)) if is_party or is_side else None
 
 
@@ -103,7 +103,11 @@ def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
         is_rare = words[at] not in GIVEN_NAMES
         if not is_given_full_name(words[at:], rare=True):
             continue
-        if is_rare and not (at > 1 and _is_known_body(span, words[:at])):
+        left_is_known = at > 1 and _is_known_body(span, words[:at])
+        # Norway | Teimuraz Ramishvili
+        if is_country(" ".join(words[:at])):
+            left_is_known = not any(map(_is_frequent, words[at:]))
+        if is_rare and not left_is_known:
             continue
         left, right = words[:at], at
         if left[-1] in _LETTERS_OF_ROLES:
@@ -125,6 +129,11 @@ def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
         if _is_body_or_place(span, left) or (len(left) < at and len(left) > 1 and is_other):
             return len(left), right
     return None
+
+
+def _is_frequent(word: str) -> bool:
+    """Return whether a word is a frequent English one, or a kind of thing: Severn | Trent Water."""
+    return word.lower() in common_words("en") or is_head_word(word) or is_title(word)
 
 
 def _is_body_or_place(span: SpanWords, words: list[str]) -> bool:

@@ -58,6 +58,8 @@ _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "I
 _SHOWN_WORDS = TYPE_WORDS | PARTIES
 # Numbers at the start of a sentence: Thirty-five, Fifty-odd.
 _NUMBER = re.compile(r"(?:Twen|Thir|For|Fif|Six|Seven|Eigh|Nine)ty-[a-z]+")
+# Values in programs and their manuals.
+_LITERALS = frozenset(("True", "False", "None", "Null"))
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 # Adjectives of peoples that are given names, too.
@@ -179,7 +181,7 @@ class UsedNames:
         language = usage.found.languages[number]
         if len(word.rstrip(".")) < 2 or word.lower() in NAME_SUFFIXES:
             return False
-        if is_title(word) and not usage.is_surname(word):
+        if word in _LITERALS or (is_title(word) and not usage.is_surname(word)):
             return False
         if "-" in word and language.code == "en" and _NUMBER.fullmatch(word):
             return False
@@ -306,7 +308,8 @@ class UsedNames:
         usage = self.usage
         if language.capitalizes_nouns:
             return is_german_name(usage, number, word)
-        if language.code == "en" and word.lower() in TYPE_WORDS & common_words("en"):
+        is_kind = language.code == "en" and word.lower() in TYPE_WORDS
+        if is_kind and word.lower() in common_words("en"):
             return find_known_type(word) != ""  # Airport '79
         if usage.is_part_of_name(word, language) or usage.occurs_inside_sentence([word], language):
             return True

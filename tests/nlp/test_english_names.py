@@ -155,6 +155,21 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
         ),
         ("They spoke to Mayor-Dirk Hilbert there.", {"Dirk Hilbert": "person"}),
         (
+            "A lecturer at the National University of Ireland spoke. Ireland is old. We love "
+            "Ireland. Ireland won. Ireland lost. Ireland left.",
+            {"National University of Ireland": "organization", "Ireland": "geo"},
+        ),
+        (
+            "It rose after Devon and Cornwall Police left.",
+            {"Devon and Cornwall Police": "organization"},
+        ),
+        (
+            "Head of the self-proclaimed Kosovo Borut Pahor left.",
+            {"Kosovo": "geo", "Borut Pahor": "person"},
+        ),
+        ("We doubt Conservative Front-Bench Members like Lena Hart.", LENA),
+        ("It returns True, and True is good for Lena Hart. It is not False.", LENA),
+        (
             "He asked the White House and the Justice Department.",
             {"White House": "organization", "Justice Department": "organization"},
         ),
