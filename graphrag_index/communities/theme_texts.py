@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphrag_index.communities.simple_graph import Floats, Integers
-from graphrag_index.communities.text_clusters import BATCH_SCORES, DECIMALS, compute_means
+from graphrag_index.communities.text_clusters import BATCH_SCORES, compute_means, find_highest
 from graphrag_index.communities.text_vectors import Vectors
 from graphrag_index.schema.list_columns import NumberLists
 
@@ -125,6 +125,6 @@ def _choose_homes(texts: Vectors, means: Floats, shares: "csr_array") -> Integer
         for start in range(0, len(texts), n_rows):
             batch = slice(start, start + n_rows)
             score = texts[batch] @ means.T + ENTITY_WEIGHT * shares[batch].toarray()
-            homes[batch] = np.round(score, DECIMALS).argmax(axis=1)
+            homes[batch] = find_highest(score)
         means = compute_means(texts, np.ones(len(texts)), homes, len(means))
     return homes

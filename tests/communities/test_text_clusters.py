@@ -8,6 +8,7 @@ from graphrag_index.communities.text_clusters import (
     MAX_SECTION,
     add_section_vectors,
     find_cluster_means,
+    find_highest,
     find_most_similar,
     number_sections,
 )
@@ -64,3 +65,8 @@ def test_clusters_of_very_different_size_are_found() -> None:
 def test_equal_vectors_give_one_cluster_and_vectors_of_zeros_none() -> None:
     assert find_cluster_means(np.tile([0.6, 0.8], (9, 1)), 5).shape == (1, 2)
     assert find_cluster_means(np.zeros((9, 2)), 5).shape == (0, 2)
+
+
+def test_the_first_of_scores_that_differ_in_last_digits_only_is_the_highest() -> None:
+    scores = np.array([[0.1, 0.5, 0.5 + 1e-9], [-0.2, -0.2 + 1e-5, -0.2], [0.0, -1e-9, 1e-9]])
+    assert find_highest(scores).tolist() == [1, 1, 0]
