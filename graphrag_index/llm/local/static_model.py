@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # The table of this package.
 TABLE_FILE = Path(__file__).with_name("static.safetensors")
 ADVICE = "install graphrag-index again"
-# Maximum number of texts whose sums are kept at once. The number does not change the vectors.
-BATCH_TEXTS = 256
+# Maximum number of texts that are cut and summed at once. The number does not change the vectors.
+BATCH_TEXTS = 1_024
 # Number of bits of the components that the length of a vector is computed of.
 LENGTH_BITS = 25
 # Names of number types in safetensors files → names in numpy.
