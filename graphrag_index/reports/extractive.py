@@ -361,15 +361,12 @@ class _SentencePool:
         if self.n_used[sentence.document] >= self._document_limit:
             return False
         words = self._find_words(sentence.text)
-        if any(_have_common_words(words, used) for used in self._words.values()):
-            return False
+        for used in self._words.values():
+            if len(words & used) > MAX_COMMON_WORD_SHARE * min(len(words), len(used)):
+                return False
         self._words[sentence] = words
         self.n_used[sentence.document] += 1
         return True
 
     def _find_words(self, text: str) -> frozenset[str]:
         return _find_words_once(text, self._words_of)
-
-
-def _have_common_words(a: Collection[str], b: frozenset[str]) -> bool:
-    return len(b.intersection(a)) > MAX_COMMON_WORD_SHARE * min(len(a), len(b))
