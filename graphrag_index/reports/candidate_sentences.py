@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from graphrag_index.reports.own_sentences import OwnSentences
 from graphrag_index.schema.list_columns import Integers, NumberLists, gather_lists
 from graphrag_index.step import ShardFrames
 from graphrag_index.text.sentences import are_quotable
@@ -24,6 +25,11 @@ MAX_SCORED_MEMBERS = 4
 # among this many, with the fitness of a whole sentence of normal length. Each has this share of
 # the score of the sentence before it.
 MIN_SENTENCES, LEADS_SEARCHED, MIN_LEAD_FITNESS, LEAD_SHARE = 3, 8, 0.5, 0.5
+# Numbers of documents of a theme, and of first sentences of each, that are candidates in any case:
+# the beginnings of all its documents tell what it is about.
+MAX_LEAD_DOCUMENTS, LEADS_OF_DOCUMENT = 120, 2
+# An odd number that spreads the numbers of documents at random (Knuth, TAOCP 3, 6.4).
+_SPREAD = 2_654_435_761
 # Minimum and maximum number of characters of a sentence with full score. Double the maximum, or
 # half the minimum, halves the score.
 MIN_FULL_SCORE_LENGTH, MAX_FULL_SCORE_LENGTH = 60, 200
@@ -81,7 +87,8 @@ def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> Shar
     """Choose the candidate sentences of a shard of communities, and find their members.
 
     Sentences of one document that are more than its share of the candidates are chosen last. The
-    frame `leads` has the first sentences of documents, for reports with few sentences.
+    frame `leads` has the first sentences of documents, for reports with few sentences, and
+    `theme_leads` those that a report on a theme gets in any case.
     """
     members, sentences = shard["members"], shard["sentences"]
     times = members["n_sentences"].to_numpy()
@@ -110,7 +117,9 @@ def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> Shar
     limit = np.clip(n_groups * CANDIDATE_SHARE, MIN_CANDIDATES, MAX_CANDIDATES)
     place_in_document = _number_equal((report.astype(np.int64) << 32) + document[best])
     best = best[np.lexsort((place_in_document >= max_document_share * limit, report))]
-    is_chosen = place < limit
+    wanted = _make_keys(shard["theme_leads"])
+    keys = (report.astype(np.int64) << 32) + sentence
+    is_chosen = (place < limit) | np.isin(keys[best], wanted)
     best, place = best[is_chosen], place[is_chosen]
     owner, member = NumberLists(bounds[:-1], np.diff(bounds), entity[order]).take(best)
     columns = {
@@ -121,7 +130,14 @@ def choose_best_sentences(shard: ShardFrames, max_document_share: float) -> Shar
         "entities": gather_lists(owner, pl.Series(member), len(best)),
     }
     chosen = pl.DataFrame(columns, CHOSEN_COLUMNS)
-    return {"chosen": _add_leads(chosen, pl.Series("document", document[best]), shard["leads"])}
+    chosen = _add_leads(chosen, pl.Series("document", document[best]), shard["leads"])
+    return {"chosen": _add_theme_leads(chosen, shard["theme_leads"])}
+
+
+def _make_keys(leads: pl.DataFrame) -> Integers:
+    """Return a number for each `report` and `sentence`."""
+    keys: Integers = (leads["report"].to_numpy().astype(np.int64) << 32) + leads["sentence"]
+    return keys
 
 
 def find_leads(document: Integers, fitness: npt.NDArray[np.float32]) -> pl.DataFrame:
@@ -161,6 +177,63 @@ def _add_leads(chosen: pl.DataFrame, document: pl.Series, leads: pl.DataFrame) -
         )
     )
     # The rows of a report stand together.
+    chosen = pl.concat([chosen, added.cast(chosen.schema)]).sort("report", "place")
+    return _add_theme_leads(chosen, _find_main_leads(by_report, leads))
+
+
+def _find_main_leads(by_report: Any, leads: pl.DataFrame) -> pl.DataFrame:
+    """Return the first sentence of the document that most sentences of a report are from."""
+    first = leads.unique("document", keep="first", maintain_order=True)
+    main: pl.DataFrame = by_report.agg(pl.col("document").mode().sort().first(), n=pl.len())
+    return (
+        main.filter(pl.col("n") >= MIN_SENTENCES)
+        .join(first, on="document", maintain_order="left")
+        .select("report", "sentence")
+        .sort("report")
+    )
+
+
+def find_theme_leads(leads: pl.DataFrame, own: OwnSentences) -> pl.DataFrame:
+    """Return the `report` of each theme with the first sentences of its documents.
+
+    `leads` is the result of `find_leads`. Of many documents, some are chosen, nearly the same ones
+    after a few have been added.
+    """
+    first = leads.filter(pl.int_range(pl.len()).over("document") < LEADS_OF_DOCUMENT)
+    found = [pl.DataFrame(schema={**first.schema, "report": pl.Int32})]
+    for _, owner in own.levels:
+        report = owner[own.text_unit[first["sentence"].to_numpy()]]
+        found.append(first.with_columns(report=report.astype(np.int32)))
+    spread = (pl.col("document").cast(pl.Int64) * _SPREAD) % 2**32
+    return (
+        pl.concat(found)
+        .filter(pl.col("report") >= 0)
+        .filter(spread.rank("dense").over("report") <= MAX_LEAD_DOCUMENTS)
+        .select("report", "sentence")
+        .sort("report", "sentence")
+    )
+
+
+def number_from(start: int, n_reports: int, leads: pl.DataFrame) -> pl.DataFrame:
+    """Select the leads of a range of reports, and number these from 0."""
+    is_in = pl.col("report").is_between(start, start + n_reports - 1)
+    return leads.filter(is_in).with_columns(pl.col("report") - start)
+
+
+def _add_theme_leads(chosen: pl.DataFrame, leads: pl.DataFrame) -> pl.DataFrame:
+    """Add the first sentences of the documents of themes, unless they are chosen already."""
+    last = chosen.group_by("report").agg(pl.max("place"), pl.min("score"))
+    added = (
+        leads.join(chosen, on=["report", "sentence"], how="anti", maintain_order="left")
+        .join(last, on="report", maintain_order="left")
+        .select(
+            "report",
+            "sentence",
+            place=pl.col("place") + 1 + pl.int_range(pl.len()).over("report"),
+            score=pl.col("score"),
+            entities=pl.lit([], CHOSEN_COLUMNS["entities"]),
+        )
+    )
     return pl.concat([chosen, added.cast(chosen.schema)]).sort("report", "place")
 
 

@@ -25,7 +25,7 @@ class Evidence:
     `entities` are the numbers of these entities. `source` is the number of the text unit,
     `document` that of its document, `place` the position of the sentence in the document. `days`
     are the first and last day of a date in the sentence, and `words` its words that may name a
-    theme.
+    theme. `wording` is 1, or less if the sentence is hard to understand alone.
     """
 
     text: str
@@ -36,6 +36,7 @@ class Evidence:
     days: tuple[date, date] | None = None
     place: tuple[int, int] = (0, 0)
     words: Sequence[str] = ()
+    wording: float = 1.0
 
     @property
     def span(self) -> SourceSpan:

@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 
+from graphrag_index.reports.centrality import find_lead
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence
 from graphrag_index.reports.document_groups import are_mixed
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
@@ -27,9 +28,12 @@ MAX_COMMON_WORD_SHARE = 0.6
 # Two sentences are on one thing if they are within so many characters of a document, or have words
 # in common besides the subject: one in a document; in two, so many, and this share of the shorter.
 MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 600, 2, 0.2
-# Factor of a summary sentence that no nearness was measured for, and of one at the start of a text,
-# which often sums the text up, within so many characters.
-DISTANT_FACTOR, LEAD_FACTOR, LEAD_CHARACTERS = 0.5, 1.5, 500
+# Minimum number of members that a sentence mentions in a document on another subject.
+MIN_MEMBERS_ELSEWHERE = 2
+# Minimum wording of the best sentence of a finding.
+MIN_WORDING = 0.5
+# Maximum number of findings of a report on few members, per member that its sentences mention.
+FINDINGS_PER_MEMBER = 0.5
 
 
 def choose_statements(
@@ -42,6 +46,7 @@ def choose_statements(
     language: str = "en",
     groups: Sequence[Collection[int]] = (),
     centrality: Sequence[float] = (),
+    choose: "Choose | None" = None,
 ) -> tuple[list[str], list[Choice]]:
     """Choose the headings of the findings, and the sentences of the summary and of each finding.
 
@@ -50,26 +55,31 @@ def choose_statements(
 
     The sentences of the summary are central, and together mention the members with the largest
     weights. The subject of a finding is one member, and its sentences mention this member and are
-    on one thing (see `_are_on_one_thing`). Findings are sorted by descending weight of the
-    subject; second ones of the subjects may follow. The last one is a chronology, if the sentences
-    about a member have several dates. No sentence is used twice, and no sentence that has most
-    words in common with a used one. A heading has a term of its sentences, the subject and members
-    that its sentences mention. It omits what is in the title or in an earlier heading, so that
-    headings are unique.
+    on one thing (see `SentencePool.are_on_one_thing`). Findings are sorted by descending weight of
+    the subject; second ones of the subjects may follow. The last one is a chronology, if the
+    sentences about a member have several dates. No sentence is used twice, and no sentence that
+    has most words in common with a used one. A heading has a term of its sentences, the subject and
+    members that its sentences mention. It omits what is in the title or in an earlier heading, so
+    that headings are unique.
 
     `evidence` are candidate sentences, best first, with their `centrality` as a factor, if it is
     known; `terms` are the terms of the report. `groups`
     are the groups of documents of one subject: the summary is on the first. If none is large
-    enough, there is no summary, and each finding is on one group.
+    enough, there is no summary, and each finding is on one group. `choose` chooses the sentences
+    in another way.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
     words: dict[str, frozenset[str]] = {}
     while True:
-        pool = _SentencePool(evidence, names, limit, words, centrality)
-        summary, findings = _choose_sentences(
-            pool, Headings(names, terms, language), max_findings, max_sentences, groups
-        )
+        pool = SentencePool(evidence, names, limit, words, centrality)
+        headings = Headings(names, terms, language)
+        if choose:
+            summary, findings = choose(pool, headings, max_findings, max_sentences)
+        else:
+            summary, findings = _choose_sentences(
+                pool, headings, max_findings, max_sentences, groups
+            )
         # Near repeats are left out, so that fewer sentences are used than the limit assumes.
         used = pool.n_used
         allowed = int(max_document_share * used.total())
@@ -80,25 +90,6 @@ def choose_statements(
     sources = _StatementSources(evidence, names.titles, words)
     choices = [Choice(at, *sources.find(one)) for at, chosen in parts for one in chosen]
     return [heading for heading, _ in findings], choices
-
-
-def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()) -> list[float]:
-    """Rate how central sentences are: near the centre of all, or at the start of a document.
-
-    `nearness` has that of the best sentences, or nothing in languages without vectors.
-    """
-    most = max(nearness, default=0.0)
-    shares = [DISTANT_FACTOR + near / most for near in nearness]
-    shares += [DISTANT_FACTOR if shares else 1.0] * (len(evidence) - len(shares))
-    return [
-        share * (LEAD_FACTOR if _is_lead(one) else 1.0)
-        for one, share in zip(evidence, shares, strict=True)
-    ]
-
-
-def _is_lead(sentence: Evidence) -> bool:
-    # Only a sentence that is known to stand there: the default place is empty.
-    return sentence.place[1] > 0 and sentence.place[0] < LEAD_CHARACTERS
 
 
 def _group_by_member(evidence: Sequence[Evidence]) -> dict[int, list[Evidence]]:
@@ -166,7 +157,7 @@ def _find_words_once(text: str, known: dict[str, frozenset[str]]) -> frozenset[s
 
 
 def _choose_sentences(
-    pool: "_SentencePool",
+    pool: "SentencePool",
     headings: Headings,
     max_findings: int,
     max_sentences: int,
@@ -176,12 +167,19 @@ def _choose_sentences(
     if are_mixed(groups):
         return [], _choose_by_group(pool, headings, max_findings, max_sentences, groups)
     main = pool.find_sentences(groups[0]) if groups else None
+    pool.keep_on_subject(groups[0] if groups else ())
     n_summary = min(MAX_SUMMARY_SENTENCES, max_sentences)
-    summary = pool.take_summary(n_summary, main)
+    first = find_lead(main or ()) if max_sentences > MAX_SUMMARY_SENTENCES else None
+    lead = [first] if first and pool.take_if_new(first) else []
+    n_summary += bool(lead and not lead[0].entities)
+    summary = [*lead, *pool.take_summary(n_summary - len(lead), main)]
     if not all(sentence.entities for sentence in summary):
         # The start of a document leads to its other sentences.
         summary.sort(key=lambda sentence: (sentence.document, sentence.place))
     left = max_sentences - len(summary)
+    if len(groups) == 1:
+        # Nothing but this subject is left to tell.
+        max_findings = min(max_findings, max(1, int(FINDINGS_PER_MEMBER * len(pool.subjects))))
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
     findings: list[tuple[str, list[Evidence]]] = []
@@ -190,7 +188,9 @@ def _choose_sentences(
             break
         n = min(MAX_FINDING_SENTENCES, left)
         sentences = pool.take_on_one_thing(n, pool.mentioned[subject], {subject})
-        heading = headings.compose(subject, sentences) if sentences else ""
+        # What needs the text around it is no finding.
+        is_clear = any(one.wording >= MIN_WORDING for one in sentences)
+        heading = headings.compose(subject, sentences) if is_clear else ""
         # A second finding of a subject may have nothing that an earlier heading has not.
         if not heading or heading in (other for other, _ in findings):
             continue
@@ -203,7 +203,7 @@ def _choose_sentences(
 
 
 def _choose_by_group(
-    pool: "_SentencePool",
+    pool: "SentencePool",
     headings: Headings,
     max_findings: int,
     max_sentences: int,
@@ -224,7 +224,14 @@ def _choose_by_group(
     return findings
 
 
-class _SentencePool:
+# Chooses the sentences of the summary, and the heading and sentences of each finding.
+Choose = Callable[
+    ["SentencePool", Headings, int, int],
+    tuple[list[Evidence], list[tuple[str, list[Evidence]]]],
+]
+
+
+class SentencePool:
     """A pool of sentences, which never returns a sentence twice, or one that says the same."""
 
     def __init__(
@@ -240,21 +247,34 @@ class _SentencePool:
         self._weight, self._document_limit, self._words_of = weight, document_limit, words
         self._centrality = dict(zip(evidence, centrality, strict=False))
         best_of_text = {sentence.text: sentence for sentence in reversed(evidence)}
-        self._sentences = list(reversed(best_of_text.values()))
-        self.mentioned = _group_by_member(self._sentences)
+        self.sentences = list(reversed(best_of_text.values()))
+        self.mentioned = _group_by_member(self.sentences)
         self.subjects = sorted(self.mentioned, key=lambda entity: (-weight[entity], entity))
         self._taken: set[Evidence] = set()
         # The distinctive words of the sentences that are used, and their number by document.
         self._words: dict[Evidence, frozenset[str]] = {}
         self.n_used: Counter[int] = Counter()
 
+    def keep_on_subject(self, documents: Collection[int]) -> None:
+        """Leave out what other documents say of single members, if any documents are given.
+
+        They name a member, but are on another subject.
+        """
+        if documents:
+            for member, said in self.mentioned.items():
+                self.mentioned[member] = [
+                    one
+                    for one in said
+                    if one.document in documents or len(set(one.entities)) >= MIN_MEMBERS_ELSEWHERE
+                ]
+
     def find_sentences(self, documents: Collection[int]) -> list[Evidence]:
         """Return the sentences of some documents, best first."""
-        return [sentence for sentence in self._sentences if sentence.document in documents]
+        return [sentence for sentence in self.sentences if sentence.document in documents]
 
     def take_summary(self, n: int, candidates: Sequence[Evidence] | None) -> list[Evidence]:
         """Take up to n central sentences, on one thing if possible."""
-        own, covered = self._sentences if candidates is None else candidates, set[int]()
+        own, covered = self.sentences if candidates is None else candidates, set[int]()
         chosen = self.take_on_one_thing(n, own, covered, is_summary=True)
         left = n - len(chosen)
         return [*chosen, *self.take_sentences(left, covered, own, is_summary=True)]
@@ -271,25 +291,25 @@ class _SentencePool:
 
         Their common members are in `covered`; see `take_sentences` for the rest.
         """
-        common = frozenset().union(*(self._find_words(self._titles[one]) for one in covered))
+        common = frozenset().union(*(self.find_words(self._titles[one]) for one in covered))
         chosen = self.take_sentences(1, covered, candidates, is_summary=is_summary)
         if chosen and n > 1:
             [first] = chosen
-            words = self._find_words(first.text) - common
+            words = self.find_words(first.text) - common
             related = [
                 s
                 for s in candidates
-                if s not in self._taken and self._are_on_one_thing(first, words, s)
+                if s not in self._taken and self.are_on_one_thing(first, words, s)
             ]
             chosen += self.take_sentences(n - 1, covered, related, is_summary=is_summary)
         return chosen
 
-    def _are_on_one_thing(self, a: Evidence, words: frozenset[str], b: Evidence) -> bool:
+    def are_on_one_thing(self, a: Evidence, words: frozenset[str], b: Evidence) -> bool:
         """Return whether two sentences stand together, or have words of the first in common."""
         is_near = a.document == b.document
         if is_near and abs(a.place[0] - b.place[0]) <= MAX_DISTANCE:
             return True
-        others = self._find_words(b.text)
+        others = self.find_words(b.text)
         n_common, n_words = len(words & others), min(len(words), len(others))
         return n_common >= (
             1 if is_near else max(MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE * n_words)
@@ -306,14 +326,14 @@ class _SentencePool:
         """Take up to n sentences; each time, take the sentence with the highest gain.
 
         The gain is the score of the sentence plus the weights of its entities that are not in
-        `covered`; in a summary, it grows with the centrality of the sentence. The entities of the
-        chosen sentences are added to `covered`.
+        `covered`, times its wording; in a summary, it grows with the centrality of the sentence.
+        The entities of the chosen sentences are added to `covered`.
         """
         weight, taken = self._weight, self._taken
         chosen: list[Evidence] = []
         while len(chosen) < n:
             best, best_gain = None, -1.0
-            for sentence in self._sentences if candidates is None else candidates:
+            for sentence in self.sentences if candidates is None else candidates:
                 if sentence in taken:
                     continue
                 gain = sentence.score
@@ -321,12 +341,14 @@ class _SentencePool:
                 for entity in sentence.entities:
                     if entity not in covered:
                         gain += share * weight[entity]
-                gain *= self._centrality.get(sentence, 1.0) if is_summary else 1.0
+                gain *= sentence.wording * (
+                    self._centrality.get(sentence, 1.0) if is_summary else 1.0
+                )
                 if gain > best_gain:
                     best, best_gain = sentence, gain
             if best is None:
                 break
-            if self._take_if_new(best):
+            if self.take_if_new(best):
                 covered.update(best.entities)
                 chosen.append(best)
         return chosen
@@ -342,7 +364,7 @@ class _SentencePool:
                 if sentence.days and sentence not in self._taken:
                     dated.setdefault(sentence.days[0], sentence)
             if len(dated) >= MIN_DATES:
-                chosen = [s for s in dated.values() if self._take_if_new(s)][:n]
+                chosen = [s for s in dated.values() if self.take_if_new(s)][:n]
                 days = [s.days[0] for s in chosen if s.days]
                 if len(days) >= MIN_DATES and (max(days) - min(days)).days <= MAX_DAYS:
                     return sorted(chosen, key=lambda s: (s.days or (), s.source))
@@ -352,7 +374,7 @@ class _SentencePool:
                     self.n_used[sentence.document] -= 1
         return []
 
-    def _take_if_new(self, sentence: Evidence) -> bool:
+    def take_if_new(self, sentence: Evidence) -> bool:
         """Take a sentence from the pool, and return whether the sentence may be used.
 
         Its document may have no more sentences than the limit, and a used one must not be alike.
@@ -360,7 +382,7 @@ class _SentencePool:
         self._taken.add(sentence)
         if self.n_used[sentence.document] >= self._document_limit:
             return False
-        words = self._find_words(sentence.text)
+        words = self.find_words(sentence.text)
         for used in self._words.values():
             if len(words & used) > MAX_COMMON_WORD_SHARE * min(len(words), len(used)):
                 return False
@@ -368,5 +390,6 @@ class _SentencePool:
         self.n_used[sentence.document] += 1
         return True
 
-    def _find_words(self, text: str) -> frozenset[str]:
+    def find_words(self, text: str) -> frozenset[str]:
+        """Return the distinctive words of a text."""
         return _find_words_once(text, self._words_of)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from graphrag_index.reports.centrality import rate_centrality
 from graphrag_index.reports.chosen_statements import SUMMARY, Evidence
 from graphrag_index.reports.document_groups import (
     are_mixed,
@@ -12,16 +13,19 @@ from graphrag_index.reports.document_groups import (
     group_documents,
     join_near_groups,
 )
-from graphrag_index.reports.extractive import choose_statements, rate_centrality
+from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report_choices import ReportChoice
 from graphrag_index.reports.report_titles import (
     MAX_SUBJECT_CHARS,
     Names,
     compose_mixed_title,
     compose_title,
+    drop_repeats,
 )
 from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
-from graphrag_index.reports.theme_terms import Term, find_terms, rank_terms, says_little
+from graphrag_index.reports.theme_sentences import ThemeSentences
+from graphrag_index.reports.theme_terms import Term, find_terms, is_vague, rank_terms, says_little
+from graphrag_index.reports.theme_titles import ThemeName
 from graphrag_index.reports.title_members import is_media_name
 from graphrag_index.text.languages import language_of
 
@@ -38,7 +42,7 @@ MIN_NAMED_SHARE = 2 / 3
 # Columns of the rows of candidate sentences.
 CANDIDATE_COLUMNS = (
     *("language", "clarity", "text", "entities", "source", "document", "score"),
-    *("first_day", "last_day", "start_char", "end_char", "words"),
+    *("first_day", "last_day", "start_char", "end_char", "words", "wording"),
 )
 
 
@@ -50,7 +54,8 @@ class Draft:
     candidates. `uses` are their words that set the report apart (see `find_terms`). `groups` are
     the groups of documents of one subject, and `subject` is the headline of nearly all of them.
     The text units of the community may be of one document, though others mention its members.
-    `theme_title` is the title that the documents of a theme give it (see `theme_titles`), or "".
+    `theme` is the name that the documents of a theme give it (see `theme_titles`); None for other
+    communities.
     """
 
     evidence: Sequence[Evidence]
@@ -61,7 +66,12 @@ class Draft:
     groups: Sequence[frozenset[int]]
     subject: str
     has_one_document: bool = False
-    theme_title: str = ""
+    theme: ThemeName | None = None
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the report is on different subjects, as is one on a theme without a title."""
+        return not self.theme.title if self.theme else are_mixed(self.groups)
 
     def find_terms(self) -> list[Term]:
         """Return terms with other words than the names in the title."""
@@ -84,7 +94,7 @@ def make_draft(
     names: Names,
     has_several_documents: bool,
     subject: str,
-    theme_title: str = "",
+    theme: ThemeName | None = None,
 ) -> Draft:
     """Make a draft of the rows of candidate sentences, with the columns `CANDIDATE_COLUMNS`."""
     languages = Counter(row[0] for row in rows)
@@ -93,9 +103,13 @@ def make_draft(
     clarity = max((row[1] for row in rows if row[2] and row[3]), default=0)
     positions = [at for at, row in enumerate(rows) if row[2] and row[1] >= clarity]
     evidence = [_make_evidence(*rows[at][2:]) for at in positions]
-    groups = group_documents(evidence, names.headlines) if has_several_documents else []
+    has_groups = has_several_documents and theme is None
+    groups = group_documents(evidence, names.headlines) if has_groups else []
+    # The report is on the largest group that says anything of its main members.
+    main = {one.document for one in evidence if not set(names.main).isdisjoint(one.entities)}
+    groups.sort(key=main.isdisjoint)
     is_one = not has_several_documents
-    return Draft(evidence, positions, uses, language, names, groups, subject, is_one, theme_title)
+    return Draft(evidence, positions, uses, language, names, groups, subject, is_one, theme)
 
 
 def _make_evidence(
@@ -109,10 +123,11 @@ def _make_evidence(
     start_char: int,
     end_char: int,
     words: Sequence[str] | None,
+    wording: float,
 ) -> Evidence:
     days = (first_day, last_day) if first_day else None
     place = (start_char, end_char)
-    return Evidence(text, entities, source, document, score, days, place, words or ())
+    return Evidence(text, entities, source, document, score, days, place, words or (), wording)
 
 
 def choose_reports(
@@ -126,9 +141,9 @@ def choose_reports(
     failed = [
         at
         for at, (draft, choice) in enumerate(zip(drafts, choices, strict=True))
-        if are_mixed(draft.groups) and len(choice.headings) < MIN_SUBJECTS
+        if draft.is_mixed and len(choice.headings) < MIN_SUBJECTS
     ]
-    again = _choose([replace(drafts[at], groups=()) for at in failed], limits)
+    again = _choose([replace(drafts[at], groups=(), theme=None) for at in failed], limits)
     for at, choice in zip(failed, again, strict=True):
         choices[at] = choice
     return choices
@@ -153,7 +168,7 @@ def _join_near_groups(drafts: Sequence[Draft]) -> list[Draft]:
 
 def _name_by_subjects(draft: Draft) -> Draft:
     """Replace the main members of a report on different subjects by the name that they share."""
-    if not are_mixed(draft.groups):
+    if not draft.is_mixed:
         return draft
     # A frequent word such as "Members" joins documents, but says nothing of them. Nor does the
     # name of the newspaper that they are from.
@@ -164,6 +179,7 @@ def _name_by_subjects(draft: Draft) -> Draft:
         for entity in one.entities
         if is_media_name(titles[entity])
         or says_little(titles[entity].removesuffix("s"), draft.language)
+        or is_vague(titles[entity], draft.language)
     }
     shared = find_shared_name(draft.evidence, draft.names.weight, excluded)
     return replace(draft, names=replace(draft.names, main=shared))
@@ -196,48 +212,78 @@ def _choose_one(
     limits: tuple[int, int, float],
     nearness: Sequence[float],
 ) -> ReportChoice:
-    evidence, language, groups = draft.evidence, draft.language, draft.groups
+    evidence, names, groups = draft.evidence, draft.names, draft.groups
+    if draft.has_one_document and evidence:
+        # Other documents mention its members, too. Its own headline is the title.
+        counts = Counter(one.document for one in evidence)
+        main = max(counts, key=lambda at: counts[at])
+        names = replace(names, own_headline=names.headlines.get(main, ""))
+        groups = [frozenset({main})]
     # No sentence is central among those on different subjects.
-    centrality = rate_centrality(evidence, [] if are_mixed(groups) else nearness)
+    centrality = rate_centrality(evidence, [] if draft.is_mixed else nearness)
+    choose = draft.theme and ThemeSentences(draft.theme, evidence, draft.names.headlines).choose
     headings, chosen = choose_statements(
-        evidence, draft.names, terms, *limits, language, groups, centrality
+        evidence, names, terms, *limits, draft.language, groups, centrality, choose
     )
     texts: dict[int, list[str]] = {}
     for one in chosen:
         texts.setdefault(one.finding, []).append(evidence[one.sentences[0]].text)
-    if draft.theme_title:
-        title = draft.theme_title
-    elif are_mixed(groups):
-        title = compose_mixed_title(draft.main_titles, headings, [*texts.values()])
+    if draft.theme and draft.theme.title:
+        title = draft.theme.title
+    elif draft.is_mixed:
+        lines = {*draft.names.headlines.values()}
+        title = compose_mixed_title(draft.main_titles, headings, [*texts.values()], lines)
     else:
-        summary = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
-        headlines, own = draft.names.headlines, set[str]()
-        quoted = [headlines.get(one.document, "") for one in summary]
-        subject = draft.subject
-        if draft.has_one_document and len({*quoted}) == 1:
-            subject = subject or quoted[0]
-        if len(headlines) <= MAX_DOCUMENTS_OF_HEADLINES:
-            # A headline that is the name of a member says no more than a term.
-            members = {entity for one in summary for entity in one.entities}
-            own = {headlines.get(one.document, "") for one in summary} - {""}
-            n_named = sum(headline in own for headline in headlines.values())
-            is_short = len("; ".join(own)) <= MAX_SUBJECT_CHARS
-            own = own if is_short and n_named >= MIN_NAMED_SHARE * len(headlines) else set()
-            own -= {draft.names.titles[entity] for entity in members}
-        title = compose_title(
-            terms,
-            draft.main_titles,
-            language,
-            [one.text for one in summary],
-            subject,
-            sorted(own),
-            [*headlines.values()],
-            quoted,
-            [
-                (one.text, [draft.names.titles[entity] for entity in one.entities])
-                for one in evidence
-            ],
-        )
+        said = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
+        title = _compose_title(draft, terms, said)
+    headings = drop_repeats(headings, title, names.headlines.values())
     positions = draft.positions
     statements = [one._replace(sentences=[positions[at] for at in one.sentences]) for one in chosen]
     return ReportChoice(title, headings, statements)
+
+
+def _compose_title(draft: Draft, terms: Sequence[Term], summary: Sequence[Evidence]) -> str:
+    """Compose the title of a report on one subject, from its terms, names and headlines."""
+    terms, main_titles = _keep_main(draft, terms)
+    headlines, own = draft.names.headlines, set[str]()
+    quoted = [headlines.get(one.document, "") for one in summary]
+    subject = draft.subject
+    if draft.has_one_document and len({*quoted}) == 1:
+        subject = subject or quoted[0]
+    if len(headlines) <= MAX_DOCUMENTS_OF_HEADLINES:
+        # A headline that is the name of a member says no more than a term.
+        members = {entity for one in summary for entity in one.entities}
+        own = {headlines.get(one.document, "") for one in summary} - {""}
+        n_named = sum(headline in own for headline in headlines.values())
+        is_short = len("; ".join(own)) <= MAX_SUBJECT_CHARS
+        own = own if is_short and n_named >= MIN_NAMED_SHARE * len(headlines) else set()
+        own -= {draft.names.titles[entity] for entity in members}
+    return compose_title(
+        terms,
+        main_titles,
+        draft.language,
+        [one.text for one in summary],
+        subject,
+        sorted(own),
+        [*headlines.values()],
+        quoted,
+        [
+            (one.text, [draft.names.titles[entity] for entity in one.entities])
+            for one in draft.evidence
+        ],
+    )
+
+
+def _keep_main(draft: Draft, terms: Sequence[Term]) -> tuple[Sequence[Term], list[str]]:
+    """Return the terms and the main names that the largest group of documents has.
+
+    The summary is on this group. If it has no term or none of the names, all are returned.
+    """
+    if not draft.groups:
+        return terms, draft.main_titles
+    main = [one for one in draft.evidence if one.document in draft.groups[0]]
+    texts = {one.text for one in main}
+    mentioned = {entity for one in main for entity in one.entities}
+    own = [term for term in terms if not texts.isdisjoint(term.phrases)]
+    named = [draft.names.titles[entity] for entity in draft.names.main if entity in mentioned]
+    return own or terms, named or draft.main_titles

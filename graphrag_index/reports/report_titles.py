@@ -10,6 +10,7 @@ from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK, Term, is_vague, says_little
+from graphrag_index.text.normalize import fold
 from graphrag_index.text.noun_phrases import PLACE_NOUNS
 
 # Maximum number of names in a heading, besides its term.
@@ -39,13 +40,15 @@ class Names:
     """The members of a community.
 
     `weight` maps a member to its centrality, `titles` to its title; `main` are the members in the
-    title of the report. `headlines` maps documents to their headlines, or to "".
+    title of the report. `headlines` maps documents to their headlines, or to "", and
+    `own_headline` is that of the only document.
     """
 
     weight: Mapping[int, float]
     titles: Mapping[int, str]
     main: Sequence[int]
     headlines: Mapping[int, str] = field(default_factory=dict)
+    own_headline: str = ""
 
 
 def compose_title(
@@ -94,8 +97,28 @@ def compose_title(
         }
         others.sort(key=lambda name: name not in beside)
     named = join_titles(others[: 1 if len(theme) > MAX_THEME_CHARS else None], language)
+    if theme and theme == subject:
+        return join_headline(theme, named)
     parts = [f"{theme[:1].upper()}{theme[1:]}", named]
     return ": ".join(filter(None, parts))
+
+
+def join_headline(headline: str, named: str) -> str:
+    """Join a headline and names: behind a colon, these would seem to be a part of the headline."""
+    return f"{headline[:1].upper()}{headline[1:]}{f' ({named})' if named else ''}"
+
+
+def drop_repeats(headings: Sequence[str], title: str, headlines: Iterable[str]) -> list[str]:
+    """Leave out of headings the headline that is in the title of the report already."""
+    repeated = [one for one in dict.fromkeys(headlines) if one and one in title]
+    found: list[str] = []
+    for heading in headings:
+        names = next(
+            (heading[len(one) + 2 : -1] for one in repeated if heading.startswith(f"{one} (")), ""
+        )
+        is_new = names and names not in (*headings, *found)
+        found.append(f"{names[0].upper()}{names[1:]}" if is_new else heading)
+    return found
 
 
 class _ScoredText(NamedTuple):
@@ -182,15 +205,22 @@ def _find_central_headline(
 
 
 def compose_mixed_title(
-    names: Sequence[str], headings: Sequence[str], findings: Sequence[Sequence[str]]
+    names: Sequence[str],
+    headings: Sequence[str],
+    findings: Sequence[Sequence[str]],
+    headlines: Collection[str] = (),
 ) -> str:
     """Compose a title from the headings of findings on different subjects.
 
     The form is "Rome: fires; race (Ann)", or "Different subjects: fires (Rome); race (Ann)".
     `names` is the name that they share, if there is one. `findings` are the sentences of each.
+    `headlines` are those of documents, and stay as they are.
     """
     subjects = []
     for heading, texts in zip(headings, findings, strict=True):
+        if heading in headlines:
+            subjects.append(heading)
+            continue
         subject, _, name = heading.partition(": ")
         uncapitalized = f"{subject[0].lower()}{subject[1:]}"
         subject = uncapitalized if uncapitalized in " ".join(texts) else subject
@@ -203,11 +233,11 @@ def compose_mixed_title(
 
 
 def share_word(a: str, b: str) -> bool:
-    """Return whether two texts have a word in common, or one in two forms."""
+    """Return whether two texts have a word in common, or one in two forms; accents may differ."""
     return any(
         one == other or (len(min(one, other, key=len)) > MIN_STEM and _are_forms(one, other))
-        for one in a.lower().split()
-        for other in b.lower().split()
+        for one in fold(a).split()
+        for other in fold(b).split()
     )
 
 
@@ -242,14 +272,16 @@ class Headings:
         self._named = set(names.main)
         # The headline of the whole report, if it has one, says nothing of a finding.
         headlines = {*names.headlines.values()}
-        self._headlines = headlines if len(headlines) == 1 else {""}
+        self._headlines = headlines if len(headlines) == 1 else {"", names.own_headline}
 
     def compose(self, subject: int, sentences: Sequence[Evidence]) -> str:
         """Compose the heading of a finding about one member."""
-        term = self._take_headline(sentences) or self._take_term(sentences)
+        headline = self._take_headline(sentences)
+        term = headline or self._take_term(sentences)
         if " " not in term:
             # A word says less than the headline of the document of the first sentence.
-            term = self._take_headline(sentences[:1]) or term
+            headline = self._take_headline(sentences[:1])
+            term = headline or term
         self._named.add(subject)
         companions = self._take_names(sentences, MAX_HEADING_NAMES - 1 - bool(term))
         titles = [self._names.titles[entity] for entity in (subject, *companions)]
@@ -258,6 +290,8 @@ class Headings:
             return f"{term[0].upper()}{term[1:]}"
         if heading.split(" ")[0].islower():
             heading = f"{heading[0].upper()}{heading[1:]}"
+        if headline:
+            return join_headline(headline, heading)
         if term:
             return f"{term[0].upper()}{term[1:]}: {heading}"
         # Avoid a heading that is equal to the title of the report.
@@ -271,16 +305,26 @@ class Headings:
         """
         members = {entity for sentence in sentences for entity in sentence.entities}
         weight = self._names.weight
-        subject = min(members, key=lambda e: (e in self._named, -weight[e], e))
-        named = "" if subject in self._named else self._names.titles[subject]
+        subject = min(members, key=lambda e: (e in self._named, -weight[e], e), default=-1)
+        named = "" if subject in {*self._named, -1} else self._names.titles[subject]
+        if is_vague(named, self._language) or says_little(named.removesuffix("s"), self._language):
+            named = ""
         self._named.add(subject)
         if headline := self._take_headline(sentences[:1]):
             return headline
         scored = [
-            (term.weight * (PHRASE_FACTOR if " " in phrase else 1.0), -at, phrase)
+            (
+                term.weight
+                * (PHRASE_FACTOR if " " in phrase else 1.0)
+                * (VAGUE_FACTOR if is_vague(phrase, self._language) else 1.0),
+                -at,
+                phrase,
+            )
             for at, (term, _) in enumerate(self._terms)
             for phrase in filter(None, (term.phrases.get(one.text) for one in sentences))
-            if not contains(phrase, named) and not (named and says_little(phrase, self._language))
+            if not contains(phrase, named)
+            and not (named and says_little(phrase, self._language))
+            and not (named and is_vague(phrase, self._language))
         ]
         if not scored:
             return f"{named[:1].upper()}{named[1:]}"

@@ -6,6 +6,7 @@ So its title comes from the beginnings of all its text units, and from the names
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,7 @@ from graphrag_index.reports.theme_counts import (
     rank_words,
 )
 from graphrag_index.reports.theme_terms import is_vague, says_little
+from graphrag_index.reports.title_members import is_media_name
 from graphrag_index.text.languages import language_of
 from graphrag_index.text.noun_phrases import (
     PLACE_NOUNS,
@@ -53,6 +55,18 @@ MIN_SCORE, MIN_LONE_SCORE, MIN_FURTHER_SCORE = 0.45, 0.55, 0.25
 MIN_NAME_SCORE, MIN_NAMES_SCORE = 0.2, 1.0
 # Minimum score of a further term or name, as a share of the first, and of a term without names.
 MIN_SCORE_SHARE, MIN_LONE_SHARE = 0.5, 0.3
+# Maximum number of words and names of a theme by which its sentences are rated.
+MAX_THEME_TERMS = 16
+
+
+class ThemeName(NamedTuple):
+    """The title of a theme, or "", and its words and names, best first.
+
+    Words are in lower case and in the singular.
+    """
+
+    title: str
+    terms: Sequence[str]
 
 
 def find_titles(
@@ -63,28 +77,57 @@ def find_titles(
     mentions: pl.LazyFrame,
     entities: pl.DataFrame,
     is_name: IsName,
-) -> dict[int, str]:
-    """Return the titles of the themes of all levels, by report.
+) -> dict[int, ThemeName]:
+    """Return the titles and the terms of the themes of all levels, by report.
 
     `units` are the text units by position (see `read_text_units`), and `own` says which of them
     each theme has. `entities` has the column `title`; `is_name` flags those that may stand in a
-    title in a language. A theme without frequent terms and names has no title.
+    title in a language. A theme without frequent terms and names has no title. Themes of few
+    sections are left out.
     """
     by_number = units.sort("number")["document"]
     languages = documents.select("language").collect().to_series().gather(by_number)
     levels = [find_sections(owner, units) for _, owner in own.levels]
-    titles: dict[int, str] = {}
+    found: dict[int, ThemeName] = {}
     if not levels:
-        return titles
+        return found
     counted = count_theme_words(base_text_units, languages, levels)
     for sections, words in zip(levels, counted, strict=True):
         ranked = rank_words(sections, words.counted)
         uses = _find_uses(words, ranked)
         names = rank_names(sections, mentions)
-        titles |= _compose_titles(
-            _find_languages(sections, languages), ranked, uses, names, entities, is_name
-        )
-    return titles
+        of_report = _find_languages(sections, languages)
+        titles = _compose_titles(of_report, ranked, uses, names, entities, is_name)
+        terms = _rank_terms(ranked, names, entities)
+        for report in of_report["report"]:
+            found[report] = ThemeName(titles.get(report, ""), terms.get(report, ()))
+    return found
+
+
+def add_theme_names(rows: pl.DataFrame, names: Mapping[int, ThemeName]) -> pl.DataFrame:
+    """Add the columns `theme_title` and `theme_terms` to reports; null for other communities."""
+    found = [names.get(at) for at in range(rows.height)]
+    terms = [name and name.terms for name in found]
+    return rows.with_columns(
+        theme_title=pl.Series([name and name.title for name in found], dtype=pl.String),
+        theme_terms=pl.Series(terms, dtype=pl.List(pl.String)),
+    )
+
+
+def _rank_terms(
+    words: pl.DataFrame, names: pl.DataFrame, entities: pl.DataFrame
+) -> dict[int, list[str]]:
+    """Return the best words and names of each theme, best first; media are left out."""
+    titles = entities["title"].gather(names["entity"])
+    named = names.select("report", "score").with_columns(term=titles)
+    is_media = pl.Series(map(is_media_name, titles), dtype=pl.Boolean)
+    ranked = pl.concat([words.select("report", "score", term="word"), named.filter(~is_media)])
+    best = (
+        ranked.sort("report", "score", "term", descending=[False, True, False])
+        .group_by("report", maintain_order=True)
+        .agg(pl.col("term").head(MAX_THEME_TERMS))
+    )
+    return dict(best.iter_rows())
 
 
 def _compose_titles(
@@ -227,7 +270,9 @@ def _compose(
     for score, text in terms if best >= (MIN_SCORE if named else MIN_LONE_SCORE) else ():
         if len(chosen) == MAX_TERMS or score < max(MIN_FURTHER_SCORE, min_share * best):
             break
-        if not any(share_word(text, other) for other in chosen):
+        # A part of a name says nothing more: "Württemberg: Baden-Württemberg".
+        is_in_name = any(text.lower() in title.lower() for title in named)
+        if not is_in_name and not any(share_word(text, other) for other in chosen):
             chosen.append(text)
     theme = join_titles(sorted(chosen, key=lambda text: " " not in text), language)
     # Names alone have to say more, and so does one word.

@@ -21,6 +21,7 @@ from graphrag_index.reports.theme_terms import (
     split_headlines,
     split_words,
 )
+from graphrag_index.reports.theme_titles import ThemeName
 from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.step import ShardFrames
 from graphrag_index.text.languages import read_lists
@@ -44,6 +45,16 @@ _PERSONAL_PATTERNS = {
     )
     for code, words in _LISTS["personal_words"].items()
 }
+# A sentence that speaks of what was told before: by a noun with an article, or by a pronoun before
+# any name. By language.
+CONTEXT_FACTOR = 0.35
+_CONTEXT_PATTERNS = {
+    code: pattern.replace(" |", "|") for code, pattern in _LISTS["context_patterns"].items()
+}
+# A sentence in brackets is an aside, such as a call in a parliament.
+BRACKET_START, BRACKET_FACTOR = r"^[(\[]", 0.3
+# A list of names, such as one of those who voted, has hardly any other words.
+LIST_FACTOR, MAX_CAPITAL_SHARE, MIN_LIST_WORDS = 0.1, 0.6, 8
 # Minimum share of the sentences of a report whose documents have a headline that says its theme.
 MIN_HEADLINE_SHARE = 0.75
 
@@ -67,16 +78,18 @@ def write_reports(
     )
     # A community of one document has one subject, also if other documents mention its members.
     has_several = (communities["n_documents"] > 1).to_list()
-    theme_titles, main_members = (communities[name].to_list() for name in ("theme_title", "main"))
+    main_members, themes = communities["main"].to_list(), _read_themes(communities)
     subjects = find_subjects(sentences, documents)
     headline_of = dict(documents.select("document", "headline").iter_rows())
     own = gather_lists(sentences["report"].to_numpy(), sentences["document"], communities.height)
     headlines = [{document: headline_of[document] for document in some} for some in own.to_list()]
+    parts = zip(has_several, themes, main_members, headlines, strict=True)
     mains = [
-        [str(several), subjects.get(at, ""), title, *map(titles.__getitem__, main), *own.values()]
-        for at, (several, title, main, own) in enumerate(
-            zip(has_several, theme_titles, main_members, headlines, strict=True)
-        )
+        [
+            *(str(several), subjects.get(at, ""), *_list_names(theme)),
+            *(*map(titles.__getitem__, main), *own.values()),
+        ]
+        for at, (several, theme, main, own) in enumerate(parts)
     ]
     hashes = pl.Series("input_hash", hash_choice_inputs(mains, sentences, uses, entities))
     wanted = communities.select("community", hashes).with_row_index("report")
@@ -93,7 +106,7 @@ def write_reports(
             Names(weight, titles, main_members[at], headlines[at]),
             has_several[at],
             subjects.get(at, ""),
-            theme_titles[at],
+            themes[at],
         )
         for at in new["report"]
     ]
@@ -101,20 +114,33 @@ def write_reports(
     chosen = pl.concat([new, make_choice_columns(choices)], how="horizontal")
     chosen = pl.concat([chosen, kept]).sort("report")
     placed = PlacedStatements(chosen, sentences)
-    texts_of_reports = zip(
-        communities.iter_rows(named=True),
-        chosen["title"],
-        chosen["headings"].to_list(),
-        *placed.write_texts(),
-        strict=True,
-    )
-    reports = [_write_report(titles, *texts) for texts in texts_of_reports]
-    added = ["main", "theme_title", "n_documents", "first_date", "last_date", "kinds"]
+    reports = [
+        _write_report(titles, *texts)
+        for texts in zip(
+            communities.iter_rows(named=True),
+            chosen["title"],
+            chosen["headings"].to_list(),
+            *placed.write_texts(),
+            strict=True,
+        )
+    ]
+    added = ["main", "theme_title", "theme_terms"]
+    rows = communities.drop(*added, "n_documents", "first_date", "last_date", "kinds")
     column = placed.make_column(shard["text_units"], shard["documents"])
     return {
-        "community_reports": make_report_rows(communities.drop(added), reports, column),
+        "community_reports": make_report_rows(rows, reports, column),
         "report_choices": chosen.drop("report"),
     }
+
+
+def _read_themes(communities: pl.DataFrame) -> list[ThemeName | None]:
+    """Return the name of each theme; None for other communities."""
+    names = communities.select("theme_title", "theme_terms").iter_rows()
+    return [None if terms is None else ThemeName(title, terms) for title, terms in names]
+
+
+def _list_names(theme: ThemeName | None) -> list[str]:
+    return [] if theme is None else ["theme", theme.title, *theme.terms]
 
 
 def find_subjects(sentences: pl.DataFrame, documents: pl.DataFrame) -> dict[int, str]:
@@ -180,6 +206,7 @@ def _rank_sentences(
     is_used = (pl.col("entities").list.len() > 0) | (
         (pl.col("clarity") == 2) & (pl.col("wording") == 1)
     )
+    is_used &= pl.col("wording") > LIST_FACTOR
     sentences = sentences.with_columns(wording=wording).filter(is_used).with_row_index("row")
     words = split_words(sentences).join(
         sentences.select("row", "report", "source", "document"), on="row"
@@ -204,24 +231,40 @@ def _rank_sentences(
     scored = sentences.with_columns(score=sentences["score"].to_numpy() * factor)
     order = ["report", "score", "sentence"]
     uses = uses.join(sentences.select("row", "text"), on="row", maintain_order="left")
-    scored = scored.drop("wording").join(by_row, on="row", how="left")
+    scored = scored.join(by_row, on="row", how="left")
     return scored.sort(order, descending=[False, True, False]), uses
 
 
 def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
-    """Rate sentences by their wording: 1, or less for those that tell what somebody thinks."""
+    """Rate sentences by their wording: 1, or less for those that tell what somebody thinks.
+
+    So are those that are hard to understand alone, and lists of names.
+    """
     text, language = pl.col("text"), pl.col("language")
     codes = set(languages.unique())
-    is_personal = pl.any_horizontal(
-        False,
-        *(
-            (language == code) & text.str.contains(pattern)
-            for code, pattern in _PERSONAL_PATTERNS.items()
-            if code in codes
-        ),
+    is_personal, needs_context = (
+        pl.any_horizontal(
+            False,
+            *(
+                (language == code) & text.str.contains(pattern)
+                for code, pattern in patterns.items()
+                if code in codes
+            ),
+        )
+        for patterns in (_PERSONAL_PATTERNS, _CONTEXT_PATTERNS)
     )
-    factors = {QUOTATION_START: QUOTATION_FACTOR, OLD_LETTER: OLD_LETTER_FACTOR}
+    n_words = text.str.count_matches(r"\p{L}+").clip(1)
+    is_list = (text.str.count_matches(r"\b\p{Lu}") > MAX_CAPITAL_SHARE * n_words) & (
+        n_words >= MIN_LIST_WORDS
+    )
+    factors = {
+        QUOTATION_START: QUOTATION_FACTOR,
+        OLD_LETTER: OLD_LETTER_FACTOR,
+        BRACKET_START: BRACKET_FACTOR,
+    }
     rated = pl.when(is_personal).then(PERSONAL_FACTOR).otherwise(1.0)
+    rated *= pl.when(needs_context).then(CONTEXT_FACTOR).otherwise(1.0)
+    rated *= pl.when(is_list).then(LIST_FACTOR).otherwise(1.0)
     for pattern, factor in factors.items():
         rated *= pl.when(text.str.contains(pattern)).then(factor).otherwise(1.0)
     frame = pl.DataFrame({"text": texts, "language": languages})

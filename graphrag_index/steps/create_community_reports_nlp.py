@@ -16,19 +16,17 @@ from graphrag_index.reports.candidate_sentences import (
     drop_repeats_of_siblings,
     find_first_dates,
     find_leads,
+    find_theme_leads,
+    number_from,
     rate_fitness,
 )
 from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
-from graphrag_index.reports.own_sentences import (
-    OwnSentences,
-    read_own_sentences,
-    read_text_units,
-)
+from graphrag_index.reports.own_sentences import OwnSentences, read_own_sentences, read_text_units
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
 from graphrag_index.reports.report import rank_communities
 from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import CorpusWords, count_corpus_words, count_words
-from graphrag_index.reports.theme_titles import find_titles
+from graphrag_index.reports.theme_titles import add_theme_names, find_titles
 from graphrag_index.reports.title_members import (
     choose_title_members,
     find_turns,
@@ -77,7 +75,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports", "report_choices"], code_version=14)
+@step(writes=["community_reports", "report_choices"], code_version=15)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -99,7 +97,8 @@ def create_community_reports_nlp(
     number and the degree of the members in it. The summary has central sentences about the main
     members, and ends with counts. Each finding is about one thing that is said of a main member, or
     is a chronology. Communities with the same parent share no sentence, and a report on a theme
-    quotes text units of the theme only. If the sentences are from at least three documents, one
+    quotes text units of the theme only: the first sentences of its central documents, and a finding
+    on each of some others. If the sentences are from at least three documents, one
     document has at most the share `max_document_share` of them. The rank (0 to 10) compares the
     size of a community with the sizes of other communities of its level.
     Reports are ordered by level, deepest first, then `community`.
@@ -145,8 +144,7 @@ def create_community_reports_nlp(
         rank_members = cache(partial(rank_title_members, named, turns))
         is_name = partial(flag_names, turns=turns)
         themes = find_titles(base_text_units, documents, units, own, mentions, named, is_name)
-        titles = [themes.get(at, "") for at in range(rows.height)]
-        rows = rows.with_columns(theme_title=pl.Series(titles, dtype=pl.String))
+        rows = add_theme_names(rows, themes)
         unwritten = _prepare_shards(
             rows, members, named, rank_members, by_report, links, by_number, known
         )
@@ -264,6 +262,7 @@ def _pair_members_with_sentences(
     """Yield (number of the first report, shard): members of communities, and their sentences."""
     document = sentences.select("document").collect().to_series()
     leads = find_leads(document.to_numpy(), fitness)
+    of_themes = find_theme_leads(leads, own)
     for start in range(0, n_reports, SHARD_REPORTS):
         reports = np.arange(start, min(start + SHARD_REPORTS, n_reports))
         report, entity = choose_main_members(*members.take(reports), weight, sentences_of)
@@ -291,6 +290,7 @@ def _pair_members_with_sentences(
                 "leads": leads.filter(
                     pl.col("document").is_in(document.gather(sentence).implode())
                 ),
+                "theme_leads": number_from(start, len(reports), of_themes),
             },
         )
 

@@ -92,6 +92,10 @@ def test_the_title_lists_subjects_as_they_stand_in_the_text() -> None:
     long = [f"{subject} and what came of it at the very end" for subject in ("Fire", "Ice", "Rain")]
     title = compose_mixed_title([], long, findings[:3])
     assert title == f"Different subjects: {long[0]}; {long[1]}; …"
+    # A headline may have a colon, which stands before no name.
+    headline = "Gaza: Truce holds"
+    title = compose_mixed_title([], ["Omar", headline], findings[:2], {headline})
+    assert title == f"Different subjects: Omar; {headline}"
 
 
 @given(st.permutations([ACTOR, CANCER, TALIBAN, RAID]))
@@ -107,7 +111,7 @@ def test_a_document_of_few_words_is_on_no_subject_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("n_documents", "n_named", "headline", "title"),
     [
-        (3, 2, "War in the east", "War in the east: BBC"),
+        (3, 2, "War in the east", "War in the east (BBC)"),
         (4, 4, "War in the east", "BBC"),
         # A headline of one of three documents does not say what the others are on.
         (3, 1, "War in the east", "BBC"),
@@ -129,9 +133,44 @@ def test_headlines_stand_for_few_documents_without_a_term(
 def test_the_headline_of_the_summary_is_the_title_of_a_community_of_one_document() -> None:
     headlines = {TALIBAN.document: "War in the east", **{n + 90: "Other" for n in range(9)}}
     draft = Draft([TALIBAN], [0], [], "xx", Names(WEIGHT, TITLES, [0], headlines), [], "", True)
-    assert choose_reports([draft], 6, 14, 1.0)[0].title == "War in the east: BBC"
+    assert choose_reports([draft], 6, 14, 1.0)[0].title == "War in the east (BBC)"
     several = replace(draft, has_one_document=False)
     assert choose_reports([several], 6, 14, 1.0)[0].title == "BBC"
+
+
+def test_a_report_leaves_out_what_other_documents_say_of_one_member() -> None:
+    heir = said(1, "Hawthorne left a house in Wales to nurses.", 1)
+    moved = said(2, "The BBC moved into a building of glass and steel.", 0)
+    evidence = [ACTOR, heir, moved, RAID]
+    names = Names(WEIGHT, TITLES, [0])
+    shown = []
+    for groups in ([frozenset({0, 1})], ()):
+        _, chosen = choose_statements(evidence, names, [], 6, 14, groups=groups)
+        shown.append({evidence[one.sentences[0]].document for one in chosen})
+    assert shown == [{0, 1}, {0, 1, 2, 3}]
+
+
+def test_a_report_of_one_document_has_few_findings_not_under_its_headline() -> None:
+    texts = [
+        "Hawthorne opened a theatre.",
+        "Near Gaza, Hawthorne lost a suitcase.",
+        "Omar painted walls.",
+        "Omar sold carpets in Gaza for years.",
+    ]
+    members = [(1,), (1, 3), (2,), (2, 3)]
+    evidence = [
+        replace(said(7, text, *some), place=(at * 2_000, at * 2_000 + 50))
+        for at, (text, some) in enumerate(zip(texts, members, strict=True))
+    ]
+    headlines = {7: "Life of an actor", 8: "Other"}
+    draft = Draft(
+        evidence, [*range(4)], [], "xx", Names(WEIGHT, TITLES, [1], headlines), [], "", True
+    )
+    [choice] = choose_reports([draft], 6, 14, 1.0)
+    # Three members: one finding.
+    assert len(choice.headings) == 1
+    assert "Life of an actor" not in choice.headings[0]
+    assert choice.title == "Life of an actor (Hawthorne)"
 
 
 def test_a_newspaper_is_not_the_name_that_documents_share() -> None:
@@ -143,7 +182,7 @@ def test_long_headlines_do_not_stand_for_documents() -> None:
     headlines = {n: f"Measurements of the levels of cold rivers in valley {n}" for n in range(2)}
     draft = Draft(evidence, [0, 1], [], "xx", Names(WEIGHT, TITLES, [0], headlines), [], "")
     shown = choose_reports([draft], 6, 14, 1.0)[0].title
-    assert shown == f"{headlines[0]}; {headlines[1]}: BBC"
+    assert shown == f"{headlines[0]}; {headlines[1]} (BBC)"
     longer = {n: f"{headline}, a new study" for n, headline in headlines.items()}
     draft = replace(draft, names=replace(draft.names, headlines=longer))
     assert choose_reports([draft], 6, 14, 1.0)[0].title == "BBC"

@@ -13,9 +13,10 @@ from graphrag_index.reports.candidate_sentences import (
     drop_repeats_of_siblings,
     find_leads,
 )
+from graphrag_index.reports.centrality import rate_centrality
 from graphrag_index.reports.chosen_statements import SUMMARY, Choice, Evidence, PlacedStatements
 from graphrag_index.reports.extent import format_period
-from graphrag_index.reports.extractive import choose_statements, rate_centrality
+from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report import Finding, format_citation, join_titles
 from graphrag_index.reports.report_choices import ReportChoice, make_choice_columns
 from graphrag_index.reports.report_titles import Names
@@ -23,6 +24,7 @@ from graphrag_index.reports.theme_terms import Term
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Elephant Island", 3: "Kerry"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
+NO_LEADS = pl.DataFrame(schema={"report": pl.Int32, "sentence": pl.Int32})
 
 
 def evidence(text: str, *entities: int, source: int = 0, score: float = 0.0) -> Evidence:
@@ -112,6 +114,30 @@ def test_a_summary_prefers_central_sentences_and_those_at_the_start() -> None:
     for some, centrality in ((far, rated), (near, lead)):
         _, [first, *_] = choose_statements(some, names, (), 6, 1, centrality=centrality)
         assert first.sentences == [1]
+
+
+def test_a_summary_on_few_documents_begins_with_the_start_of_their_main_document() -> None:
+    start = "Explorers who wintered in the south came home to Ireland in 1917."
+    lead = Evidence(start, (), 3, 0, 0.1, None, (0, len(start)))
+    far = [
+        replace(one, place=(at * 2_000, at * 2_000 + 50))
+        for at, one in enumerate((CREAN_SAILED, CREAN_ISLAND), 1)
+    ]
+    names = Names(WEIGHT, TITLES, ())
+    for n_documents, wording, is_first in ((1, 1.0, True), (5, 1.0, False), (1, 0.35, False)):
+        own = [*far, replace(lead, wording=wording)]
+        others = [
+            replace(ENDURANCE_SANK, text=f"The Endurance met ship {n}.", document=n + 1)
+            for n in range(n_documents - 1)
+        ]
+        groups = [frozenset(range(n_documents))]
+        _, chosen = choose_statements([*own, *others], names, (), 6, 14, groups=groups)
+        summary = [one.sentences[0] for one in chosen if one.finding == SUMMARY]
+        assert (2 in summary) == is_first
+    # A short one is a caption or a dateline.
+    short = replace(lead, text="Kerry, 3 May 1917 came.")
+    _, chosen = choose_statements([*far, short], names, (), 6, 14, groups=[frozenset({0})])
+    assert chosen[0].sentences[0] != 2
 
 
 def test_sentences_that_are_alike_are_said_once() -> None:
@@ -236,9 +262,24 @@ def test_a_document_with_many_sentences_leaves_candidates_to_other_documents() -
     }
     shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
     shard["leads"] = find_leads(np.array([0]), np.array([1.0], np.float32))
+    shard["theme_leads"] = NO_LEADS
     chosen = choose_best_sentences(shard, 0.5)["chosen"]["sentence"]
     assert (chosen < n).sum() == 11
     assert len(chosen) == 22
+
+
+def test_a_report_gets_the_first_sentence_of_its_main_document() -> None:
+    # All but the first sentence of document 0 and one of document 1 mention the member.
+    document = np.array([0, 0, 0, 0, 1, 1])
+    fitness = np.ones(6, np.float32)
+    rows = [1, 2, 3, 5]
+    members = {"report": [0], "entity": [5], "weight": 2.0, "n_sentences": [4]}
+    sentences = {"sentence": rows, "fitness": fitness[rows], "document": document[rows]}
+    shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
+    shard |= {"leads": find_leads(document, fitness), "theme_leads": NO_LEADS}
+    chosen = choose_best_sentences(shard, 0.5)["chosen"]
+    assert sorted(chosen["sentence"]) == [0, 1, 2, 3, 5]
+    assert chosen.filter(sentence=0)["entities"].to_list() == [[]]
 
 
 def test_a_report_with_one_sentence_gets_the_first_fit_sentences_of_its_document() -> None:
@@ -251,7 +292,9 @@ def test_a_report_with_one_sentence_gets_the_first_fit_sentences_of_its_document
     rows = [2, 4, 5, 5, 6]
     sentences = {"sentence": rows, "fitness": fitness[rows], "document": document[rows]}
     shard = {"members": pl.DataFrame(members), "sentences": pl.DataFrame(sentences)}
-    chosen = choose_best_sentences({**shard, "leads": leads}, 0.5)["chosen"]
+    chosen = choose_best_sentences({**shard, "leads": leads, "theme_leads": NO_LEADS}, 0.5)[
+        "chosen"
+    ]
     assert chosen.select("report", "sentence", "place").rows() == [
         (0, 2, 0),
         (0, 1, 1),

@@ -235,9 +235,24 @@ def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -
         ("en", "GLM> The dam burst GLM> in May.", 0.3),
         ("en", "It is significant at p > 0.05.", 1.0),
         ("en", "A speed > limit is an error.", 1.0),
+        ("en", "The move came after the dam burst.", 0.35),
+        ("en", "The ruling on Friday surprised Bern.", 0.35),
+        ("en", "The government of Bern repaired the dam.", 1.0),
+        ("en", "The price of bread rose in Bern.", 1.0),
+        ("en", "Earlier, a dam burst near Bern.", 0.35),
+        ("en", "Without his help, Ann would have drowned.", 0.35),
+        ("en", "Ann lost his boat.", 1.0),
+        ("en", "Voters of Bern back this idea.", 0.35),
+        ("en", "Face to face He spoke to Bern.", 0.35),
+        ("en", "My hon. Friend speaks of the dam.", 0.7 * 0.35),
+        ("de", "Das Wort hat die Kollegin Ann.", 0.35),
+        ("de", "Bern baut die Brücke wieder auf.", 1.0),
+        ("es", "Ayer se rompió la presa de Berna.", 0.35),
+        ("en", "(A dam burst in May.)", 0.3),
+        ("de", "Ann Bo Cy DeeEd Fay Gus Hal IdaJo Kit LeoMax Dr.", 0.1),
     ],
 )
-def test_sentences_on_what_somebody_thinks_count_less(
+def test_sentences_on_what_somebody_thinks_or_told_before_count_less(
     language: str, text: str, factor: float
 ) -> None:
     rated = rate_wording(pl.Series([text]), pl.Series([language]))

@@ -90,7 +90,7 @@ def test_a_term_in_a_headline_is_better_and_a_lone_one_gives_way_to_headlines() 
     first = [*said][:1]
     own = ["Water supply", "", "Water supply"]
     lone = Term("old pump", ("pump",), 9.0, {first[0]: "old pump"})
-    assert compose_title([lone], ["Ann"], "en", first, "", own) == "Water supply: Ann"
+    assert compose_title([lone], ["Ann"], "en", first, "", own) == "Water supply (Ann)"
     assert compose_title([lone], ["Ann"], "en", first) == "Old pump: Ann"
 
 
@@ -103,12 +103,12 @@ def test_of_few_documents_a_headline_with_a_term_and_a_name_is_better_than_one_w
     def compose(main: list[str], n: int = 1, own: Sequence[str] = headlines) -> str:
         return compose_title([attack], main, "en", headlines=headlines * n, summary_headlines=own)
 
-    title = "Two killed in attack on Sindh shrine: Nangarhar"
+    title = "Two killed in attack on Sindh shrine (Nangarhar)"
     assert compose(names) == title
     assert title not in (compose(names, 3), compose(names, own=headlines[:1]))
     assert compose(["Ann"]) == "Attack: Ann"
     # The whole summary is from one document.
-    assert compose(["Ann"], own=["Two killed", "Two killed"]) == "Two killed: Ann"
+    assert compose(["Ann"], own=["Two killed", "Two killed"]) == "Two killed (Ann)"
     assert compose(["Ann"], own=["Two killed", ""]) == "Attack: Ann"
     phrase = Term(
         "suicide attack", ("attack",), 9.0, {"A suicide attack hit it.": "suicide attack"}
@@ -142,8 +142,8 @@ def test_of_many_documents_the_names_beside_the_theme_come_first() -> None:
 
 def test_a_long_theme_stands_before_one_name() -> None:
     subject = "How the waterworks of a small town were saved in one long night"
-    assert compose_title([], ["Ann", "Bo"], "en", subject=subject) == f"{subject}: Ann"
-    assert compose_title([], ["Ann", "Town"], "en", subject="Towns") == "Towns: Ann"
+    assert compose_title([], ["Ann", "Bo"], "en", subject=subject) == f"{subject} (Ann)"
+    assert compose_title([], ["Ann", "Town"], "en", subject="Towns") == "Towns (Ann)"
 
 
 def test_in_a_report_of_one_source_all_nouns_count() -> None:
@@ -193,11 +193,11 @@ def test_a_title_has_at_most_two_strong_terms_before_the_names() -> None:
 @pytest.mark.parametrize(
     ("terms", "names", "title"),
     [
-        (["race"], ["Ann", "Oslo"], "Winter Games: Ann and Oslo"),
-        ([], ["Ann"], "Winter Games: Ann"),
+        (["race"], ["Ann", "Oslo"], "Winter Games (Ann and Oslo)"),
+        ([], ["Ann"], "Winter Games (Ann)"),
         # The headline is one of the names, so that the term says more.
         (["race"], ["Winter Games", "Ann"], "Race: Winter Games and Ann"),
-        ([], ["Winter Games", "Ann"], "Winter Games: Ann"),
+        ([], ["Winter Games", "Ann"], "Winter Games (Ann)"),
     ],
 )
 def test_the_title_of_the_only_document_says_the_theme(

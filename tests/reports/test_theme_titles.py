@@ -5,9 +5,9 @@ import polars as pl
 
 from graphrag_index.reports.own_sentences import OwnSentences
 from graphrag_index.reports.report_drafts import choose_reports, make_draft
-from graphrag_index.reports.report_titles import Names
+from graphrag_index.reports.report_titles import Names, share_word
 from graphrag_index.reports.theme_counts import find_sections
-from graphrag_index.reports.theme_titles import find_titles
+from graphrag_index.reports.theme_titles import ThemeName, find_titles
 from graphrag_index.schema.tables import content_id
 
 HEALTH = [
@@ -33,10 +33,13 @@ OTHERS = [
 ]
 
 
-def titles_of(
+def names_of(
     texts: list[str], owners: list[int], names: dict[str, str], language: str = "en"
-) -> dict[int, str]:
-    """Return the titles of themes; each text is a document, and `owners` has its theme."""
+) -> dict[int, ThemeName]:
+    """Return the names of themes that have a title.
+
+    Each text is a document, and `owners` has its theme.
+    """
     n = len(texts)
     entities = pl.DataFrame({"title": [*names], "type": [*names.values()]})
     mentions = pl.DataFrame(
@@ -50,7 +53,7 @@ def titles_of(
         orient="row",
     )
     units = pl.DataFrame({"number": range(n), "document": range(n), "start_char": [0] * n})
-    return find_titles(
+    found = find_titles(
         pl.LazyFrame({"id": [content_id(text) for text in texts], "text": texts}),
         pl.LazyFrame({"language": [language] * n}),
         units,
@@ -59,6 +62,14 @@ def titles_of(
         entities,
         lambda rows, _: (rows["type"] != "noun phrase").to_numpy(),
     )
+    return {at: name for at, name in found.items() if name.title}
+
+
+def titles_of(
+    texts: list[str], owners: list[int], names: dict[str, str], language: str = "en"
+) -> dict[int, str]:
+    """Return the titles of themes that have one."""
+    return {at: name.title for at, name in names_of(texts, owners, names, language).items()}
 
 
 OWNERS = [0] * 5 + [1] * 5 + [2] * 5
@@ -69,6 +80,15 @@ def test_a_title_has_terms_of_many_documents_and_of_few_others() -> None:
     titles = titles_of([*HEALTH, *SPORT, *OTHERS], OWNERS, NAMES)
     # Ann is in two documents, and nothing joins the other texts.
     assert titles == {0: "Health care and insurance", 1: "Match and goalkeeper: Rome"}
+
+
+def test_the_terms_of_a_theme_are_its_words_and_names_without_media() -> None:
+    names = {**NAMES, "BBC": "organization"}
+    texts = [*HEALTH, *(f"{text} The BBC was there." for text in SPORT), *OTHERS]
+    [health, sport] = names_of(texts, OWNERS, names).values()
+    assert set(health.terms) >= {"insurance", "health"}
+    assert set(sport.terms) >= {"Rome", "match", "goalkeeper"}
+    assert "BBC" not in sport.terms
 
 
 def test_titles_do_not_depend_on_the_order_of_documents() -> None:
@@ -118,6 +138,24 @@ def test_german_nouns_and_names() -> None:
     assert titles == {0: "Stromnetz und Windkraft: Schmidt"}
 
 
+def test_a_part_of_a_name_stands_beside_it_in_no_title() -> None:
+    texts = [
+        "Der Ausbau der Bahn in Alt-Württemberg und in Württemberg kommt voran.",
+        "Heute geht es um Alt-Württemberg, um Württemberg und um die Bahn.",
+        "Ohne die Bahn hätte Alt-Württemberg wenig, und Württemberg auch.",
+        "Gegen die Bahn klagen in Alt-Württemberg viele, in Württemberg wenige.",
+        "Für Alt-Württemberg und Württemberg fehlt oft das Geld.",
+        *(f"Am Abend sangen die Kinder von Dorf {n} in der Kirche." for n in range(10)),
+    ]
+    titles = titles_of(texts, [0] * 5 + [1] * 10, {"Alt-Württemberg": "geo"}, "de")
+    assert titles[0] == "Bahn: Alt-Württemberg"
+
+
+def test_words_that_differ_by_an_accent_are_forms_of_one() -> None:
+    assert share_word("inversión", "inversiones")
+    assert not share_word("inversión", "invierno")
+
+
 def test_a_theme_without_words_has_its_names() -> None:
     texts = [f"罗马和米兰的新闻 {n}" for n in range(5)] + [f"别的新闻 {n}" for n in range(5)]
     titles = titles_of(texts, [0] * 5 + [1] * 5, {"罗马": "geo", "米兰": "geo"}, "zh")
@@ -140,15 +178,17 @@ def test_a_document_on_another_subject_changes_no_title() -> None:
     assert titles_of(more, [*OWNERS, 2], NAMES) == titles_of(texts, OWNERS, NAMES)
 
 
-def test_a_report_has_the_title_of_its_theme() -> None:
+def test_a_report_has_the_title_of_its_theme_and_sentences_with_its_terms() -> None:
     names = Names({0: 1.0}, {0: "Ann"}, [0])
     sentences = [
-        ("en", 2, text, [0], at, at, 1.0, None, None, 0, len(text), ["cost"])
+        ("en", 2, text, [0], at, at, 1.0, None, None, 0, len(text), ["cost"], 1.0)
         for at, text in enumerate(HEALTH)
     ]
-    titled = make_draft(sentences, (), names, True, "", "Health care and insurance")
+    name = ThemeName("Health care and insurance", ["budget"])
+    titled = make_draft(sentences, (), names, True, "", name)
     untitled = make_draft(sentences, (), names, True, "")
     choices = choose_reports([titled, untitled], 3, 3, 1.0)
     assert choices[0].title == "Health care and insurance"
     assert choices[1].title == "Ann"
-    assert choices[0].statements == choices[1].statements
+    [first, *_] = choices[0].statements
+    assert "budget" in HEALTH[first.sentences[0]]
