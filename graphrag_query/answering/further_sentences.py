@@ -33,7 +33,7 @@ def adds_nothing(candidate: Candidate, asked: AskedWords) -> bool:
     other cells of the row which answers.
     """
     text = candidate.text.strip()
-    if text.startswith("|"):
+    if is_table_row(candidate):
         return True
     n_words = len(text.split())
     if candidate.in_turn:
@@ -45,6 +45,11 @@ def adds_nothing(candidate: Candidate, asked: AskedWords) -> bool:
         return False
     column = "" if candidate.in_list or candidate.in_turn else candidate.label.rpartition(", ")[2]
     return not any(map(asked.find, WORD.findall(f"{column} {text}".lower())))
+
+
+def is_table_row(candidate: Candidate) -> bool:
+    """Return whether a statement is a whole row of a table, such as the names of its columns."""
+    return candidate.text.lstrip().startswith("|")
 
 
 def cut_dateline(candidate: Candidate, asked: AskedWords) -> Candidate:

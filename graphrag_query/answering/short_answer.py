@@ -18,25 +18,29 @@ from graphrag_query.answering.answer_spans import (
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.bridges import put_answer_before_bridge
 from graphrag_query.answering.direct_answer import find_direct_answer
+from graphrag_query.answering.evidence import select_evidence
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
-    HIGH_SIMILARITY_FACTOR,
-    MIN_WORD_COVERAGE,
     Candidate,
     RankedSentence,
     TextUnit,
     as_one_line,
     choose_distinct_sentences,
     cite_passage,
-    is_doubtful,
     is_sentence,
     split_into_candidates,
 )
-from graphrag_query.answering.further_sentences import adds_nothing, cut_dateline, is_short_answer
+from graphrag_query.answering.further_sentences import (
+    adds_nothing,
+    cut_dateline,
+    is_short_answer,
+    is_table_row,
+)
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import begins_with_thing, refers_back
+from graphrag_query.answering.table_rows import answer_from_rows
 from graphrag_query.answering.unsaid_words import (
     choose_nearest,
     introduce_nearest,
@@ -46,14 +50,7 @@ from graphrag_query.answering.unsaid_words import (
     state_what_is_unsaid,
 )
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import (
-    STEMS_ABOUT_CORPUS,
-    TextWords,
-    content_words,
-    is_unreadable,
-    share_words,
-    split_joined_words,
-)
+from graphrag_query.question.question_words import content_words, split_joined_words
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Context
@@ -93,6 +90,8 @@ def answer_from_sentences(
     `groups` maps the number of a text unit to its group: sentences of a group are put together,
     and the group of the best sentence comes first.
     """
+    if answer := answer_from_rows(question, text_units, context):
+        return answer
     openings = find_openings(question.index, text_units.values())
     types = find_types_of_names(question.index, text_units) if question.wanted.wants_name else {}
 
@@ -100,10 +99,11 @@ def answer_from_sentences(
     said = [
         c
         for c in candidates
-        if is_sentence(c, text_units[c.text_unit]) or is_short_answer(c, question)
+        if (is_sentence(c, text_units[c.text_unit]) and not is_table_row(c))
+        or is_short_answer(c, question)
     ]
     ranked = rank_answers(question, said, types)
-    evidence = _select_evidence(question, ranked, named, settings.min_similarity)
+    evidence = select_evidence(question, ranked, named, settings.min_similarity)
     if not evidence:
         # A line that is not prose is evidence only if it contains all words of the question.
         lines = rank_answers(question, [c for c in candidates if not c.prose], types)
@@ -336,65 +336,3 @@ def extend_to_line(
     return replace(
         candidate, text=text[start:end], start_char=offset + start, end_char=offset + end
     )
-
-
-def _select_evidence(
-    question: Question,
-    ranked: Sequence[RankedSentence],
-    named: Sequence[str],
-    min_similarity: float,
-) -> list[RankedSentence]:
-    """Return the sentences that are relevant to the question; empty if the evidence is too weak.
-
-    Embeddings do not represent numbers well, such as the number of a ticket. If the question
-    has a number, a sentence is also relevant if it contains all words of the question.
-    """
-    if is_unreadable(question.index, question.text):
-        return [s for s in ranked if share_words(question.text, s.candidate.text)]
-    has_number = any(letter.isdigit() for letter in question.text)
-    evidence = [
-        s
-        for s in ranked
-        if (has_number and s.coverage > FULL_WORD_COVERAGE)
-        or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
-    ]
-    sentences = [s for s in evidence if s.candidate.prose]
-    is_weak = not sentences or _is_evidence_too_weak(question, named, sentences, min_similarity)
-    # Similarities say little about sentences in another language.
-    if is_weak and not any(sentence.is_translated for sentence in ranked):
-        return []
-    # With evidence, the likeliest sentence may answer in other words: "Do you like it?" - "Yes".
-    return [s for s in ranked if s is ranked[0] or s.coverage or s.similarity >= min_similarity]
-
-
-def _is_evidence_too_weak(
-    question: Question,
-    named: Sequence[str],
-    evidence: Sequence[RankedSentence],
-    min_similarity: float,
-) -> bool:
-    """Return whether the sentences contain too few of the question's words and names.
-
-    If the index knows no name of the question, the sentences must contain all its names and at
-    least `MIN_WORD_COVERAGE` of its words: with a higher similarity fewer words, and no words at
-    `HIGH_SIMILARITY_FACTOR`. If the index knows a name, the sentences must contain at least one
-    further word of the question, unless the similarity is high.
-    """
-    if is_doubtful(question, evidence, min_similarity):
-        return True
-    similarity = max(sentence.similarity for sentence in evidence)
-    texts = [sentence.candidate.text for sentence in evidence]
-    if not named:
-        coverage = max(sentence.coverage for sentence in evidence)
-        is_held = (
-            coverage >= MIN_WORD_COVERAGE
-            and similarity + coverage * min_similarity >= HIGH_SIMILARITY_FACTOR * min_similarity
-        )
-        return similarity < HIGH_SIMILARITY_FACTOR * min_similarity and (
-            not is_held
-            or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
-        )
-    asked = {*question.content_words, *question.stems_of_forms} - STEMS_ABOUT_CORPUS
-    asked -= {w for n in named for w in content_words(n)}
-    words = {word for text in texts for word in content_words(text)}
-    return bool(asked) and not asked & words and similarity < 1.6 * min_similarity

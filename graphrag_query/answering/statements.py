@@ -16,6 +16,7 @@ import numpy as np
 from graphrag_index.text.code import blank_code
 from graphrag_index.text.languages import expand_pattern, read_lists, word_set
 from graphrag_index.text.sentences import find_headings, split_sentences
+from graphrag_query.answering.tables import find_tables
 from graphrag_query.answering.wrapped_lines import find_lines, is_open_line
 from graphrag_query.question.question_words import split_joined_words
 
@@ -30,13 +31,8 @@ _RECIPIENT_FIELDS = word_set(_LISTS["recipient_fields"])
 _HEAD_FIELDS = _TIME_FIELDS | _SENDER_FIELDS | _SUBJECT_FIELDS | _RECIPIENT_FIELDS
 _SECOND_PERSON = word_set(_LISTS["second_person"])
 _LABELLED_LINE = re.compile(expand_pattern(_LISTS["patterns"], "LABELLED_LINE"), re.MULTILINE)
-_TABLE_ROWS = re.compile(
-    r"(?:^[^\S\n]*\|[^\n]*(?:\n|\Z)|^[^\n\t]+\t[^\n]*(?:\n|\Z))+", re.MULTILINE
-)
 # Rows of tables of web pages, which have marks only between cells.
 _WEB_ROWS = re.compile(r"(?:^[^\n|]+ \| [^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
-_TABLE_RULE = re.compile(r"[\s|:+=-]+")
-_CELL = re.compile(r"[^|\t\n]+")
 _LIST_ITEM = re.compile(
     r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
@@ -294,35 +290,14 @@ def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
 
 def _find_cells(text: str) -> Iterator[Statement]:
     """Find the cells of tables: a cell is about its row, and is shown with its column."""
-    if "|" not in text and "\t" not in text:
-        return
-    for table in _TABLE_ROWS.finditer(text):
-        rows: list[list[tuple[int, str]]] = []
-        header: list[str] = []
-        for line in re.finditer(r"[^\n]+", table[0]):
-            if _TABLE_RULE.fullmatch(line[0]):
-                header = [words for _, words in rows.pop()] if len(rows) == 1 else header
-                continue
-            at = table.start() + line.start()
-            cells = [(at + cell.start(), cell[0]) for cell in _CELL.finditer(line[0].rstrip())]
-            rows.append(
-                [
-                    (start + len(cell) - len(cell.lstrip()), cell.strip())
-                    for start, cell in cells
-                    if cell.strip() or start > cells[0][0]
-                ]
-            )
-        if len(rows) + bool(header) < 2:
-            continue
-        if not header and "|" not in table[0]:
-            header = [words for _, words in rows.pop(0)]
-        for row in rows:
-            about = " ".join(cell for _, cell in row)
+    for table in find_tables(text):
+        for row in table.rows:
+            about = " ".join(cell.text for cell in row)
             for i, (start, cell) in enumerate(row):
                 if not cell or (i == 0 and len(row) > 1):
                     continue
-                column = header[i] if i < len(header) else ""
-                label = ", ".join(filter(None, [row[0][1] if i else "", column]))
+                column = table.column(i)
+                label = ", ".join(filter(None, [row[0].text if i else "", column]))
                 yield Statement(start, start + len(cell), True, label, f"{about} {column}")
 
 

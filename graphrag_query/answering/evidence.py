@@ -1,0 +1,81 @@
+"""Evidence for an answer without a model: the relevant sentences, if they suffice."""
+
+from collections.abc import Sequence
+
+from graphrag_query.answering.extractive import (
+    FULL_WORD_COVERAGE,
+    HIGH_SIMILARITY_FACTOR,
+    MIN_WORD_COVERAGE,
+    RankedSentence,
+    is_doubtful,
+)
+from graphrag_query.question.question import Question
+from graphrag_query.question.question_words import (
+    STEMS_ABOUT_CORPUS,
+    TextWords,
+    content_words,
+    is_unreadable,
+    share_words,
+)
+
+
+def select_evidence(
+    question: Question,
+    ranked: Sequence[RankedSentence],
+    named: Sequence[str],
+    min_similarity: float,
+) -> list[RankedSentence]:
+    """Return the sentences that are relevant to the question; empty if the evidence is too weak.
+
+    Embeddings do not represent numbers well, such as the number of a ticket. If the question
+    has a number, a sentence is also relevant if it contains all words of the question.
+    """
+    if is_unreadable(question.index, question.text):
+        return [s for s in ranked if share_words(question.text, s.candidate.text)]
+    has_number = any(letter.isdigit() for letter in question.text)
+    evidence = [
+        s
+        for s in ranked
+        if (has_number and s.coverage > FULL_WORD_COVERAGE)
+        or (s.similarity >= min_similarity and (s.coverage or s.similarity >= 2 * min_similarity))
+    ]
+    sentences = [s for s in evidence if s.candidate.prose]
+    is_weak = not sentences or _is_evidence_too_weak(question, named, sentences, min_similarity)
+    # Similarities say little about sentences in another language.
+    if is_weak and not any(sentence.is_translated for sentence in ranked):
+        return []
+    # With evidence, the likeliest sentence may answer in other words: "Do you like it?" - "Yes".
+    return [s for s in ranked if s is ranked[0] or s.coverage or s.similarity >= min_similarity]
+
+
+def _is_evidence_too_weak(
+    question: Question,
+    named: Sequence[str],
+    evidence: Sequence[RankedSentence],
+    min_similarity: float,
+) -> bool:
+    """Return whether the sentences contain too few of the question's words and names.
+
+    If the index knows no name of the question, the sentences must contain all its names and at
+    least `MIN_WORD_COVERAGE` of its words: with a higher similarity fewer words, and no words at
+    `HIGH_SIMILARITY_FACTOR`. If the index knows a name, the sentences must contain at least one
+    further word of the question, unless the similarity is high.
+    """
+    if is_doubtful(question, evidence, min_similarity):
+        return True
+    similarity = max(sentence.similarity for sentence in evidence)
+    texts = [sentence.candidate.text for sentence in evidence]
+    if not named:
+        coverage = max(sentence.coverage for sentence in evidence)
+        is_held = (
+            coverage >= MIN_WORD_COVERAGE
+            and similarity + coverage * min_similarity >= HIGH_SIMILARITY_FACTOR * min_similarity
+        )
+        return similarity < HIGH_SIMILARITY_FACTOR * min_similarity and (
+            not is_held
+            or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
+        )
+    asked = {*question.content_words, *question.stems_of_forms} - STEMS_ABOUT_CORPUS
+    asked -= {w for n in named for w in content_words(n)}
+    words = {word for text in texts for word in content_words(text)}
+    return bool(asked) and not asked & words and similarity < 1.6 * min_similarity
