@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Answer
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
@@ -37,6 +37,7 @@ from graphrag_query.answering.further_sentences import (
     is_table_row,
 )
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
+from graphrag_query.answering.no_answer import answer_without_evidence
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import begins_with_thing, refers_back
@@ -59,7 +60,6 @@ SentenceSearchSettings = (
     searches.LocalSearch | searches.BasicSearch | searches.DriftSearch | searches.LazySearch
 )
 
-NO_ANSWER_TEXT = "No passage that was read answers this."
 # Maximum number of words of an answer of several sentences.
 MAX_WORDS = 60
 # Maximum number of words of a line with a label, such as a turn of a chat, or of two sentences,
@@ -109,7 +109,7 @@ def answer_from_sentences(
         lines = rank_answers(question, [c for c in candidates if not c.prose], types)
         evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
     if not evidence:
-        return question.answer(NO_ANSWER_TEXT, Outcome.NO_EVIDENCE, context=context)
+        return answer_without_evidence(question, ranked, text_units, context)
     if answer := answer_with_list(question, said, text_units, context):
         return answer
     direct = find_direct_answer(question, evidence, candidates, types)

@@ -1,0 +1,47 @@
+"""Questions that nothing answers, also in another language than the documents."""
+
+import pytest
+
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from tests.fixtures.sentence_answers import ask
+
+ABOUT_BREAD = "The baker sells bread and rolls at the old market on Fridays."
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who won the chess tournament?", "No passage that was read answers this."),
+        (
+            "Wer gewann das Schachturnier?",
+            "Keine gelesene Stelle beantwortet das. Die Dokumente sind auf Englisch.",
+        ),
+        (
+            "Qui a gagné le tournoi d’échecs ?",
+            "Aucun passage lu n’y répond. Les documents sont en anglais.",
+        ),
+        (
+            "¿Quién ganó el torneo de ajedrez?",
+            "Ningún pasaje leído responde a esto. Los documentos están en inglés.",
+        ),
+    ],
+)
+def test_a_refusal_speaks_the_language_of_the_question(
+    index: Index, question: str, expected: str
+) -> None:
+    answer = ask(index, question, [ABOUT_BREAD])
+    assert answer.text == expected
+    assert answer.outcome is Outcome.NO_EVIDENCE
+
+
+def test_names_are_found_in_documents_in_another_language(index: Index) -> None:
+    text = (
+        "Georgia is ready to welcome steps aimed at easing visa restrictions, the envoy "
+        "Zurab Abashidze told reporters in Prague on Tuesday."
+    )
+    answer = ask(index, "¿Qué premio recibió Zurab Abashidze?", [text, ABOUT_BREAD])
+    assert answer.text == (
+        "Ningún pasaje leído responde a esto. Los documentos están en inglés. "
+        f"Lo más cercano: {text} [1]"
+    )
