@@ -31,6 +31,16 @@ def asks_for_everything(question: str) -> bool:
     return "whole" in cues or ("summary" in cues and "listing" not in cues)
 
 
+def asks_what_is_told(question: str) -> bool:
+    """Return whether a question ends with what documents do: "Which attacks are reported?".
+
+    "Which ships are mentioned by Amundsen?" asks for less.
+    """
+    plain = fold_question(question)
+    told = compile_cues()["told"].match(plain)
+    return told is not None and told.end() == len(plain)
+
+
 def asks_for_change(question: str) -> bool:
     """Return whether a question asks how something changed over time.
 

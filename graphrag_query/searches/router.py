@@ -13,7 +13,7 @@ from graphrag_index.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import find_cues, remove_change
+from graphrag_query.question.cues import asks_what_is_told, find_cues, remove_change
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, language_in
 from graphrag_query.searches.basic_search import basic_search
@@ -129,6 +129,8 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
         return SearchChoice("neighbourhood", why)
     if "whole" in cues and n_names < 2:
         return SearchChoice("global", explain_cue("whole", "it asks about the whole corpus"))
+    if asks_what_is_told(question):
+        return SearchChoice("global", explain_cue("told", "it asks what the documents tell"))
     if "summary" in cues and not n_names:
         why = explain_cue("summary", f"it asks for much at once, and {named}")
         return SearchChoice("global", why)
