@@ -137,7 +137,12 @@ def _enumeration_pattern(code: str) -> re.Pattern[str]:
 
 
 def find_counted_noun(sentence: str, end: int, wanted: WantedAnswer, language: Language) -> int:
-    """Return the end of the wanted nouns that follow a number which ends at `end`; 0 if none."""
+    """Return the end of the wanted nouns that follow a number which ends at `end`; 0 if none.
+
+    An ordinal counts nothing: "the 59th awards".
+    """
+    if sentence[end : end + 1].isalpha():
+        return 0
     stop_words = stop_words_of(language)
     words = list(islice(WORD.finditer(sentence, end), MAX_WORDS_TO_NOUN + MAX_FURTHER_NOUNS))
     for i, word in enumerate(words[:MAX_WORDS_TO_NOUN]):

@@ -18,6 +18,10 @@ from graphrag_query.question.question_words import (
     share_words,
 )
 
+# Minimum similarity of a sentence about other names than the question that is quoted beside one
+# about its names.
+MIN_SIMILARITY_OF_OTHER = 0.2
+
 
 def select_evidence(
     question: Question,
@@ -79,3 +83,37 @@ def _is_evidence_too_weak(
     asked -= {w for n in named for w in content_words(n)}
     words = {word for text in texts for word in content_words(text)}
     return bool(asked) and not asked & words and similarity < 1.6 * min_similarity
+
+
+def keep_related(
+    question: Question, evidence: Sequence[RankedSentence]
+) -> Sequence[RankedSentence]:
+    """Keep the sentences with a word or a name of a question for yes or no, if the best has none.
+
+    In a chat, a reply needs none; a sentence in another language has other words.
+    """
+    best = evidence[0]
+    is_related = best.coverage or best.is_about_name or best.candidate.in_turn
+    if question.wanted.kind != "yes_no" or is_related or best.is_translated:
+        return evidence
+    return [s for s in evidence if s.coverage or s.is_about_name] or evidence
+
+
+def leave_out_unrelated(
+    question: Question, evidence: Sequence[RankedSentence]
+) -> list[RankedSentence]:
+    """Leave out sentences beside the best one that are neither about its names nor similar.
+
+    They share a word with the question by chance. Other languages write names in other ways.
+    """
+    best, *others = evidence
+    if not question.mentions.spans or not best.is_about_name:
+        return list(evidence)
+    if question.index.main_languages - {question.language.code}:
+        return list(evidence)
+    kept = [
+        s
+        for s in others
+        if s.is_about_name or s.similarity >= MIN_SIMILARITY_OF_OTHER or s.candidate.in_turn
+    ]
+    return [best, *kept]

@@ -18,7 +18,11 @@ from graphrag_query.answering.answer_spans import (
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.bridges import put_answer_before_bridge
 from graphrag_query.answering.direct_answer import find_direct_answer
-from graphrag_query.answering.evidence import select_evidence
+from graphrag_query.answering.evidence import (
+    keep_related,
+    leave_out_unrelated,
+    select_evidence,
+)
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
     Candidate,
@@ -112,6 +116,7 @@ def answer_from_sentences(
         return answer_without_evidence(question, ranked, text_units, context)
     if answer := answer_with_list(question, said, text_units, context):
         return answer
+    evidence = list(keep_related(question, evidence))
     direct = find_direct_answer(question, evidence, candidates, types)
     items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
@@ -218,6 +223,7 @@ def _fit_words(
     """
     min_score = evidence[0].score - MAX_SCORE_GAP
     near = [sentence for sentence in evidence if sentence.score >= min_score]
+    near = leave_out_unrelated(question, near)
     chosen: list[Candidate] = []
     asked = AskedWords(question)
     n_left = MAX_WORDS
