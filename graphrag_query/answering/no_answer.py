@@ -44,7 +44,7 @@ def answer_without_evidence(
     )
     quoted = [f"{candidate.quotation} [{number}]" for number, candidate in enumerate(chosen, 1)]
     text = " ".join([text, texts[code]["nearest"], *quoted])
-    return question.answer(text, citations=citations, context=context)
+    return question.answer(text, Outcome.NO_EVIDENCE, citations=citations, context=context)
 
 
 def _name_languages(question: Question, code: str) -> str:

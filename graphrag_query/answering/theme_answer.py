@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import sqrt
 
 from graphrag_index.text.languages import map_words_to_languages
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
@@ -23,6 +22,9 @@ MAX_WORDS_IN_LIST = 6
 MAX_WORDS_OF_TITLE = 12
 # Maximum number of sentences of one theme.
 MAX_SENTENCES_OF_THEME = 6
+
+# How much more often a theme of more weight has a turn: little, so that many themes are told.
+WEIGHT_POWER = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +186,7 @@ def choose_points(
 ) -> int:
     """Choose sentences for the themes in turn; return how many words of the budget are left.
 
-    A theme has a turn more often than a theme of a fourth of its weight by a factor of two.
+    A theme has twice as many turns as a theme of a sixteenth of its weight.
     `left` is the budget, and `used` has the words of each chosen sentence, which no sentence
     repeats or is a part of. The first sentence of all is chosen even if it is too long. A theme
     gets at most `most` sentences. With `count_names`, the names of the themes are part of the
@@ -197,7 +199,7 @@ def choose_points(
         # No theme has a third sentence while another one waits for its first.
         is_open = any(not theme.chosen for theme in waiting)
         turn = [t for t in waiting if len(t.chosen) < 2] if is_open else waiting
-        theme = max(turn, key=lambda theme: sqrt(theme.weight) / (1 + len(theme.chosen)))
+        theme = max(turn, key=lambda t: t.weight**WEIGHT_POWER / (1 + len(t.chosen)))
         heading = 0
         if not theme.chosen:
             heading = 1 + theme.n_words

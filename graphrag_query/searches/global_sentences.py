@@ -80,6 +80,8 @@ MIN_SHARE_OF_FILLER = 0.3
 MIN_SHARE_OF_SECTION, MIN_SHARE_OF_OTHERS = 0.7, 0.5
 # Minimum number of places of a kind, such as countries, for a list of them.
 MIN_PLACES = 3
+# Minimum number of documents of a section that its heading tells.
+MIN_TOLD_DOCUMENTS = 3
 # Maximum number of typical words below the themes of a corpus.
 MAX_TYPICAL_WORDS = 12
 NO_FITTING_PASSAGE = "No passage fits the words of this question."
@@ -381,6 +383,6 @@ def _list_themes(
 
 
 def _count_documents(points: Iterable[Point], units: Mapping[int, TextUnit]) -> str:
-    """Return the number of documents of sentences; one needs no words, for it is cited."""
+    """Return the number of documents of sentences; few need no words, for they are cited."""
     n = len({units[point.source]["document"] for point in points})
-    return format_count("documents", n) if n > 1 else ""
+    return format_count("documents", n) if n >= MIN_TOLD_DOCUMENTS else ""
