@@ -174,3 +174,10 @@ def test_a_name_beside_the_noun_that_is_asked_for_fits_best(
     found = find_answer_spans(sentence, WantedAnswer(kind, (noun,), head=noun), ENGLISH, {})
     fitting = [sentence[span.start : span.end] for span in found if span.fit >= FIT_OF_CLASS]
     assert fitting == ([best] if best else [])
+
+
+def test_an_ordinal_counts_nothing() -> None:
+    wanted = WantedAnswer("number", ("award",), is_counted=True)
+    ends = {"the 59th awards": 6, "the 59 awards": 6}
+    nouns = [find_counted_noun(text, end, wanted, ENGLISH) for text, end in ends.items()]
+    assert nouns == [0, len("the 59 awards")]
