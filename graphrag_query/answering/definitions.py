@@ -8,6 +8,7 @@ from typing import Any
 
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.normalize import stem_word
+from graphrag_query.answering.direct_answer_words import denies
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.question_words import WORD
 
@@ -58,6 +59,9 @@ def rate_definition(candidate: Candidate, asked: Container[str], language: Langu
             is_event = next_word is not None and next_word[0].lower() in happens
             # "The club was created in 1990" says where it comes from.
             is_event &= verb[0].lower() in ("is", "are")
+            # "The gauge is not even old" says what it is not.
+            end = next_word.end() if next_word is not None else verb.end()
+            is_event |= denies(text[:end], language.code)
             is_sure = (is_whole and not is_event) or has_article
             return 1.0 if is_sure else SHARE_OF_LOOSE
     for word in WORD.finditer(text):

@@ -3,6 +3,7 @@
 import pytest
 
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.definitions import (
     SHARE_OF_GENERAL,
@@ -93,3 +94,17 @@ def test_what_a_person_says_does_not_say_who_the_person_is(index: Index) -> None
     candidates = split_into_candidates([unit], {0: 1.0})
     ranked = rank_answers(Question("Who is Olga Nowak?", index.store), candidates, {})
     assert ranked[0].candidate.label == "JanBlum"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("en", "The gauge is not even old."),
+        ("de", "Die Schleuse ist nicht einmal alt."),
+        ("es", "La esclusa tampoco es tan antigua."),
+    ],
+)
+def test_what_a_thing_is_not_is_a_weak_definition(code: str, text: str) -> None:
+    candidate = Candidate(text, 0, 500, 500 + len(text))
+    asked = {stem_word(word) for word in ("gauge", "schleuse", "esclusa")}
+    assert rate_definition(candidate, asked, language_of(code)) == SHARE_OF_LOOSE
