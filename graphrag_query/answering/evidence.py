@@ -88,7 +88,7 @@ def _is_evidence_too_weak(
 def keep_related(
     question: Question, evidence: Sequence[RankedSentence]
 ) -> Sequence[RankedSentence]:
-    """Keep the sentences with a word or a name of a question for yes or no, if the best has none.
+    """Keep sentences with a word or name of a yes-or-no question, if the best one has none.
 
     In a chat, a reply needs none; a sentence in another language has other words.
     """

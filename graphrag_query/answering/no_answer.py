@@ -1,4 +1,4 @@
-"""Answers to questions that no evidence answers, also in another language than the documents."""
+"""Answers without evidence, also to questions in another language than the documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING

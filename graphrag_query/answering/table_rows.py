@@ -1,4 +1,4 @@
-"""Answers from the rows of a table: those with a value, their number, or the one with the most."""
+"""Answers from rows of a table: those with a value, their number, or the largest."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -69,7 +69,7 @@ class _Asked(NamedTuple):
 def answer_from_rows(
     question: Question, text_units: Mapping[int, TextUnit], context: "Context"
 ) -> Answer | None:
-    """List the rows that have the values of a question, count them, or name the one with the most.
+    """List the rows that have the values of a question, count them, or name the largest.
 
     The question may say nothing but the values, the names of columns, and what the rows are. None
     if it does, or if the texts have no such table.

@@ -11,6 +11,8 @@ from graphrag_query.question.question_words import WORD
 
 # Maximum number of words before the only verb of a question: "How did the climate change?"
 MAX_WORDS_BEFORE_VERB = 4
+# Maximum number of words of "What is discussed?": a place may stand in it.
+MAX_WORDS_OF_ALL = 5
 _GAP = r"\s((?:\w+\s){0,6}?)"
 
 
@@ -38,7 +40,16 @@ def asks_what_is_told(question: str) -> bool:
     """
     plain = fold_question(question)
     told = compile_cues()["told"].match(plain)
-    return told is not None and told.end() == len(plain)
+    is_whole = told is not None and told.end() == len(plain)
+    return is_whole or asks_what_all_tell(question)
+
+
+def asks_what_all_tell(question: str) -> bool:
+    """Return whether a short question asks for all that is told: "What is discussed?"."""
+    plain = fold_question(question)
+    told = compile_cues()["told_in_all"].match(plain)
+    is_short = len(plain.split()) <= MAX_WORDS_OF_ALL
+    return told is not None and told.end() == len(plain) and is_short
 
 
 def asks_for_change(question: str) -> bool:

@@ -19,7 +19,7 @@ from graphrag_query.answering.written_answer import (
     source_rows,
 )
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import asks_for_change, remove_telling
+from graphrag_query.question.cues import asks_for_change, asks_what_all_tell, remove_telling
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -110,7 +110,7 @@ def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
         narrower = {KIND_OF_WORD.get(word) for word in named}
         of_kind = narrower.pop() if len(narrower) == 1 else None
         return _answer_with_main_entities(question, kind, of_kind, settings)
-    if not subject:
+    if not subject or asks_what_all_tell(question.text):
         return _answer_about_corpus(question, settings)
     if refusal := question.refuse():
         return refusal

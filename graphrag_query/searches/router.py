@@ -130,7 +130,7 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     if "whole" in cues and n_names < 2:
         return SearchChoice("global", explain_cue("whole", "it asks about the whole corpus"))
     if asks_what_is_told(question):
-        return SearchChoice("global", explain_cue("told", "it asks what the documents tell"))
+        return SearchChoice("global", "it asks what the documents tell")
     if "summary" in cues and not n_names:
         why = explain_cue("summary", f"it asks for much at once, and {named}")
         return SearchChoice("global", why)

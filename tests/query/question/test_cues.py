@@ -2,6 +2,8 @@ import pytest
 
 from graphrag_query.question.cues import (
     asks_for_change,
+    asks_what_all_tell,
+    asks_what_is_told,
     remove_change,
     remove_corpus_references,
     remove_telling,
@@ -139,3 +141,18 @@ def test_who_says_something_is_no_subject_of_a_question_for_things(
     question: str, rest: str
 ) -> None:
     assert remove_telling(question) == rest
+
+
+@pytest.mark.parametrize(
+    ("question", "tells", "all_tell"),
+    [
+        ("What is discussed?", True, True),
+        ("Worüber wird im Landtag gesprochen?", True, True),
+        ("Worüber wird mit den Ministern in Bern gesprochen?", False, False),
+        ("Which storms are reported?", True, False),
+        ("Which storms are reported by Olga Nowak?", False, False),
+    ],
+)
+def test_what_documents_tell_ends_a_question(question: str, *, tells: bool, all_tell: bool) -> None:
+    assert asks_what_is_told(question) == tells
+    assert asks_what_all_tell(question) == all_tell
