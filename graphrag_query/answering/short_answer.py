@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from graphrag_index.schema.settings import searches
-from graphrag_query.answer import Answer
+from graphrag_query.answer import Answer, Citation
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.announced_lists import find_announced_list
 from graphrag_query.answering.answer_ranking import rank_answers
@@ -18,6 +18,7 @@ from graphrag_query.answering.answer_spans import (
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.bridges import put_answer_before_bridge
 from graphrag_query.answering.direct_answer import find_direct_answer
+from graphrag_query.answering.direct_answer_words import DirectAnswer
 from graphrag_query.answering.evidence import (
     keep_related,
     leave_out_unrelated,
@@ -98,22 +99,13 @@ def answer_from_sentences(
         return answer
     openings = find_openings(question.index, text_units.values())
     types = find_types_of_names(question.index, text_units) if question.wanted.wants_name else {}
-
     candidates = split_into_candidates(text_units.values(), priors, openings)
-    said = [
-        c
-        for c in candidates
-        if (is_sentence(c, text_units[c.text_unit]) and not is_table_row(c))
-        or is_short_answer(c, question)
-    ]
+    said = _keep_sentences(question, candidates, text_units)
     ranked = rank_answers(question, said, types)
     evidence = select_evidence(question, ranked, named, settings.min_similarity)
+    evidence = evidence or _rank_lines(question, candidates, types)
     if not evidence:
-        # A line that is not prose is evidence only if it contains all words of the question.
-        lines = rank_answers(question, [c for c in candidates if not c.prose], types)
-        evidence = [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
-    if not evidence:
-        return answer_without_evidence(question, ranked, text_units, context)
+        return answer_without_evidence(question, context)
     if answer := answer_with_list(question, said, text_units, context):
         return answer
     evidence = list(keep_related(question, evidence))
@@ -144,6 +136,40 @@ def answer_from_sentences(
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))
+    text, citations = _quote(question, chosen, text_units, direct, unsaid, is_list=bool(items))
+    return question.answer(text, citations=citations, context=context)
+
+
+def _keep_sentences(
+    question: Question, candidates: Sequence[Candidate], text_units: Mapping[int, TextUnit]
+) -> list[Candidate]:
+    """Keep what may be quoted: sentences, and short answers, but no rows of tables."""
+    return [
+        c
+        for c in candidates
+        if (is_sentence(c, text_units[c.text_unit]) and not is_table_row(c))
+        or is_short_answer(c, question)
+    ]
+
+
+def _rank_lines(
+    question: Question, candidates: Sequence[Candidate], types: Mapping[str, str]
+) -> list[RankedSentence]:
+    """Rank the lines that are not prose; they are evidence only with all words of a question."""
+    lines = rank_answers(question, [c for c in candidates if not c.prose], types)
+    return [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
+
+
+def _quote(
+    question: Question,
+    chosen: Sequence[Candidate],
+    text_units: Mapping[int, TextUnit],
+    direct: DirectAnswer | None,
+    unsaid: str,
+    *,
+    is_list: bool,
+) -> tuple[str, tuple[Citation, ...]]:
+    """Write sentences behind an answer in a few words, or what is unsaid, with their citations."""
     words = AskedWords(question)
     chosen = [cut_dateline(candidate, words) for candidate in chosen]
     citations = tuple(
@@ -151,12 +177,12 @@ def answer_from_sentences(
         for number, candidate in enumerate(chosen, 1)
     )
     opening = f"{direct.text} —" if direct and direct.text else ""
-    if items and not opening:
+    if is_list and not opening:
         text = _write_list(chosen)
     else:
         quoted = (f"{c.quotation} [{number}]" for number, c in enumerate(chosen, 1))
         text = " ".join(filter(None, [opening or unsaid, *quoted]))
-    return question.answer(text, citations=citations, context=context)
+    return text, citations
 
 
 def _write_list(items: Sequence[Candidate]) -> str:
