@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun
+from graphrag_index.nlp.german_names import may_be_surname, names_person
 from graphrag_index.nlp.known_names import find_german_type, find_known_type
 from graphrag_index.nlp.name_words import (
     GERMAN_ADDRESSES,
@@ -11,6 +12,7 @@ from graphrag_index.nlp.name_words import (
 )
 from graphrag_index.nlp.span_words import Cut, SpanWords
 from graphrag_index.nlp.type_classifier import rate_words
+from graphrag_index.text.languages import is_title
 
 # Marks of items of an agenda: ZP 4.
 _AGENDA_MARKS = frozenset(("ZP", "TOP"))
@@ -41,6 +43,8 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
             return at, at + 1
     if _is_court_before_judge(words):
         return 1, 1
+    if _is_person_noun_before_surname(words):
+        return 0, 1
     return next(_find_known_bodies(span, words), None) or _cut_between_persons(words)
 
 
@@ -64,6 +68,16 @@ def _ends_committee(words: list[str], at: int) -> bool:
         return False
     is_named = at > 1 or words[at - 1] not in _COMMITTEE
     return is_named and is_certain_noun(words[at])
+
+
+def _is_person_noun_before_surname(words: list[str]) -> bool:
+    """Return whether a surname stands behind a noun for a person: Verteidiger | Kowalke."""
+    noun = words[0]
+    if is_title(noun) or not more_given_names().isdisjoint(words[:2]):
+        return False  # Herzog Carl August
+    if not names_person(noun) or not is_certain_noun(noun):
+        return False
+    return words[1].istitle() and may_be_surname(words[1]) and not is_head_word(words[1])
 
 
 def _is_court_before_judge(words: list[str]) -> bool:

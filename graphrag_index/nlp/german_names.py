@@ -27,6 +27,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.type_classifier import rate_words
+from graphrag_index.nlp.word_table import cue_type
 from graphrag_index.text.languages import read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -42,6 +43,9 @@ _PARTS = REFERENCES | {"lesung", "zeile", "stellvertreter", "mal"}
 _ORDINAL = re.compile("(?:Erst|Zweit|Dritt|Viert|Fünft|Letzt|Nächst)e[nrs]?")
 # A word is no surname if at least one of so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
+# Minimum ratings of nouns that are surnames, and of frequent ones.
+MIN_SURNAME, MIN_LISTED_SURNAME = 1, 3
+MAX_SURNAME_LETTERS = 11
 # Relatives and others after the "&" of a firm.
 _FAMILY = frozenset("Sohn Söhne Töchter Brüder Gebrüder Partner Co Cie Kollegen Fils Sons".split())
 _GERMAN_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
@@ -49,6 +53,7 @@ _GERMAN_COMPANY_FORMS = frozenset("gmbh ag kg ohg kgaa gbr eg se mbh".split())
 _POWERS = frozenset("Regierung Gericht Verfassung Parlament Opposition Koalition".split())
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _NOUNS_AND_NAMES = word_set(_WORDS["german_nouns_and_names"])
+_OCCUPATIONS = word_set(_WORDS["german_occupations"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 
 
@@ -176,6 +181,24 @@ def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> boo
     # Surnames follow few articles: Thomas Mann is no reason to take "ein Mann" for a person.
     is_determined = usage.determiner[number] * MIN_NOUN_RATIO >= usage.total[number]
     return rate_words([word])[word].surname > 0 and not is_determined
+
+
+def names_person(word: str) -> bool:
+    """Return whether a German noun is that of a person: Gutachter, Förster."""
+    return cue_type(word) == "person" or word.lower() in _OCCUPATIONS
+
+
+def may_be_surname(word: str, has_office: bool = False) -> bool:
+    """Return whether a German word behind a role may be a surname: Förster Huber, but not Geld.
+
+    `has_office` is true behind an office, where few words are objects: Minister Töpfer.
+    """
+    if not (is_german_noun(word) or is_loan_word(word)):
+        return True
+    is_listed = word.lower() in common_words("de") and not has_office
+    if PLACE_END.search(word) and not is_listed and len(word) <= MAX_SURNAME_LETTERS:
+        return True  # Hohlfeld, but not Tätigkeitsfeld
+    return rate_words([word])[word].surname >= (MIN_LISTED_SURNAME if is_listed else MIN_SURNAME)
 
 
 def _is_german_double_word(usage: CorpusStatistics, word: str, has_article: bool) -> bool:

@@ -17,8 +17,13 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.span_words import Cut, SpanWords, is_type_word
-from graphrag_index.text.languages import is_title
+from graphrag_index.nlp.type_classifier import rate_words
+from graphrag_index.text.languages import is_title, read_lists, word_set
 
+# Particles before a noun that is no name: Radtke zu Gast.
+_PURPOSES = frozenset(("zur", "zu"))
+# Minimum rating of a surname behind a thing and a particle: Valladolid de Pezzolano.
+MIN_SURNAME, MIN_ROMANCE_SURNAME = 1, 2
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # The end of an adjective behind "von der".
 _DATIVE = re.compile(r"(?:ischen|lichen|alen|igen|iven|ären|deutschen)$")
@@ -27,6 +32,8 @@ _NOBLE_TITLES = frozenset(
     "graf gräfin freiherr freifrau prinz prinzessin herzog herzogin fürst fürstin baron baronin "
     "ritter edler edle markgraf landgraf pfalzgraf erzherzog könig kaiser junker".split()
 )
+# Acronyms of bodies that form a name together with the place behind them: CHU de Nantes.
+_PLACED_ACRONYMS = word_set(read_lists("nlp/data/words")["placed_acronyms"].upper())
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 
 
@@ -37,8 +44,13 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
         may_have_purpose = not _is_body(" ".join(words[:at])) and _may_have_purpose(words[at - 1])
-        if word == "zur" and is_certain_noun(words[at + 1]) and not may_have_purpose:
-            return at, at + 1  # X2Go zur Verbindung
+        is_purpose = word in _PURPOSES and is_certain_noun(words[at + 1])
+        if (
+            is_purpose
+            and not may_have_purpose
+            and " ".join(words[at + 1 :]) not in span.usage.towns
+        ):
+            return at, at + 1 + (word == "zu")  # X2Go zur Verbindung, Radtke zu Gast
         begins = is_romance and at == 1 and words[0][0].isupper()
         if begins and (cut := _cut_behind_romance_word(span, words, initial)):
             return cut
@@ -47,6 +59,8 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
             return None
         left, right = words[:at], words[start:]
         if _belongs_to_body(span, left, right):
+            return at, start
+        if span.language.code == "de" and word == "von" and _is_made_by(span, left, right):
             return at, start
         single = _is_other_word(span, left)
         if word == "of":
@@ -64,6 +78,22 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if cut:
             return cut
     return None
+
+
+def _is_made_by(span: SpanWords, left: list[str], right: list[str]) -> bool:
+    """Return whether a thing stands before its maker or author: Jira | von Kopano."""
+    name, owner = " ".join(left), " ".join(right)
+    if left[0] in more_given_names() or left[0].islower() or find_known_type(name) == "person":
+        return False
+    if is_german_noun(left[-1]) or is_organization_word(left[-1]):
+        return False
+    if find_known_type(name) in ("name", "organization"):
+        return len(right) > 1 or owner not in span.usage.towns
+    if find_known_type(owner) == "organization" or owner in known_firms():
+        return True
+    rating, own = rate_words(right)[right[0]], rate_words(left)[left[0]]
+    is_surname = len(right) == 1 and rating.surname >= MIN_SURNAME and not rating.town
+    return is_surname and len(left) == 1 and own.given_name == 0
 
 
 def _is_other_word(span: SpanWords, words: list[str]) -> bool:
@@ -123,10 +153,35 @@ def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -
     is_acronym = _ACRONYM.fullmatch(words[0]) and not find_known_type(words[0])
     if is_acronym and (find_known_type(owner) == "organization" or owner in known_firms()):
         return 1, 2  # IVA de Volkswagen
+    if len(words) == 3 and _is_thing_of_owner(span, words[0], words[2]):
+        return 1, 2
     is_person = span.is_given_name(words[2]) and not span.is_given_name(words[0])
     if (is_person and words[0].lower() not in HEAD_WORDS) or has_code:
         return (0 if is_word or has_code else 1), 2
     return None
+
+
+def _is_thing_of_owner(span: SpanWords, first: str, owner: str) -> bool:
+    """Return whether a name stands before its maker or place: IRD de Montpellier."""
+    lower, common = first.lower(), common_words(span.language.code)
+    if lower in HEAD_WORDS or lower in TYPE_WORDS or is_role(first) or lower in common:
+        return False
+    is_place = owner in span.usage.known_places or owner in span.usage.towns
+    if _ACRONYM.fullmatch(first):
+        return is_place and first not in _PLACED_ACRONYMS
+    if not first.isalpha():
+        return False  # X. de Lamballe
+    known = find_known_type(first)
+    if known in ("name", "organization") and is_place:
+        return True  # Nagios de Roubaix
+    if span.is_given_name(first) or first in more_given_names():
+        return False
+    if not is_place and (find_known_type(owner) == "organization" or owner in known_firms()):
+        return True  # Beyfortus de Sanofi
+    is_town = first in span.usage.towns or first in span.usage.known_places
+    rating = rate_words([owner])[owner]
+    is_surname = rating.surname >= MIN_ROMANCE_SURNAME and not (rating.town or is_place)
+    return is_surname and (is_town or known == "name") and owner.lower() not in common
 
 
 def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: bool) -> Cut | None:

@@ -16,6 +16,7 @@ from graphrag_index.nlp.english_cuts import (
     is_given_full_name,
 )
 from graphrag_index.nlp.german_cuts import cut_german_list
+from graphrag_index.nlp.german_names import may_be_surname, names_person
 from graphrag_index.nlp.head_types import is_branch
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
@@ -126,9 +127,12 @@ def _is_named(span: SpanWords, first: int, last: int) -> bool:
     if first and shows_name(span.words[:first], code):
         is_common = word.lower() in common_words(code) or span.usage.is_demonym(word)
         return is_word and (not is_common or find_known_type(word) != "")
-    return (
-        is_word and not is_role(span.words[first]) and (before.lower() in APPOSITIVES or has_role)
-    )
+    if not is_word or is_role(word):
+        return False
+    if code == "de" and first and (has_role or names_person(before)):
+        # Kollege Zwickel, Förster Huber; but not (weil der) Minister Geld (braucht)
+        return before.lower().startswith("kolleg") or may_be_surname(word, has_role)
+    return before.lower() in APPOSITIVES or has_role
 
 
 def _cut_into_parts(span: SpanWords, first: int, last: int) -> list[tuple[int, int]]:
@@ -164,7 +168,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     if words[0].isupper() and (label := count_label_words(span, words)):
         return 0, label
     initial = at_start and span.initial
-    if (sentence := find_new_sentence(words)) and span.language.code in ("en", "es"):
+    if (sentence := find_new_sentence(words)) and span.language.code in ("en", "es", "de"):
         return sentence, sentence
     if words[-1] in _JUDGES and span.language.code == "en":
         return len(words) - 1, len(words)

@@ -113,6 +113,10 @@ class SpanWords:
             return len(word) > 2
         if self.language.capitalizes_nouns and word.lower() in PARTIES:
             return True
+        if self.language.code in HEAD_FIRST and not self.initial and len(word) > 2:
+            # A rare word inside a sentence: el Valladolid | de Pezzolano.
+            is_word = word.lower() in common_words(self.language.code)
+            return not is_word and usage.count_lower(word, self.language.code) == 0
         if self.language.genitive_s:
             base = self.base_form(word)
             return base != word and self._may_own(base)
