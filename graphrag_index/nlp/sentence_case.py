@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from graphrag_index.nlp.name_words import HEAD_FIRST
 from graphrag_index.text.languages import Language, read_lists
 from graphrag_index.text.sentences import Sentence
 
@@ -15,7 +16,13 @@ from graphrag_index.text.sentences import Sentence
 # minimum number of its words.
 MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 # Minimum share of words in lower case in a line that is a sentence without a full stop.
-MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN = 0.5, 0.3
+MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN, MIN_LOWER_SHARE_ROMANCE = 0.5, 0.3, 0.35
+# Headlines of Romance languages have the case of sentences: Audiard de retour à Cannes. Minimum
+# number of capitals that only title case has.
+MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
+# German words in lower case that end as verbs do: Zeiss kauft Dorc.
+_GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
+MIN_GERMAN_CLAUSE_WORDS = 3
 # Words between two names in a headline in title case.
 _HEADLINE_BREAK = re.compile(
     rf"\b(?:{'|'.join(read_lists('nlp/data/words')['headline_verbs'].split())}"
@@ -51,10 +58,12 @@ def read_case(
     """
     words = text[sentence.start : sentence.end]
     has_full_stop = words[-1] in _SENTENCE_ENDS
-    is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language)
+    # The first line may be the headline of a newspaper, which is a sentence.
+    is_first = language.code in HEAD_FIRST and not text[: sentence.start].strip()
+    is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)
     # A headline with a full stop begins with several capitals: this is tested fast.
     may_be_headline = not all_prose and (not has_full_stop or first_span.count(" ") > 1)
-    is_prose = is_prose and not (may_be_headline and _is_headline(words, language))
+    is_prose = is_prose and not (may_be_headline and _is_headline(words, language, is_first))
     may_be_heading = language.code == "en" and not sentence.prose and all_prose
     is_heading = may_be_heading and _is_heading(text, sentence.start)
     is_shouted = words.isupper() and " " in words
@@ -96,8 +105,11 @@ def _is_heading(text: str, start: int) -> bool:
     return text[start] == "#" or _SECTION.match(text, text.rfind("\n", 0, start) + 1) is not None
 
 
-def _is_headline(sentence: str, language: Language) -> bool:
-    """Return whether most words of a sentence without a full stop have a capital."""
+def _is_headline(sentence: str, language: Language, is_first: bool = False) -> bool:
+    """Return whether most words of a sentence without a full stop have a capital.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
     if language.capitalizes_nouns:
         return False
     words = [word for word in sentence.split() if word.isalpha()]
@@ -105,6 +117,8 @@ def _is_headline(sentence: str, language: Language) -> bool:
         return False
     long = [word for word in words if len(word) > 3]
     capitals = sum(word[0].isupper() for word in long)
+    if is_first:
+        return MIN_ROMANCE_CAPITALS <= capitals > MIN_ROMANCE_SHARE * len(long)
     return len(words) >= MIN_HEADLINE_WORDS and capitals > MIN_CAPITALIZED_SHARE * len(long) > 1
 
 
@@ -114,10 +128,20 @@ def _has_small_capitals(words: Sequence[str], language: Language) -> bool:
     return sum(map(str.istitle, small)) > max(1, len(small) / 2)
 
 
-def _is_clause(line: str, language: Language) -> bool:
-    """Return whether a line without a full stop reads like a sentence, with few capitals."""
+def _is_clause(line: str, language: Language, is_first: bool) -> bool:
+    """Return whether a line without a full stop reads like a sentence, with few capitals.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
     words = [word for word in line.split() if word[:1].isalpha()]
     lower = sum(map(str.islower, words))
-    functions = sum(word.lower() in language.function_words for word in words)
-    share = MIN_LOWER_SHARE_GERMAN if language.capitalizes_nouns else MIN_LOWER_SHARE
+    functions = sum(word.rstrip(",").lower() in language.function_words for word in words)
+    share = MIN_LOWER_SHARE
+    if language.capitalizes_nouns:
+        share = MIN_LOWER_SHARE_GERMAN
+        has_verb = len(words) >= MIN_GERMAN_CLAUSE_WORDS and any(map(_GERMAN_VERB.fullmatch, words))
+        if has_verb and lower >= share * len(words):
+            return True
+    elif is_first:
+        share = MIN_LOWER_SHARE_ROMANCE
     return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0

@@ -49,3 +49,38 @@ def test_german_nouns_of_persons_stand_before_surnames(text: str, names: set[str
 )
 def test_things_stand_before_their_maker_or_place(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("Toulouse sacré à Marseille", {"Marseille", "Toulouse"}),
+        ("Audiard de retour à Cannes", {"Cannes"}),
+        ("Zeiss kauft Dorc", {"Dorc", "Zeiss"}),
+    ],
+)
+def test_a_headline_in_the_case_of_a_sentence_has_names(line: str, names: set[str]) -> None:
+    text = {
+        "Z": "Der Konzern hat den Kauf gestern bestätigt. Der Preis ist nicht bekannt.",
+        "T": "Le match a été joué hier soir. Il a plu pendant tout le match.",
+        "A": "Le film sera montré mardi soir. Il a été tourné il y a un an. L'équipe est là.",
+    }[line[0]]
+    assert {*find_names(f"{line}\n{text}")} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Wir waren gestern im Gasthof Krone.", {"Gasthof Krone"}),
+        ("Wenn das Hotel Gäste braucht, wirbt es.", set()),
+        ("Dort liegt der Naturpark Altmühltal.", {"Naturpark Altmühltal"}),
+        ("Gestern rief die Kantonspolizei Graubünden an.", {"Kantonspolizei Graubünden"}),
+        ("Gestern streikte die IG Metall Aalen.", {"IG Metall Aalen"}),
+        ("Heute gelten Keplers Gesetze noch immer.", {"Keplers"}),
+        ("Dort half Svante Pääbos Labor mit Daten.", {"Svante Pääbos"}),
+        ("Gestern hielt der ICE auf freier Strecke.", {"ICE"}),
+        ("Hier soir, la HAS a donné son accord.", {"HAS"}),
+    ],
+)
+def test_german_bodies_owners_and_acronyms_are_whole(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
