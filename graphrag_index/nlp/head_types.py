@@ -19,7 +19,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.text.languages import read_lists, word_set
-from graphrag_index.text.places import large_place_names
+from graphrag_index.text.places import large_place_names, town_names
 
 _LISTS = read_lists("nlp/data/entity_types")
 _NAMES = word_set(_LISTS["names"])
@@ -110,11 +110,12 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
 
 def is_branch(words: Sequence[str]) -> bool:
     """Return whether words are a body in capitals and a place of Germany: AOK Niedersachsen."""
+    body, place = " ".join(words[:-1]), words[-1].lower()
     return (
-        len(words) == 2
+        len(words) in (2, 3)
         and words[0].isupper()
-        and words[1].lower() in large_place_names()
-        and find_known_type(words[0]) == "organization"
+        and (place in large_place_names() or place in town_names("DE", "AT", "CH"))
+        and find_known_type(body) == "organization"
     )
 
 

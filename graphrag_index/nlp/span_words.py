@@ -27,6 +27,8 @@ from graphrag_index.nlp.name_words import (
     known_firms,
     more_given_names,
 )
+from graphrag_index.nlp.place_ratings import is_nation
+from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.nlp.used_names import UsedNames, is_code
 from graphrag_index.text import languages
 from graphrag_index.text.languages import is_title, n_titles, word_set
@@ -36,6 +38,10 @@ _WORDS = languages.read_lists("nlp/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
 _INITIALS = re.compile(r"(?:[A-Z]\.)+")
+_GERMAN_HEADS = word_set(_WORDS["german_heads"])
+# Ends of bodies that stand before their place.
+_PLACED_ENDS = ("polizei", "feuerwehr", "bergwacht", "wasserwacht", "jugendamt", "gesundheitsamt")
+_INN_NAMES = word_set(_WORDS["german_inn_names"])
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
 # Appositives that rather are a part of the name behind them: Bank Austria.
 _HEADS_OF_FIRMS = frozenset(("bank", "stiftung"))
@@ -66,6 +72,15 @@ def _is_of_place(word: str) -> bool:
     stem = word[:-2].lower()
     forms = (stem, f"{stem}e", f"{stem}en", f"{stem.removesuffix('n')}en")
     return not large_place_names().isdisjoint(forms)
+
+
+def _heads_german_name(word: str, rest: list[str]) -> bool:
+    """Return whether a German noun begins a name: Gasthof Krone; but not (ein) Hotel Gäste."""
+    if word.lower() not in _GERMAN_HEADS:
+        return False
+    name = rest[-1]
+    is_word = is_certain_noun(name) or is_loan_word(name)
+    return not is_word or name.lower() in _INN_NAMES or len(rest) > 1
 
 
 def is_type_word(word: str) -> bool:
@@ -190,6 +205,8 @@ class SpanWords:
         is_word = is_german_noun(word) or is_loan_word(word)
         if not is_word and (_MODEL_END.fullmatch(rest[-1]) or all(map(is_loan_word, rest))):
             return False  # Barino Compact S, Auris Q50, Barino Home; but Fehler E15
+        if _heads_german_name(word, rest) or self._has_place(word, rest):
+            return False
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
         if find_known_type(word) not in ("", "person"):
@@ -225,6 +242,13 @@ class SpanWords:
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
         is_head |= is_german_conference(word)
         return not is_head and (usage.is_common_noun(word) or word.lower() in APPOSITIVES)
+
+    def _has_place(self, word: str, rest: list[str]) -> bool:
+        """Return whether a body stands before its town or region: Kantonspolizei Graubünden."""
+        if len(rest) > 1 or not word.lower().endswith(_PLACED_ENDS):
+            return False
+        is_place = rest[0] in self.usage.towns or rest[0] in self.usage.known_places
+        return is_place and not is_nation(rest[0])
 
     def _begins_with_adjective(self, words: list[str]) -> bool:
         """Return whether German words begin with an adjective, as in Allgemeine Zeitung."""
@@ -302,6 +326,8 @@ class SpanWords:
     def is_genitive(self, words: list[str], rest: list[str]) -> bool:
         """Return whether words are a genitive with s: Goethes (Haus), Lena Harts (Bruder)."""
         base = self.base_form(words[-1])
+        if self.language.code == "de" and self._owns_noun(words, rest):
+            return True
         if len(words) == 1:
             return base != words[0] and self._may_own(base)
         if not self.language.capitalizes_nouns:
@@ -313,6 +339,20 @@ class SpanWords:
         if rest[0].islower() or self.is_given_name(rest[0]) or rest[-1].lower() in TYPE_WORDS:
             return False
         return self.is_full_name(words) and rest[0] not in self.surnames
+
+    def _owns_noun(self, words: list[str], rest: list[str]) -> bool:
+        """Return whether a surname with s stands before a common noun: Keplers Gesetze."""
+        owner, noun = words[-1], rest[0]
+        if len(rest) > 1 or not owner.endswith("s") or not is_certain_noun(noun) or is_role(noun):
+            return False
+        if is_german_noun(owner) or is_loan_word(owner) or owner in more_given_names():
+            return False
+        ratings = rate_words([owner, owner[:-1]])
+        if ratings[owner].surname or ratings[owner].town or find_known_type(owner):
+            return False  # Mertens Verlag
+        if len(words) > 1:
+            return self.is_full_name(words) or self.is_rare_full_name(words)
+        return ratings[owner[:-1]].surname > 0
 
     def _may_own(self, word: str) -> bool:
         is_place = self.usage.is_known_place(word, self.language.code)

@@ -335,6 +335,9 @@ class UsedNames:
         if word in self.keywords and language.code == "en":
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
+        if usage.first_after_article[word] and language.code in ("de", "fr"):
+            # An English word in capitals behind an article is no emphasized one: la HAS, das PIK.
+            is_common = lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
             return find_known_type(word) != "" or word in ("US", "WHO", "IT")
         if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
