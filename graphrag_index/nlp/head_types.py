@@ -13,6 +13,7 @@ from graphrag_index.nlp.name_words import (
     COMPANY_FORMS,
     EVENT_WORDS,
     GIVEN_NAMES,
+    HEAD_FIRST,
     ORGANIZATION_WORDS,
     PLACE_WORDS,
     common_words,
@@ -44,6 +45,8 @@ _LAST_HEADS = word_set(_LISTS["last_heads"])
 _BARE_KINDS = frozenset("estado estados ejecutivo ponencia".split())
 # British spellings of kinds, which the list of frequent words lacks: the Centre.
 _BRITISH_KINDS = frozenset("centre programme theatre organisation".split())
+# Such words for powers that are too rare for the lists of frequent words: la Presidencia.
+_BARE_BODIES = frozenset("presidencia vicepresidencia asamblea pleno présidence".split())
 _CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.
@@ -128,6 +131,8 @@ def _is_double_full_name(words: Sequence[str]) -> bool:
 def is_kind_of_thing(name: str, code: str) -> bool:
     """Return whether a name is a common word for a body, a law or an event: Council."""
     lower = name.lower()
+    if lower in _BARE_BODIES:
+        return code in HEAD_FIRST
     is_word = lower in common_words(code) or lower in _BRITISH_KINDS
     is_word = is_word or (code == "en" and name in GIVEN_NAMES)
     is_word = is_word and not find_known_type(name) and not name.isupper()

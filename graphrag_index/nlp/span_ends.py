@@ -26,6 +26,8 @@ _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
 # Places or days on both sides of a dash, which are two names unless a name goes on: Basel–Olten.
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
+_OPENING_DASH = re.compile(r" [-–](?=[^\s\d-])")
+MAX_ASIDE_CHARS = 300
 # A soft hyphen inside a line also divides a word.
 HYPHENS = frozenset("-\u00ad\u2010")
 
@@ -73,6 +75,9 @@ def find_unbroken_end(text: str, start: int, end: int) -> int:
     # A part of a compound that another one completes: Miet- in Eigentumswohnungen.
     is_part = text[end : end + 2] == "- " and text[end + 2 : end + 3].islower() and last.istitle()
     is_part = is_part and not find_known_type(last) and last.lower() not in large_place_names()
+    # A dash that closes what another opened: los libros -del Poder Judicial- y el pacto.
+    before = max(0, start - MAX_ASIDE_CHARS)
+    is_part = is_part and _OPENING_DASH.search(text, before, start + 1) is None
     return start + len(text[start : end - len(last)].rstrip()) if is_broken or is_part else end
 
 

@@ -347,6 +347,8 @@ class SpanWords:
             return False
         if is_german_noun(owner) or is_loan_word(owner) or owner in more_given_names():
             return False
+        if self.usage.first_after_article[owner]:
+            return False  # (dass die) Kitas Öffnungszeiten (haben)
         ratings = rate_words([owner, owner[:-1]])
         if ratings[owner].surname or ratings[owner].town or find_known_type(owner):
             return False  # Mertens Verlag

@@ -17,6 +17,7 @@ from graphrag_index.nlp.name_words import (
     HEAD_FIRST,
     NAME_SUFFIXES,
     ORDINALS,
+    ORGANIZATION_WORDS,
     PARTIES,
     PLACE_WORDS,
     REFERENCES,
@@ -60,6 +61,7 @@ _SHOWN_WORDS = TYPE_WORDS | PARTIES
 _NUMBER = re.compile(r"(?:Twen|Thir|For|Fif|Six|Seven|Eigh|Nine)ty-[a-z]+")
 # Values in programs and their manuals.
 _LITERALS = frozenset(("True", "False", "None", "Null"))
+_POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 # Adjectives of peoples that are given names, too.
@@ -76,6 +78,11 @@ def is_reference(words: list[str]) -> bool:
 def is_code(word: str) -> bool:
     """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
     return "_" in word or _CODE.fullmatch(word) is not None
+
+
+def _are_bodies(word: str) -> bool:
+    """Return whether a word joins two kinds of bodies: Estado-Generalitat, Congreso-Senado."""
+    return all(part.lower() in ORGANIZATION_WORDS | _POWERS for part in word.split("-"))
 
 
 class UsedNames:
@@ -197,6 +204,8 @@ class UsedNames:
             return bool(used or word.replace(".", "") in usage.found.surfaces)
         if word.isupper():
             return self._is_used_acronym(number, word)
+        if "-" in word and language.code in HEAD_FIRST and _are_bodies(word):
+            return False  # la comisión Estado-Generalitat
         if self._is_command(number, word, language):
             return False  # an entry of a menu: Deshacer
         if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):

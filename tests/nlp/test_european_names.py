@@ -77,10 +77,57 @@ def test_a_headline_in_the_case_of_a_sentence_has_names(line: str, names: set[st
         ("Gestern rief die Kantonspolizei Graubünden an.", {"Kantonspolizei Graubünden"}),
         ("Gestern streikte die IG Metall Aalen.", {"IG Metall Aalen"}),
         ("Heute gelten Keplers Gesetze noch immer.", {"Keplers"}),
+        ("Es ist gut, dass die Kitas Öffnungszeiten haben.", set()),
         ("Dort half Svante Pääbos Labor mit Daten.", {"Svante Pääbos"}),
         ("Gestern hielt der ICE auf freier Strecke.", {"ICE"}),
         ("Hier soir, la HAS a donné son accord.", {"HAS"}),
     ],
 )
 def test_german_bodies_owners_and_acronyms_are_whole(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("Elle travaille depuis mai chez Inmacq.", {"Inmacq": "organization"}),
+        ("On mange souvent chez Nadine.", {"Nadine": "person"}),
+        ("Elle a vendu ses parts, et le fonds Siparexo paie.", {"Siparexo": "organization"}),
+        ("Ayer dijo que el fondo Trilantico quiere vender.", {"Trilantico": "organization"}),
+        (
+            "Er fuhr im Zug der Havelländischen Eisenbahn.",
+            {"Havelländischen Eisenbahn": "organization"},
+        ),
+        (
+            "Das prüft man im Deutschen Patent- und Markenamt.",
+            {"Deutschen Patent- und Markenamt": "organization"},
+        ),
+        ("Sie sang im Großen Festspielhaus.", {"Großen Festspielhaus": "geo"}),
+        ("Das hat der VGH Mannheim entschieden.", {"VGH Mannheim": "organization"}),
+        (
+            "Lo dijo ayer la Unidad de Fiscalidad Internacional.",
+            {"Unidad de Fiscalidad Internacional": "organization"},
+        ),
+    ],
+)
+def test_nouns_beside_and_in_a_name_show_its_type(text: str, types: dict[str, str]) -> None:
+    assert find_names(text) == types
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "Hay dos libros -los del Consejo General del Poder Judicial- y un pacto.",
+            {"Consejo General del Poder Judicial"},
+        ),
+        (
+            "Ayer llegaron las Fuerzas y Cuerpos de Seguridad del Estado.",
+            {"Fuerzas y Cuerpos de Seguridad del Estado"},
+        ),
+        ("Ayer no hubo comisión tripartita Estado-Generalitat.", set()),
+        ("Dijo que la Presidencia lo sabe, y la Asamblea no.", set()),
+    ],
+)
+def test_spanish_bodies_are_whole_and_bare_powers_are_none(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
