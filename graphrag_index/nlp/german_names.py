@@ -150,6 +150,8 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()
     if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
         return find_known_type(word) != "" or word in known_firms()
+    if word in more_given_names() and not is_listed and rate_words([word])[word].given_name:
+        return True  # Olli kommt.
     # A genitive without an article shows that the word is a name.
     genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
     return bool(

@@ -79,6 +79,7 @@ def test_a_headline_in_the_case_of_a_sentence_has_names(line: str, names: set[st
         ("Heute gelten Keplers Gesetze noch immer.", {"Keplers"}),
         ("Es ist gut, dass die Kitas Öffnungszeiten haben.", set()),
         ("Dort half Svante Pääbos Labor mit Daten.", {"Svante Pääbos"}),
+        ("Olli kommt heute nicht.", {"Olli"}),
         ("Gestern hielt der ICE auf freier Strecke.", {"ICE"}),
         ("Hier soir, la HAS a donné son accord.", {"HAS"}),
     ],
