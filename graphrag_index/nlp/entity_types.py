@@ -116,7 +116,8 @@ class _TypeFinder:
             kind = known or "name" if has_article or kind == "name" else kind  # the Taj Mahal
             is_untyped = "name" in (kind, self.unsure[number])
             is_word = is_untyped and self.evidence.is_rare_word(number)
-            is_word = is_word or self.evidence.is_plain_word(number)
+            # Ships and works are called by frequent words, too: the Discovery.
+            is_word = is_word or (kind != "name" and self.evidence.is_plain_word(number))
             types[number] = "" if is_word else kind
 
     def _correct_type(self, number: int, kind: str, companies: set[str], firms: set[str]) -> str:

@@ -186,9 +186,9 @@ def test_a_given_name_in_the_middle_shows_a_person() -> None:
     assert types == {"Dahir Ahmed Adan": "person"}
 
 
-def test_frequent_words_without_a_sign_of_a_name_are_none() -> None:
-    text = "We like the Belt and its Roads. They like the Belt, and Lena Hart saw the Belt twice."
-    assert extract(text).types == LENA
+def test_a_frequent_word_may_be_the_name_of_a_thing_or_a_direction() -> None:
+    text = "We like the Quest and its crew. They like the Quest, and Lena Hart saw the Quest twice."
+    assert extract(text).types == {"Quest": "name", **LENA}
     assert extract("They live in the West with Lena Hart.").types["West"] == "name"
 
 
