@@ -49,10 +49,10 @@ def find_base_forms(
             is_known = (owner in counts and not is_own) or (
                 word not in surnames and _is_owning_place(owner, word)
             )
-            if is_known and word not in GIVEN_NAMES and not is_surname:
-                bases[word] = owner
-            elif _LONG_GENITIVE.search(word):
+            if _LONG_GENITIVE.search(word):  # Gesetzes is a form of Gesetz, not of Gesetze
                 bases[word] = word.removesuffix("es")
+            elif is_known and word not in GIVEN_NAMES and not is_surname:
+                bases[word] = owner
         return bases
     if not language.endings:
         return bases

@@ -28,6 +28,8 @@ from graphrag_index.nlp.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES
 from graphrag_index.text.languages import Language, language_of
 from graphrag_index.text.places import find_places
 
+_GENITIVE_ARTICLES = frozenset(("des", "der", "eines", "einer"))
+
 
 def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names, and words of names, that are places for certain, or large cities; towns."""
@@ -150,7 +152,13 @@ class CorpusStatistics:
     def base_form(self, words: list[str], language: Language) -> tuple[str, ...]:
         """Return the base form of each word, or the word itself if no base form is known."""
         bases = self.bases.get(language.code)
-        return tuple(bases.get(word, word) for word in words) if bases else tuple(words)
+        if not bases:
+            return tuple(words)
+        end = len(words)
+        if language.capitalizes_nouns:
+            # What an article governs keeps its case: (des) Gesetzes zur Änderung | des Weingesetzes.
+            end = next((i for i, w in enumerate(words) if i and w in _GENITIVE_ARTICLES), end)
+        return (*(bases.get(word, word) for word in words[:end]), *words[end:])
 
     def occurs_inside_sentence(self, words: list[str], language: Language) -> bool:
         """Return whether a span, in any inflected form, occurs inside a sentence."""

@@ -143,7 +143,8 @@ def _find_variants(
 ) -> Variants:
     """Merge the variants of names, if the settings say so."""
     if not settings.merge_variants:
-        return Variants(classified.names, np.arange(len(classified.names)), {}, frozenset())
+        numbers = np.arange(len(classified.names))
+        return Variants(classified.names, classified.languages, numbers, {}, frozenset())
     ranges = (places.read(first, last) for first, last in pairwise(bounds))
     names = [np.array(distinct_pairs(rows["document"], rows["name"]), np.int32) for rows in ranges]
     by_document = NamesByDocument(*np.concatenate(names, axis=1))

@@ -18,7 +18,6 @@ from graphrag_index.nlp.place_ratings import COUNTRY, TOWN, rate_known_places
 from graphrag_index.nlp.variants import Variants
 from graphrag_index.text.languages import (
     PARTICLES,
-    UNKNOWN_LANGUAGE,
     is_title,
     read_lists,
     word_set,
@@ -47,8 +46,7 @@ class TypeEvidence:
     def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
         self.names, self.persons = variants.names, variants.persons
         self.usage = NameUsage(variants, classified, counts)
-        self.codes = [language.code for language in classified.languages]
-        self.codes += [UNKNOWN_LANGUAGE.code] * (len(self.names) - len(self.codes))
+        self.codes = [language.code for language in variants.languages]
         self.common, self.written_lower = classified.common, classified.written_lower
         self.known_places = rate_known_places(self.names)
         longer = [name for name in self.names if " " in name]

@@ -31,7 +31,7 @@ from graphrag_index.nlp.short_form_usage import (
     find_vague_surnames,
     prefer_usual_bearers,
 )
-from graphrag_index.text.languages import PARTICLES, n_titles
+from graphrag_index.text.languages import PARTICLES, Language, n_titles
 
 # A short form is merged with a name in all documents if it means this name in at least this
 # share of the documents in which it is unambiguous.
@@ -44,12 +44,14 @@ MAX_COMPARED_NAMES = 50
 class Variants:
     """The entity of each name. The number of an entity is the number of one of its names.
 
-    `names` are the classified names, followed by names that occur only with a title. `entity_of`
+    `names` are the classified names, followed by names that occur only with a title or inflected;
+    `languages` are those of the texts that have them. `entity_of`
     maps a name to its entity. `in_document` maps (document, name) to another entity, and takes
     precedence. `persons` are the entities that are persons.
     """
 
     names: list[str]
+    languages: list[Language]
     entity_of: np.ndarray
     in_document: dict[tuple[int, int], int]
     persons: frozenset[int]
@@ -81,6 +83,7 @@ def merge_variants(
     root = names.find_root
     return Variants(
         names=names.names,
+        languages=names.languages,
         entity_of=np.fromiter(map(root, range(len(names.names))), np.int64),
         in_document={key: root(entity) for key, entity in in_document.items()},
         persons=frozenset(map(root, names.persons)),
