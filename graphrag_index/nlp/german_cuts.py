@@ -12,7 +12,7 @@ from graphrag_index.nlp.name_words import (
 )
 from graphrag_index.nlp.span_words import Cut, SpanWords
 from graphrag_index.nlp.type_classifier import rate_words
-from graphrag_index.text.languages import is_title
+from graphrag_index.text.languages import is_title, read_lists, word_set
 
 # Marks of items of an agenda: ZP 4.
 _AGENDA_MARKS = frozenset(("ZP", "TOP"))
@@ -22,9 +22,22 @@ _COURTS = ("gericht", "gerichts", "gerichtshof", "gerichtshofs")
 # Articles that begin a sentence behind a name, where a full stop was lost.
 _ARTICLES = frozenset(("Die", "Der", "Das"))
 _GROUPS = frozenset(("Fraktion", "Bundestagsfraktion", "Landtagsfraktion"))
+# Nouns of idioms with "zu" and "zur", which belong to no name: stellt die Bahn | zur Verfügung.
+_IDIOMS = frozenset(
+    "Verfügung Disposition Wort Gast Recht Unrecht Ende Debatte Diskussion Abstimmung Kenntnis "
+    "Sprache Rede Hilfe Seite Kasse Last Lasten Gunsten Ungunsten Folge Zeit Schau Wehr Mitte "
+    "Protokoll Hause Grunde Boden Fall Besuch Rate Rande Beginn Anfang Jahresbeginn Jahresende "
+    "Buche Stande Tage Papier Geltung Ruhe Vernunft Rechenschaft Verantwortung Pflicht Folge "
+    "Anwendung Vermeidung Stellungnahme Mitberatung Überweisung Zufriedenheit Sache".split()
+)
+# Units before a noun, and words for numbers: 200 DM | Monatsbelastung, Millionen | Menschen.
+_UNITS = frozenset(
+    "DM Mark Euro Dollar Prozent Tonnen Million Millionen Milliarde Milliarden".split()
+)
 # Parties that lists of speakers put behind a name.
 _PARTIES = frozenset("AfD BSW CDU CSU FDP PDS SPD GRÜNE LINKE FPÖ ÖVP SPÖ SVP".split())
 _PURPOSES = frozenset(("zur", "zum"))
+_NAMED_AFTER = word_set(read_lists("nlp/data/words")["german_named_after"])
 # Maximum number of capitals behind a person's name that belong to it: III.
 _MAX_SUFFIX_LETTERS = 3
 
@@ -45,7 +58,38 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
         return 1, 1
     if _is_person_noun_before_surname(words):
         return 0, 1
-    return next(_find_known_bodies(span, words), None) or _cut_between_persons(words)
+    return (
+        next(_find_known_bodies(span, words), None)
+        or _cut_between_persons(words)
+        or _cut_idiom(words)
+        or _cut_object(span, words)
+    )
+
+
+def _cut_idiom(words: list[str]) -> Cut | None:
+    """Cut an idiom off a name: (stellt die) Deutsche Bahn AG | zur Verfügung."""
+    for at in range(1, len(words) - 1):
+        if words[at] in ("zu", "zur") and words[at + 1] in _IDIOMS:
+            return at, at + 2
+    return None
+
+
+def _cut_object(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut a common noun off a person or a unit: (hat) Herr Serpa | Stellung, DM | Belastung."""
+    noun = words[-1]
+    if not is_certain_noun(noun) or is_head_word(noun) or noun.lower() in _NAMED_AFTER:
+        return None
+    if words[0] in _UNITS and len(words) == 2:
+        return 0, len(words)
+    own = words[1:-1] if words[0] in GERMAN_ADDRESSES else words[:-1]
+    is_titled = own != words[:-1] and len(own) == 1 and not is_certain_noun(own[0])
+    is_full = len(own) in (2, 3) and own[0] in more_given_names()
+    is_full = is_full and span.may_be_person(own[1:]) and own[-1] not in more_given_names()
+    if not (is_titled or is_full) or own[-1].islower() or noun in more_given_names():
+        return None
+    # The noun may be a second surname: Ines Dürr Winter.
+    is_surname = noun in span.surnames or rate_words([noun])[noun].surname > 0
+    return None if is_surname else (len(words) - 1, len(words))
 
 
 def _begins_sentence(span: SpanWords, words: list[str], at: int) -> bool:

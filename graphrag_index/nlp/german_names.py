@@ -28,7 +28,7 @@ from graphrag_index.nlp.name_words import (
 )
 from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.nlp.word_table import cue_type
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_index.text.languages import language_of, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
 _WORDS = read_lists("nlp/data/words")
@@ -40,6 +40,8 @@ _SHORTENED_ADJECTIVE = re.compile(
 )
 # Nouns that no ordinal before them makes a name.
 _PARTS = REFERENCES | {"lesung", "zeile", "stellvertreter", "mal"}
+# The last noun of a word with capitals inside.
+_INNER_NOUN = re.compile(r"(?<=\w)[A-ZÄÖÜ][a-zäöüß]{3,}$")
 _ORDINAL = re.compile("(?:Erst|Zweit|Dritt|Viert|Fünft|Letzt|Nächst)e[nrs]?")
 # A word is no surname if at least one of so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
@@ -69,6 +71,8 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         return False
     if span[0] in GERMAN_ADDRESSES or is_species or _is_firm(span) or find_german_type(name):
         return False  # Burger King
+    if len(span) == 2 and _lacks_hyphen(span[0]) and is_certain_noun(span[1]):
+        return True  # Außenund Sicherheitspolitik
     if not usage.known_places.isdisjoint((*span, name)) or any(map(is_head_word, span)):
         return False
     if len(span) == 2 and _ORDINAL.fullmatch(span[0]) and span[1].lower() in _PARTS:
@@ -83,6 +87,32 @@ def is_german_phrase(usage: CorpusStatistics, number: int, span: list[str]) -> b
         and all(word.islower() or is_certain_noun(word) or is_loan_word(word) for word in span)
         and not any(w in GIVEN_NAMES or find_known_type(w) not in ("", "person") for w in span)
     )
+
+
+def _lacks_hyphen(word: str) -> bool:
+    """Return whether a word joins a first part of a compound to "und": Außenund (Sicherheit)."""
+    first = word.removesuffix("und")
+    is_joined = len(word) - len(first) == 3 and len(first) > 3 and word not in more_given_names()
+    return is_joined and not is_certain_noun(word) and _is_first_part(first)
+
+
+def _is_first_part(word: str) -> bool:
+    """Return whether a noun goes on behind a word: Außen(politik), Wasch(mittel)."""
+    return is_certain_noun(f"{word}arbeit")
+
+
+def _is_garbled(word: str) -> bool:
+    """Return whether a noun has a lost hyphen or one too many: WLANNetz, EinArbeitnehmer."""
+    head, _, tail = word.rpartition("-")
+    if head and tail[0].islower():
+        return is_certain_noun(head.replace("-", "") + tail)  # Riesenpro-blem
+    last = _INNER_NOUN.search(word)
+    if head or not last or not is_certain_noun(last.group()) or is_head_word(last.group()):
+        return False
+    first = word[: last.start()]
+    is_acronym = len(first) > 1 and first.upper() == first
+    is_function_word = first.lower() in language_of("de").function_words
+    return (is_acronym or is_function_word) and not find_known_type(word)
 
 
 def _are_subject_and_object(subject: str, noun: str) -> bool:
@@ -119,6 +149,8 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
         return False
     if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
         return True
+    if _is_garbled(word):
+        return False
     if word in GIVEN_NAMES or _ends_name_of_person(usage, number, word) or word.lower() in PARTIES:
         return True
     if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):

@@ -38,6 +38,10 @@ _ENDS = (
     ("event", tuple(_LISTS["event_ends"].split())),
     ("name", tuple(_LISTS["name_ends"].split())),
 )
+# Words between the head of a German body or law and its topic.
+_TOPIC_JOINTS = frozenset(("für", "zur", "zum", "über", "gegen"))
+# Heads of German streets that are other nouns alone.
+_GERMAN_STREETS = frozenset("ring tor ufer graben damm weg chaussee".split())
 _COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
 # Heads that only stand at the end of an English name: Hill House.
 _LAST_HEADS = word_set(_LISTS["last_heads"])
@@ -61,6 +65,10 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     if code in _COMPOUND_LANGUAGES:
         if _is_double_full_name(words):
             return ""
+        if code == "de" and (kind := _find_type_before_topic(lower)):
+            return kind
+        if len(words) == 2 and lower[1] in _GERMAN_STREETS and lower[0].endswith("er"):
+            return "geo"  # Leipziger Ring
         # A body stands before its place: Landgericht Hildesheim.
         first = lower[0].removesuffix("s")
         if len(words) > 1 and len(first) > 7 and first.endswith(_ENDS[0][1]):
@@ -109,6 +117,16 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         ),
         "",
     )
+
+
+def _find_type_before_topic(lower: Sequence[str]) -> str:
+    """Return the type of the word before "für" or "zur": Gesetz zur Hilfe; "" if it has none."""
+    at = next((i for i, word in enumerate(lower) if i and word in _TOPIC_JOINTS), 0)
+    if not at:
+        return ""
+    bare = lower[at - 1].removesuffix("s")
+    ends = (kind for kind, ends in _ENDS if bare.removesuffix("e").endswith(ends))
+    return HEADS.get(bare) or next(ends, "")
 
 
 def is_branch(words: Sequence[str]) -> bool:

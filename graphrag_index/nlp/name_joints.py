@@ -108,7 +108,7 @@ _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
 _TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
 # Ministerium für Wirtschaft | , Tourismus und Forsten
 _GERMAN_TOPICS = re.compile(
-    r"(?:, [A-ZÄÖÜ][\w-]+){1,4},? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
+    r"(?: ?, [A-ZÄÖÜ][\w-]+){1,4}(?: ?,)? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
 )
 _GERMAN_TOPIC = re.compile(r"[A-ZÄÖÜ][\w-]+")
 # The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).

@@ -132,3 +132,64 @@ def test_nouns_beside_and_in_a_name_show_its_type(text: str, types: dict[str, st
 )
 def test_spanish_bodies_are_whole_and_bare_powers_are_none(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        (
+            "Wir beraten den Entwurf des Gesetzes zur Änderung des Weingesetzes heute.",
+            "Gesetz zur Änderung des Weingesetzes",
+        ),
+        (
+            "Sie fragten beim Zentralverband des Deutschen Handwerks nach.",
+            "Zentralverband des Deutschen Handwerks",
+        ),
+    ],
+)
+def test_german_words_behind_an_article_keep_their_case(text: str, title: str) -> None:
+    # The nominative of each word occurs in the corpus, too.
+    others = "Das Weingesetz gilt. Das Deutsche Handwerk lebt. Alle Gesetze gelten im Handwerk."
+    assert title in extract(text, others).titles
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        (
+            "Das Gesetz zur Vorbereitung eines registergestützten Zensus wurde abgelehnt.",
+            {"Gesetz zur Vorbereitung eines registergestützten Zensus": "name"},
+        ),
+        (
+            "Das ist das Amt des Bundesaufsichtsamtes für das Kreditwesen in dieser Sache.",
+            {"Bundesaufsichtsamt für das Kreditwesen": "organization"},
+        ),
+        (
+            "Er rief das Bundesministerium für Bildung , Familie und Jugend an .",
+            {"Bundesministerium für Bildung , Familie und Jugend": "organization"},
+        ),
+        (
+            "Er rief das Ministerium für Arbeit und Sozialordnung an.",
+            {"Ministerium für Arbeit und Sozialordnung": "organization"},
+        ),
+        ("Dort liegt auch der Leipziger Ring.", {"Leipziger Ring": "geo"}),
+    ],
+)
+def test_german_bodies_and_laws_have_their_topics(text: str, types: dict[str, str]) -> None:
+    assert find_names(text) == types
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Das stellt uns die Deutsche Bahn AG zur Verfügung.", {"Deutsche Bahn AG"}),
+        ("Damals haben Sie mit Herrn Sarkozy Regelungen vereinbart.", {"Sarkozy"}),
+        ("Heute geben Max Stadler Erklärungen zu Protokoll.", {"Max Stadler"}),
+        ("Es geht um das Schicksal von Millionen Menschen in dem Land.", set()),
+        ("Es geht um die gemeinsame Außenund Sicherheitspolitik von heute.", set()),
+        ("Wir bauen ein WLANNetz und lösen ein Riesenpro-blem.", set()),
+        ("Für uns gibt es eine klare Maxime im Land.", set()),
+    ],
+)
+def test_german_objects_and_garbled_nouns_are_no_names(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
