@@ -39,6 +39,11 @@ _HARD_EDGES, _SOFT_EDGES = frozenset(_WORDS["hard_edges"]), frozenset(_WORDS["so
 _EDGE_SIGNS = _HARD_EDGES | _SOFT_EDGES
 _ENDINGS, _NO_NAME = tuple(_WORDS["endings"].split()), _WORDS["no_name"]
 _BREAK_PATTERN = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_WORDS['breaks'].split())}")
+_LISTS = read_lists("nlp/data/words")
+# Words that say nothing about the topic of a text.
+_WEAK_ENTITIES = REFERENCES.union(
+    *(_LISTS[name].split() for name in ("openers", "weak_modifiers", "weak_heads", "procedure"))
+)
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
 # Zero-width joiners between letters belong to the word.
@@ -73,12 +78,15 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     """Return the span of a fallback entity for a text without names and noun phrases.
 
     The entity is the most frequent word that is not a function word, and if possible no word for
-    a part of a text (Article 5). On a tie the longest word wins, then the first. In a text without
-    words, the entity is the first token.
+    a part of a text (Article 5), no address or word of procedure (Señoría, votación), and a noun:
+    with a capital in German, behind an article elsewhere. On a tie the longest word wins, then the
+    first. In a text without words, the entity is the first token.
     """
-    function_words = language_of(code).function_words
+    language = language_of(code)
+    function_words, has_nouns = language.function_words, language.capitalizes_nouns
     places: dict[str, tuple[int, int]] = {}
     counts: Counter[str] = Counter()
+    determined, before = set[str](), ""
     for match in _WORD.finditer(text):
         start, end = match.span()
         # Without spaces, a match is a whole clause; take its first four characters.
@@ -87,8 +95,19 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
         if word not in function_words and not word.isdigit():
             counts[word] += 1
             places.setdefault(word, (start, end))
+            if not has_nouns and before in language.determiners:
+                determined.add(word)
+        before = word
     if counts:
-        rank = {word: (word not in REFERENCES, counts[word], len(word)) for word in counts}
+        rank = {
+            word: (
+                word not in _WEAK_ENTITIES and (not has_nouns or text[places[word][0]].isupper()),
+                word in determined,
+                counts[word],
+                len(word),
+            )
+            for word in counts
+        }
         return places[max(counts, key=rank.__getitem__)]
     token = re.search(r"\S+", text)
     start, end = token.span() if token else (0, len(text))
