@@ -56,6 +56,11 @@ def is_made_of(word: str, known: Container[str]) -> bool:
     )
 
 
+def _spell(word: str) -> list[str]:
+    """Return a German word, and its spelling since 1996 if that may be another: Beschluß."""
+    return [word, word.replace("ß", "ss")] if "ß" in word else [word]
+
+
 def _is_certain_part(last: str, known: Container[str]) -> bool:
     """Return whether a last part shows a compound, but not the "agoras" of Pythagoras."""
     return len(last) >= MIN_CERTAIN_PART and (last in known or len(last) > MIN_INFLECTED_PART)
@@ -95,8 +100,8 @@ def _is_first_part(part: str, known: Container[str]) -> bool:
 @lru_cache(maxsize=65_536)
 def is_certain_noun(word: str) -> bool:
     """Return whether a capitalized German word is made of known words only."""
-    last = _last_part(word).lower()
-    return not _is_known_name(last) and is_made_only_of(last, common_words("de"))
+    last, known = _last_part(word).lower(), common_words("de")
+    return not _is_known_name(last) and any(is_made_only_of(w, known) for w in _spell(last))
 
 
 @lru_cache(maxsize=65_536)
@@ -108,7 +113,7 @@ def is_german_noun(word: str) -> bool:
         not _is_known_name(lower)
         and (
             COMMON_NOUN_END.search(last) is not None
-            or is_made_of(lower, known)
+            or any(is_made_of(spelled, known) for spelled in _spell(lower))
             # Tastaturlayout, Gerätetyp
             or any(
                 (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)

@@ -83,12 +83,13 @@ def _cut_object(span: SpanWords, words: list[str]) -> Cut | None:
         return 0, len(words)
     own = words[1:-1] if words[0] in GERMAN_ADDRESSES else words[:-1]
     is_titled = own != words[:-1] and len(own) == 1 and not is_certain_noun(own[0])
+    is_titled = is_titled and own[0] not in more_given_names()
     is_full = len(own) in (2, 3) and own[0] in more_given_names()
     is_full = is_full and span.may_be_person(own[1:]) and own[-1] not in more_given_names()
     if not (is_titled or is_full) or own[-1].islower() or noun in more_given_names():
         return None
     # The noun may be a second surname: Ines Dürr Winter.
-    is_surname = noun in span.surnames or rate_words([noun])[noun].surname > 0
+    is_surname = noun in span.surnames or may_be_surname(noun)
     return None if is_surname else (len(words) - 1, len(words))
 
 
