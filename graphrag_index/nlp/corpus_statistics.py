@@ -156,7 +156,7 @@ class CorpusStatistics:
             return tuple(words)
         end = len(words)
         if language.capitalizes_nouns:
-            # What an article governs keeps its case: (des) Gesetzes zur Änderung | des Weingesetzes.
+            # What an article governs keeps its case: Gesetzes zur Änderung | des Weingesetzes
             end = next((i for i, w in enumerate(words) if i and w in _GENITIVE_ARTICLES), end)
         return (*(bases.get(word, word) for word in words[:end]), *words[end:])
 

@@ -50,7 +50,9 @@ _BARE_KINDS = frozenset("estado estados ejecutivo ponencia".split())
 # British spellings of kinds, which the list of frequent words lacks: the Centre.
 _BRITISH_KINDS = frozenset("centre programme theatre organisation".split())
 # Such words for powers that are too rare for the lists of frequent words: la Presidencia.
-_BARE_BODIES = frozenset("presidencia vicepresidencia asamblea pleno présidence".split())
+_BARE_BODIES = frozenset(
+    "presidencia vicepresidencia asamblea pleno ponencia gobiernos présidence".split()
+)
 _CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.

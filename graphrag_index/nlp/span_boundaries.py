@@ -162,6 +162,10 @@ def _is_menu(text: str, start: int, end: int) -> bool:
     )
 
 
+# Ends of a note in brackets that is a sentence: (Pausa.) Efectuada la votación.
+_NOTE_ENDS = frozenset((".) ", "!) ", "?) "))
+
+
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
     """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
     return (
@@ -170,6 +174,7 @@ def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: b
         or (text[start - 1] in _OPENING_MARKS and start > 1 and not _is_elision(text, start - 1))
         # After a colon, except acronyms: "Note: Keep it dry", but not "ICAO: KAEX".
         or text[start - 2 : start] in ("– ", "— ", "→ ")
+        or text[start - 3 : start] in _NOTE_ENDS
         or (text[start - 1] == " " and _follows_colon(text, start))
         or (text[start - 1] == "\n" and not all_prose and not is_wrapped_line(text, start - 1))
     )

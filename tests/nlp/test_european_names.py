@@ -193,3 +193,61 @@ def test_german_bodies_and_laws_have_their_topics(text: str, types: dict[str, st
 )
 def test_german_objects_and_garbled_nouns_are_no_names(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        (
+            "Lo hace la Agencia Nacional de Evaluación y Prospectiva.",
+            {"Agencia Nacional de Evaluación y Prospectiva": "organization"},
+        ),
+        (
+            "Lo dijo ayer la Oficina de Recuperación y de Gestión de Activos.",
+            {"Oficina de Recuperación y de Gestión de Activos": "organization"},
+        ),
+        (
+            "Lo propuso la Comisión Española de Ayuda al Refugiado en mayo.",
+            {"Comisión Española de Ayuda al Refugiado": "organization"},
+        ),
+        (
+            "España va a entrar en la Unión Económica y Monetaria este año.",
+            {"España": "geo", "Unión Económica y Monetaria": "organization"},
+        ),
+        (
+            "Ayer hablaron el Partido Popular y Socialista en la sala.",
+            {"Partido Popular": "organization", "Socialista": "organization"},
+        ),
+        (
+            "Lo sabe el consejero de Agricultura de la Generalitat de Cataluña.",
+            {"Generalitat de Cataluña": "organization"},
+        ),
+        ("Comienza la votación. (Pausa.) Efectuada la votación, dio este resultado.", {}),
+        ("La votación acabó. Fíjense en eso. No es así. Fíjense en esto.", {}),
+    ],
+)
+def test_spanish_bodies_have_their_fields(text: str, types: dict[str, str]) -> None:
+    assert find_names(text) == types
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wir sprachen über den Prüfungsprozeß, auch aus Fairneßgründen.",
+        "Wir trafen uns vor Inkrafttreten und bei Wiederaufflammen der Kämpfe.",
+        "Das ist gut, wenn andere Sanierungsmaßnahmen greifen.",
+    ],
+)
+def test_german_nouns_in_old_spelling_and_infinitives_are_no_names(text: str) -> None:
+    assert find_names(text) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "entity"),
+    [
+        ("Daran wird aus tierschutzrechtlichen Gründen nichts entschieden.", "Gründen"),
+        ("Muchas gracias, señora presidenta. Señoría, ustedes oyen la alarma.", "alarma"),
+    ],
+)
+def test_a_text_without_names_has_a_noun_as_entity(text: str, entity: str) -> None:
+    assert extract(text).titles == [entity]
