@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.nlp.name_words import REFERENCES
+from graphrag_index.nlp.name_words import HEAD_FIRST, REFERENCES
 from graphrag_index.text.languages import language_of, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/uncased")
@@ -41,9 +41,7 @@ _ENDINGS, _NO_NAME = tuple(_WORDS["endings"].split()), _WORDS["no_name"]
 _BREAK_PATTERN = re.compile(f"({'|'.join(_ENDINGS)})|{'|'.join(_WORDS['breaks'].split())}")
 _LISTS = read_lists("nlp/data/words")
 # Words that say nothing about the topic of a text.
-_WEAK_ENTITIES = REFERENCES.union(
-    *(_LISTS[name].split() for name in ("openers", "weak_modifiers", "weak_heads", "procedure"))
-)
+_WEAK_ENTITIES = REFERENCES.union(*(_LISTS[name].split() for name in ("openers", "procedure")))
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SPACED_LETTER, _UNSPACED_LETTER = _WORDS["spaced_letter"], _WORDS["unspaced_letter"]
 # Zero-width joiners between letters belong to the word.
@@ -78,9 +76,9 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     """Return the span of a fallback entity for a text without names and noun phrases.
 
     The entity is the most frequent word that is not a function word, and if possible no word for
-    a part of a text (Article 5), no address or word of procedure (Señoría, votación), and a noun:
-    with a capital in German, behind an article elsewhere. On a tie the longest word wins, then the
-    first. In a text without words, the entity is the first token.
+    a part of a text (Article 5), no address (Señoría), and a noun: with a capital in German,
+    behind an article in Romance languages. On a tie the longest word wins, then the first. In a
+    text without words, the entity is the first token.
     """
     language = language_of(code)
     function_words, has_nouns = language.function_words, language.capitalizes_nouns
@@ -95,7 +93,7 @@ def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
         if word not in function_words and not word.isdigit():
             counts[word] += 1
             places.setdefault(word, (start, end))
-            if not has_nouns and before in language.determiners:
+            if code in HEAD_FIRST and before in language.determiners:
                 determined.add(word)
         before = word
     if counts:
