@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from graphrag_index.nlp.compounds import GERMAN_ADJECTIVE, is_certain_noun
-from graphrag_index.nlp.german_names import may_be_surname, names_person
+from graphrag_index.nlp.german_names import is_plural, may_be_surname, names_person
 from graphrag_index.nlp.known_names import find_german_type, find_known_type
 from graphrag_index.nlp.name_words import (
     GERMAN_ADDRESSES,
     is_head_word,
     more_given_names,
 )
+from graphrag_index.nlp.place_ratings import is_nation
 from graphrag_index.nlp.span_words import Cut, SpanWords
 from graphrag_index.nlp.type_classifier import rate_words
 from graphrag_index.text.languages import is_title, read_lists, word_set
@@ -33,6 +34,12 @@ _IDIOMS = frozenset(
 # Units before a noun, and words for numbers: 200 DM | Monatsbelastung, Millionen | Menschen.
 _UNITS = frozenset(
     "DM Mark Euro Dollar Prozent Tonnen Million Millionen Milliarde Milliarden".split()
+)
+# Powers of the state and bodies, behind which the plural of a noun is an object.
+_POWERS = frozenset(
+    "Regierung Bundesregierung Landesregierung Staatsregierung Kommunen Gemeinden Länder Bund "
+    "Kommission EU-Kommission Bundesrepublik Bundestag Bundesrat Parlament Opposition Koalition "
+    "Ministerium Gericht Verfassung EU Union Polizei Bundeswehr Bundesbank".split()
 )
 # Parties that lists of speakers put behind a name.
 _PARTIES = frozenset("AfD BSW CDU CSU FDP PDS SPD GRÜNE LINKE FPÖ ÖVP SPÖ SVP".split())
@@ -62,6 +69,7 @@ def cut_german_list(span: SpanWords, words: list[str]) -> Cut | None:
         next(_find_known_bodies(span, words), None)
         or _cut_between_persons(words)
         or _cut_idiom(words)
+        or _cut_after_power(span, words)
         or _cut_object(span, words)
     )
 
@@ -71,7 +79,23 @@ def _cut_idiom(words: list[str]) -> Cut | None:
     for at in range(1, len(words) - 1):
         if words[at] in ("zu", "zur") and words[at + 1] in _IDIOMS:
             return at, at + 2
+        if words[at] == "zur" and words[at + 1].isupper() and find_known_type(words[at - 1]):
+            return at, at + 1  # (der Beitritt der) EU | zur EMRK
     return None
+
+
+def _cut_after_power(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut an object off a state or its power: (gab die) Kommission | Irritationen, EU | 700."""
+    is_power = words[0] in _POWERS
+    if not is_power and not is_nation(words[0]):
+        return None
+    if is_power and (words[-1].isdigit() or words[1] == "da"):
+        return 1, len(words)
+    noun = words[1]
+    if not is_plural(noun) or not (is_power or len(words) == 2):
+        return None
+    is_name = is_head_word(noun) or may_be_surname(noun) or find_known_type(noun) != ""
+    return None if is_name or noun in span.usage.towns or noun in more_given_names() else (1, 2)
 
 
 def _cut_object(span: SpanWords, words: list[str]) -> Cut | None:

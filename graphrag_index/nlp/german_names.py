@@ -133,12 +133,16 @@ def _is_thing_of_place(usage: CorpusStatistics, number: int, first: str, noun: s
     is_of_place = place != first and (place.lower() in large_place_names() or place in usage.towns)
     if not is_of_place or usage.total[number] > 1 or not is_certain_noun(noun):
         return False
+    return (is_plural(noun) and not is_head_word(noun)) or is_role(noun)
+
+
+def is_plural(noun: str) -> bool:
+    """Return whether a German noun is the plural of a frequent word: Designer, Irritationen."""
     lower, common = noun.lower(), common_words("de")
-    is_plural = any(
+    return is_certain_noun(noun) and any(
         len(stem := lower.removesuffix(end)) > 3 and stem != lower and stem in common
         for end in ("e", "en", "n", "er")
     )
-    return (is_plural and not is_head_word(noun)) or is_role(noun)
 
 
 def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:

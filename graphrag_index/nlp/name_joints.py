@@ -110,6 +110,8 @@ _OCCUPATIONS = re.compile(r"(?:ists|ians|eons|eers)$")
 _LAWS = frozenset(("Act", "Directive"))
 _ROUTES = frozenset("road highway street avenue lane boulevard river lake mountain county".split())
 _MEMBERS = frozenset(("Member", "Members"))
+# German bodies without a topic behind an article.
+_WHOLE_BODIES = frozenset(("Bund", "Bundesnetzagentur", "Bundesregierung", "Regierung"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
@@ -207,6 +209,8 @@ def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
     """Return whether words are a body that may go on with its topic: Institute | for Research."""
     if words[0] in _MEMBERS:
         return False  # Member of Parliament | for Wycombe
+    if words[-1] in _WHOLE_BODIES and joint.startswith((" für die ", " für den ", " für das ")):
+        return False  # der Bund | für die Arbeitslosenhilfe
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
     if joint == " for " and "Court" in words:

@@ -251,3 +251,25 @@ def test_german_nouns_in_old_spelling_and_infinitives_are_no_names(text: str) ->
 )
 def test_a_text_without_names_has_a_noun_as_entity(text: str, entity: str) -> None:
     assert extract(text).titles == [entity]
+
+
+def test_spanish_and_german_bodies_are_known() -> None:
+    text = "Lo dijo ayer el presidente del CIS a Els Verds y a Viesgo, que era de Enel."
+    assert find_names(text) == dict.fromkeys(["CIS", "Els Verds", "Viesgo", "Enel"], "organization")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "Wir fordern heute den Beitritt der EU zur EMRK in Straßburg.",
+            {"EU", "EMRK", "Straßburg"},
+        ),
+        ("Gestern hat die Bundesregierung Auskünfte verlangt.", {"Bundesregierung"}),
+        ("Es ist gut, wenn in Rumänien Gesellschaften entstehen.", {"Rumänien"}),
+        ("Das zahlt der Bund für die Arbeitslosenhilfe im Land.", set()),
+        ("Der Bankmanager spekuliert mit seinen fetten Boni.", set()),
+    ],
+)
+def test_german_purposes_and_nouns_are_no_names(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
