@@ -95,6 +95,9 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
     if "house of" in " ".join(lower) and code == "en" and lower[-1] in _CHAMBERS:
         return "organization"  # Michigan House of Representatives
+    is_body = code in HEAD_FIRST and HEADS.get(lower[0]) == "organization"
+    if is_body and particle > 1:
+        return "organization"  # Organización Mundial de Turismo
     if particle < len(words) and HEADS.get(lower[particle - 1]) in ("name", "event"):
         return HEADS[lower[particle - 1]]  # Articles of Confederation
     # Also two words: Gyldendal Norwegian Publishing House.

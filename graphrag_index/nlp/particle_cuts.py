@@ -34,12 +34,16 @@ _NOBLE_TITLES = frozenset(
 )
 # Acronyms of bodies that form a name together with the place behind them: CHU de Nantes.
 _PLACED_ACRONYMS = word_set(read_lists("nlp/data/words")["placed_acronyms"].upper())
+_SPANISH_CHAMBERS = frozenset("Senado Cámara Congreso Parlamento Pleno Diputación".split())
+_PROPOSERS = frozenset("Grupo Gobierno Partido Cortes".split())
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 
 
 def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
     """Cut at a particle between two names: Nimrod Expedition of Ernest Shackleton."""
     is_romance = span.language.code in HEAD_FIRST
+    if span.language.code == "es" and (cut := _cut_after_chamber(words)):
+        return cut
     for at, word in enumerate(words):
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
@@ -78,6 +82,14 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if cut:
             return cut
     return None
+
+
+def _cut_after_chamber(words: list[str]) -> Cut | None:
+    """Cut a Spanish chamber off what a group proposes there: (en el) Senado | del Grupo Catalán."""
+    at = next((i for i, word in enumerate(words) if word in ("de", "del")), 0)
+    right = next((i for i in range(at, len(words)) if words[i][0].isupper()), 0)
+    is_cut = 0 < at < right and words[0] in _SPANISH_CHAMBERS and words[right] in _PROPOSERS
+    return (at, right) if is_cut else None
 
 
 def _is_made_by(span: SpanWords, left: list[str], right: list[str]) -> bool:

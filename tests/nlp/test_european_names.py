@@ -222,6 +222,14 @@ def test_german_objects_and_garbled_nouns_are_no_names(text: str, names: set[str
             "Lo sabe el consejero de Agricultura de la Generalitat de Cataluña.",
             {"Generalitat de Cataluña": "organization"},
         ),
+        (
+            "Lo aprobó ayer la Organización Mundial de Turismo.",
+            {"Organización Mundial de Turismo": "organization"},
+        ),
+        (
+            "Se aprobó en el Senado del Grupo Catalán una moción.",
+            {"Grupo Catalán": "organization"},
+        ),
         ("Comienza la votación. (Pausa.) Efectuada la votación, dio este resultado.", {}),
         ("La votación acabó. Fíjense en eso. No es así. Fíjense en esto.", {}),
     ],
