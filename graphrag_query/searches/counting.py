@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Number of rows in a table of entities, if the question gives no number.
 MAX_ENTITIES = 10
+# Maximum number of names that are mentioned most.
+MAX_NAMES = 3
 # Maximum number of periods in a table.
 MAX_PERIODS = 60
 # Number of passages that are cited as examples of a subject.
@@ -185,7 +187,7 @@ class _Counter:
                 f"{len(ranked):,} different {plural} are mentioned in the {n_of:,} {unit}{within}."
             )
         else:
-            best = join_names([row["name"] for row in rows if row[unit] == rows[0][unit]], 3)
+            best = _list_names([row["name"] for row in rows if row[unit] == rows[0][unit]])
             verb = "are" if len([r for r in rows if r[unit] == rows[0][unit]]) > 1 else "is"
             first = (
                 f"{best} {verb} mentioned most: in {rows[0][unit]:,} of {n_of:,} {unit}{within}."
@@ -368,6 +370,13 @@ class _Counter:
         table = tuple({k: v for k, v in row.items() if k != "footnote"} for row in rows)
         answer = self.question.answer("\n\n".join(parts), citations=tuple(self.citations))
         return replace(answer, table=table)
+
+
+def _list_names(names: Sequence[str]) -> str:
+    """Join names by commas and "and"; of many, name three and the number of the others."""
+    if len(names) > MAX_NAMES:
+        return join_names(names, MAX_NAMES)
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _describe_trend(counted: str, rows: Sequence[Mapping[str, Any]], period: str) -> str:

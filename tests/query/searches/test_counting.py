@@ -232,3 +232,11 @@ def test_a_word_and_its_number_are_counted_together(
     treaties: Index, question: str, text: str
 ) -> None:
     assert treaties.ask(question).text.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [("A", "A"), ("AB", "A and B"), ("ABC", "A, B and C"), ("ABCDE", "A, B, C, and 2 more")],
+)
+def test_names_mentioned_most_are_joined_by_and(names: str, said: str) -> None:
+    assert counting._list_names(list(names)) == said
