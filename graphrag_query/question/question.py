@@ -37,6 +37,7 @@ from graphrag_query.question.question_words import (
     name_spans,
     split_joined_words,
 )
+from graphrag_query.question.refusals import format_not_mentioned, format_refusal
 from graphrag_query.question.unmentioned_names import find_unmentioned_names
 from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.retrieval.index_store import IndexStore
@@ -332,8 +333,13 @@ class Question:
         if not names:
             return None
         similar = {name: find_similar_names(self.index, name) for name in names}
-        notes = (f"Names like {name}: {', '.join(like)}." for name, like in similar.items() if like)
-        return self.answer(format_not_mentioned(names), Outcome.NO_EVIDENCE, notes=tuple(notes))
+        notes = (
+            format_refusal("similar_names", self.language, name=name, similar=", ".join(like))
+            for name, like in similar.items()
+            if like
+        )
+        text = format_not_mentioned(names, self.language)
+        return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes))
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:
@@ -377,9 +383,3 @@ def find_similar_names(index: IndexStore, name: str) -> list[str]:
     similarities = {t: n for t, n in similarities.items() if n >= MIN_SIMILARITY}
     degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
     return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_TITLES]
-
-
-def format_not_mentioned(names: Sequence[str]) -> str:
-    """Write the sentence that the documents do not mention these names."""
-    listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return f"The documents do not mention {listed}."

@@ -24,6 +24,7 @@ from graphrag_query.answering.llm import (
 from graphrag_query.answering.written_answer import merge_contexts, pack_statements, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
+from graphrag_query.question.refusals import format_refusal
 from graphrag_query.retrieval.report_passages import add_passages
 from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
@@ -31,7 +32,7 @@ from graphrag_query.retrieval.report_selection import (
     split_reports,
     subject_words,
 )
-from graphrag_query.searches.global_sentences import NO_SIMILAR_REPORT, global_sentences
+from graphrag_query.searches.global_sentences import global_sentences
 
 # Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
@@ -71,7 +72,8 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     if chosen.reports.height:
         answer = _map_reduce(question, llm, chosen.reports, settings, chosen.notes)
     else:
-        answer = question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, notes=chosen.notes)
+        text = format_refusal("no_similar_report", question.language)
+        answer = question.answer(text, Outcome.NO_EVIDENCE, notes=chosen.notes)
     return replace(answer, parameters={"level": chosen.level}, left_out=chosen.left_out)
 
 

@@ -19,7 +19,11 @@ from graphrag_query.answering.written_answer import (
     source_rows,
 )
 from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import asks_for_change, asks_what_all_tell, remove_telling
+from graphrag_query.question.cues import (
+    asks_for_change,
+    asks_what_all_tell,
+    remove_telling,
+)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -29,6 +33,7 @@ from graphrag_query.question.question_words import (
     TYPE_OF_WORD,
     TYPES,
 )
+from graphrag_query.question.refusals import format_refusal
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
     as_context_rows,
@@ -87,7 +92,6 @@ MAX_TYPICAL_WORDS = 12
 NO_FITTING_PASSAGE = "No passage fits the words of this question."
 NO_PERIODS = "The documents have no dates, or too few, to compare periods. "
 NO_WORDS_OF_PERIODS = "No words with sentences set the periods of the documents apart. "
-NO_SIMILAR_REPORT = "No community report is similar enough to this question."
 
 
 def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
@@ -282,7 +286,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     if not any(subject.is_answered_by(ranked, asked) for asked in (question, untold)):
         if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(untold)):
             return _answer_about_corpus(question, settings, f"{NO_FITTING_PASSAGE} ")
-        return question.answer(NO_SIMILAR_REPORT, Outcome.NO_EVIDENCE, context=context)
+        text = format_refusal("no_similar_report", question.language)
+        return question.answer(text, Outcome.NO_EVIDENCE, context=context)
     points: dict[int, list[Point]] = {}
     weak: list[Point] = []
     # One sentence that repeats the question must not outdo all others.

@@ -2,10 +2,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from graphrag_index.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.question.question import Mentions, Question, format_not_mentioned
+from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
+from graphrag_query.question.refusals import format_not_mentioned
 from graphrag_query.question.unmentioned_names import has_full_name
 from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.fake_llm import question_to
@@ -111,7 +113,33 @@ def test_every_search_refuses_a_full_name_that_no_text_has(index: Index, method:
     ("names", "said"), [(["A"], "A"), (["A", "B"], "A or B"), (["A", "B", "C"], "A, B or C")]
 )
 def test_the_names_are_said(names: list[str], said: str) -> None:
-    assert format_not_mentioned(names) == f"The documents do not mention {said}."
+    language = language_of("en")
+    assert format_not_mentioned(names, language) == f"The documents do not mention {said}."
+    german = said.replace(" or ", " oder ")
+    assert (
+        format_not_mentioned(names, language_of("de")) == f"Die Dokumente erwähnen {german} nicht."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "¿Cuándo murió Xaver Hinterhuber en Adelaida?",
+            "Los documentos no mencionan Xaver Hinterhuber.",
+        ),
+        (
+            "Quand est-ce que Xaver Hinterhuber est mort ?",
+            "Les documents ne mentionnent pas Xaver Hinterhuber.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["local", "global"])
+def test_a_name_is_refused_in_the_language_of_the_question(
+    index: Index, text: str, said: str, method: str
+) -> None:
+    answer = index.search(method, text)
+    assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, said)
 
 
 def test_a_name_spelt_otherwise_is_known(store: IndexStore) -> None:

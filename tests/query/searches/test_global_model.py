@@ -22,7 +22,6 @@ from graphrag_query.retrieval.report_passages import GAP
 from graphrag_query.searches.global_search import (
     MAX_POINT_CHARS,
     NO_POINTS_TEXT,
-    NO_SIMILAR_REPORT,
     global_search,
     points_format,
 )
@@ -265,7 +264,8 @@ def test_an_outage_is_an_error(index: Index) -> None:
 
 def test_nothing_similar_is_no_evidence_without_a_call(index: Index) -> None:
     answer, llm = ask(index, one_point_a_report, "船は", level=0, min_similarity=0.99)
-    assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, NO_SIMILAR_REPORT)
+    text = "No community report is similar enough to this question."
+    assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, text)
     assert llm.asked == []
     assert answer.looked_at["community_reports"] > 0
 
