@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_index.text.languages import language_of
+from graphrag_index.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, Question
@@ -140,6 +141,14 @@ def test_a_name_is_refused_in_the_language_of_the_question(
 ) -> None:
     answer = index.search(method, text)
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, said)
+
+
+def test_a_verb_that_the_stemmer_cuts_too_far_is_found_in_other_forms(store: IndexStore) -> None:
+    forms = Question("Why did the boiler overheat?", store).stems_of_forms
+    assert forms == {stem_word("overheated"): "overheat"}
+    forms = Question("Was the boiler overheated?", store).stems_of_forms
+    assert forms == {"overheat": stem_word("overheated")}
+    assert Question("Who retreated?", store).stems_of_forms == {}
 
 
 def test_a_name_spelt_otherwise_is_known(store: IndexStore) -> None:
