@@ -61,6 +61,11 @@ def asks_for_change(question: str) -> bool:
     return bool(compile_cues()["trend"].search(plain) or _find_changes(plain))
 
 
+def asks_for_course_of_time(question: str) -> bool:
+    """Return whether a question says that it asks about a time: "over the years"."""
+    return bool(compile_cues()["trend"].search(fold_question(question)))
+
+
 def _find_changes(plain: str) -> list[re.Match[str]]:
     """Find the words of a folded question that ask how something, or what, changed."""
     patterns = compile_cues()

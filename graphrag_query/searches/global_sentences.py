@@ -21,6 +21,7 @@ from graphrag_query.answering.written_answer import (
 from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.cues import (
     asks_for_change,
+    asks_for_course_of_time,
     asks_what_all_tell,
     remove_telling,
 )
@@ -313,7 +314,13 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
         answer = write_themes(question, opening, themes, settings.max_words, "Also named", filler)
         return replace(answer, context=context)
     if asks_for_change(question.text):
-        periods, others = group_by_period(index, points, units, settings.max_points)
+        periods, others = group_by_period(
+            index,
+            points,
+            units,
+            settings.max_points,
+            is_over_time=asks_for_course_of_time(question.text),
+        )
         if periods:
             filler.name, filler.points = "Other passages", [*others, *weak]
             answer = write_themes(question, opening, periods, settings.max_words, filler=filler)

@@ -24,6 +24,8 @@ from graphrag_query.retrieval.typical_words import (
 
 # Minimum number of periods of an answer by time, and maximum number of those of a whole corpus.
 MIN_PERIODS, MAX_PERIODS = 3, 6
+# Minimum share (0 to 1) of the sentences with a year, to group those of undated documents by year.
+MIN_SHARE_WITH_YEAR = 0.25
 # Maximum number of words that set a period apart, and minimum score of such a word; a word that
 # chance spreads over the periods has about 1, in standard deviations.
 MAX_WORDS_OF_PERIOD = 6
@@ -36,18 +38,23 @@ def group_by_period(
     points: Mapping[int, Sequence[Point]],
     units: Mapping[int, TextUnit],
     most: int,
+    *,
+    is_over_time: bool,
 ) -> tuple[list[Theme], list[Point]]:
     """Group sentences by time, the earliest first; return at most `most` groups and the rest.
 
     The time is the date of the document, or, if most of them have none, the first year in the
     sentence. `points` maps text units to their sentences. Without sentences of several times,
-    there are no groups.
+    there are no groups. Unless the question asks for a course of time (`is_over_time`), there are
+    none either if few sentences have a year: then years are mentioned by the way.
     """
     all_points = [point for of_unit in points.values() for point in of_unit]
     dates = _find_document_dates(index, points, units)
     if len(set(dates.values())) < MIN_PERIODS or 2 * len(dates) < len(points):
         years = {id(point): _YEAR.search(point.text) for point in all_points}
         period_of = {id(point): year[0] for point in all_points if (year := years[id(point)])}
+        if not is_over_time and len(period_of) < MIN_SHARE_WITH_YEAR * len(all_points):
+            return [], all_points
     else:
         dated = [point for point in all_points if point.source in dates]
         period_of = {id(point): dates[point.source] for point in dated}
