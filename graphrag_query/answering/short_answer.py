@@ -43,6 +43,7 @@ from graphrag_query.answering.further_sentences import (
 )
 from graphrag_query.answering.list_answer import answer_with_list, find_types_of_names
 from graphrag_query.answering.no_answer import answer_without_evidence
+from graphrag_query.answering.page_parts import cut_page_parts
 from graphrag_query.answering.reader_answer import find_reader_answer
 from graphrag_query.answering.statements import find_openings
 from graphrag_query.answering.subjects import begins_with_thing, refers_back
@@ -171,7 +172,7 @@ def _quote(
 ) -> tuple[str, tuple[Citation, ...]]:
     """Write sentences behind an answer in a few words, or what is unsaid, with their citations."""
     words = AskedWords(question)
-    chosen = [cut_dateline(candidate, words) for candidate in chosen]
+    chosen = [cut_dateline(cut_page_parts(candidate), words) for candidate in chosen]
     citations = tuple(
         cite_passage(number, candidate, text_units[candidate.text_unit])
         for number, candidate in enumerate(chosen, 1)

@@ -7,6 +7,7 @@ from graphrag_index.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line
+from graphrag_query.answering.page_parts import cut_page_parts
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
@@ -75,9 +76,10 @@ class CitedRelationships:
         passage = self.passages.get(relationship)
         if passage is None:
             return " ".join([*parts, said or "no passage supports this relationship."])
-        quote = as_one_line(passage[0].text)
+        cited = cut_page_parts(passage[0])
+        quote = as_one_line(cited.text)
         n_before = len(self.citations)
-        number = add_citation(self.citations, *passage, f"Relationships ({relationship})")
+        number = add_citation(self.citations, cited, passage[1], f"Relationships ({relationship})")
         # A description may come from evidence that the filters drop.
         evidence = [(at["document"], at["start_char"]) for at in row["evidence"]]
         is_kept = not evidence or (passage[1]["document"], passage[0].start_char) in evidence

@@ -22,6 +22,7 @@ from graphrag_query.answering.extractive import (
     rank_sentences,
     split_into_candidates,
 )
+from graphrag_query.answering.page_parts import LINK, cut_link
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
@@ -87,11 +88,6 @@ _POOR = {
     if name.islower()
 }
 _PROCEDURE = re.compile(_POOR.pop("procedure"))
-_LINK = re.compile(_POOR.pop("links"))
-# A sentence behind a link has some words and a mark at its end.
-_BEHIND_LINK = re.compile(
-    rf"\S\s+\S+\s+(?=(?:{_PATTERNS['BEHIND_LINK']})(?:\s*\S+){{4}}.*[.!?…][\"”»]?$)", re.DOTALL
-)
 _IN_PARENTHESES = r"\([^()]*\)"
 
 
@@ -297,19 +293,9 @@ def are_procedure(texts: Iterable[str]) -> list[bool]:
     """Return for each sentence whether it only opens, closes or puts to the vote a debate."""
     # Long sentences say something, and to search them takes time.
     return [
-        len(text) <= MAX_CHARS_OF_PROCEDURE and bool(_PROCEDURE.match(text) or _LINK.match(text))
+        len(text) <= MAX_CHARS_OF_PROCEDURE and bool(_PROCEDURE.match(text) or LINK.match(text))
         for text in texts
     ]
-
-
-def cut_link(text: str) -> str:
-    """Return a sentence without the link to another article before it.
-
-    A link whose end is unknown stays.
-    """
-    link = _LINK.match(text)
-    end = _BEHIND_LINK.search(text, link.end()) if link else None
-    return text[end.end() :] if end else text
 
 
 def have_unnamed_speaker(texts: pl.Series) -> pl.Series:
