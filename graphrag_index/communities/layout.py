@@ -193,8 +193,7 @@ def pack_drawings(graphs: Sequence[Graph], radii: Floats, seed: int, iterations:
         begin[at] = spread_over_disc(rank, np.full(n, n)) * np.sqrt(np.square(own).sum())
         pulls[at, graph.sources, graph.targets] = graph.weights
         pulls[at, graph.targets, graph.sources] = graph.weights
-    moved = zip(move_by_forces(begin, pulls, radii, iterations), radii, strict=True)
-    return np.stack([separate_discs(*drawing, iterations) for drawing in moved])
+    return separate_discs(move_by_forces(begin, pulls, radii, iterations), radii, iterations)
 
 
 def _pack_in_groups(graph: Graph, radii: Floats, seed: int, iterations: int) -> Floats:
@@ -218,32 +217,52 @@ def _pack_in_groups(graph: Graph, radii: Floats, seed: int, iterations: int) -> 
 
 
 def separate_discs(centres: Floats, radii: Floats, iterations: int) -> Floats:
-    """Move overlapping discs apart, keep them close together, and centre them at (0, 0)."""
-    if len(radii) < 2:
+    """Move overlapping discs of each drawing apart, keep them close, and centre them at (0, 0).
+
+    Shapes: `centres` (drawing, disc, 2), `radii` (drawing, disc). The drawings do not influence
+    each other.
+    """
+    n = radii.shape[1]
+    if n < 2:
         return np.zeros_like(centres)
-    touching = radii[:, None] + radii[None, :]
-    np.fill_diagonal(touching, 0)
+    areas = np.square(radii)
+    touching = radii[:, :, None] + radii[:, None, :]
+    touching[:, np.arange(n), np.arange(n)] = 0
     # Shrink the drawing to the total area of the discs before the loop pushes discs apart.
-    extent = np.linalg.norm(centres - centres.mean(axis=0), axis=1).max()
-    centres = centres * min(1.0, np.sqrt(np.square(radii).sum()) / max(extent, 1e-9))
+    extent = np.linalg.norm(centres - centres.mean(axis=1, keepdims=True), axis=2).max(axis=1)
+    shrunk = np.minimum(1.0, np.sqrt(areas.sum(axis=1)) / np.maximum(extent, 1e-9))
+    centres = centres * shrunk[:, None, None]
     # Move the smaller of two overlapping discs more than the larger one.
-    share = np.square(radii[None, :]) / (np.square(radii[:, None]) + np.square(radii[None, :]))
+    share = areas[:, None, :] / (areas[:, :, None] + areas[:, None, :])
+    moving = np.arange(len(radii))
     for _ in range(iterations):
-        away, square = _compute_pair_differences(centres)
+        away, square = _compute_pair_differences(centres[moving])
         # Compute forces for overlapping pairs only, since most pairs do not overlap.
-        one, other = np.nonzero(square < np.square(touching))
-        distance = np.sqrt(square[one, other]) + 1e-9
-        overlap = np.maximum(touching[one, other] - distance, 0)
-        if overlap.max(initial=0) < 0.01 * radii.min():
+        at, one, other = np.nonzero(square < np.square(touching[moving]))
+        distance = np.sqrt(square[at, one, other]) + 1e-9
+        overlap = np.maximum(touching[moving[at], one, other] - distance, 0)
+        most = np.zeros(len(moving))
+        np.maximum.at(most, at, overlap)
+        push = overlap * share[moving[at], one, other] / distance
+        moves = [
+            np.bincount(at * n + one, push * axis[at, one, other], len(moving) * n) for axis in away
+        ]
+        is_moving = most >= 0.01 * radii[moving].min(axis=1)
+        moved = 0.6 * np.stack(moves, axis=1).reshape(len(moving), n, 2)[is_moving]
+        moving = moving[is_moving]
+        if not len(moving):
             break
-        push = overlap * share[one, other] / distance
-        moves = [np.bincount(one, push * axis[one, other], len(radii)) for axis in away]
-        centres = centres + 0.6 * np.stack(moves, axis=1)
+        centres[moving] += moved
     distance = np.sqrt(_compute_pair_differences(centres)[1])
-    np.fill_diagonal(distance, 1)
-    centres = centres * max(1.0, (touching / np.maximum(distance, 1e-9)).max())
-    low = (centres - radii[:, None]).min(axis=0)
-    high = (centres + radii[:, None]).max(axis=0)
+    distance[:, np.arange(n), np.arange(n)] = 1
+    widened = np.maximum(1.0, (touching / np.maximum(distance, 1e-9)).max(axis=(1, 2)))
+    return _centre_discs(centres * widened[:, None, None], radii)
+
+
+def _centre_discs(centres: Floats, radii: Floats) -> Floats:
+    """Move the middle of the discs of each drawing to (0, 0)."""
+    low = (centres - radii[..., None]).min(axis=-2, keepdims=True)
+    high = (centres + radii[..., None]).max(axis=-2, keepdims=True)
     middle: Floats = (low + high) / 2
     return centres - middle
 
@@ -269,14 +288,12 @@ def pull_together(centres: Floats, radii: Floats) -> Floats:
         free = free[~overlaps.any(axis=1)]
         # Beyond all others there is always a free place; it may lie farther out than before.
         centres[disc] = direction * free.min()
-    low_end = (centres - radii[:, None]).min(axis=0)
-    middle: Floats = (low_end + (centres + radii[:, None]).max(axis=0)) / 2
-    return centres - middle
+    return _centre_discs(centres, radii)
 
 
 def _compute_pair_differences(points: Floats) -> tuple[list[Floats], Floats]:
-    """Return the x and y differences of all pairs of points, and their squared distances."""
-    x, y = (axis[:, None] - axis[None, :] for axis in points.T)
+    """Return x and y differences of all pairs of points of each drawing, and squared distances."""
+    x, y = (axis[:, :, None] - axis[:, None, :] for axis in (points[..., 0], points[..., 1]))
     square: Floats = x * x
     square += y * y
     return [x, y], square

@@ -75,8 +75,20 @@ def test_a_graph_without_communities_has_no_discs() -> None:
 def test_discs_that_are_pulled_together_do_not_overlap(sizes: list[int], seed: int) -> None:
     radii = np.sqrt(np.array(sizes, float))
     scattered = np.random.default_rng(seed).normal(size=(len(radii), 2)) * 5
-    centres = pull_together(separate_discs(scattered, radii, 50), radii)
+    centres = pull_together(separate_discs(scattered[None], radii[None], 50)[0], radii)
     assert overlaps(centres, radii).max() < 1e-6
+
+
+def test_drawings_that_are_separated_together_do_not_influence_each_other() -> None:
+    # The first drawing has no overlap, the last one only overlaps: they stop after different moves.
+    points = np.random.default_rng(2).normal(size=(6, 2))
+    drawings = np.stack([points * 9, points * 0.8, points * 1e-3])
+    radii = np.random.default_rng(3).uniform(0.5, 1, (3, 6))
+    together = separate_discs(drawings, radii, 40)
+    for at in range(3):
+        alone = separate_discs(drawings[at : at + 1], radii[at : at + 1], 40)
+        np.testing.assert_array_equal(together[at], alone[0])
+        assert overlaps(together[at], radii[at]).max() < 1e-9
 
 
 @pytest.mark.parametrize("n", [1, 300])
