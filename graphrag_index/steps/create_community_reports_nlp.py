@@ -52,7 +52,7 @@ SHARD_REPORTS = 1_000
 PARTITION_REPORTS = 10 * SHARD_REPORTS  # a multiple, so that a shard is in one partition
 # Number of candidate sentences of the reports that a worker writes at once: a report on a large
 # community takes as long as many small ones. Another number may change the last digit of a score.
-SHARD_SENTENCES = 5_000
+SHARD_SENTENCES = 10_000
 PARTITION_SENTENCES = 500_000
 BATCH_ROWS = 64 * ROW_GROUP_SIZE  # mentions or relationships that are read at once
 
