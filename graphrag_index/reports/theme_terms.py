@@ -33,7 +33,7 @@ MAX_CORPUS_WORDS = 50_000
 # with them most reports, stay the same when a few documents change.
 COUNT_BITS = 3
 # Maximum number of words of a report that are compared with the corpus, and of its terms.
-MAX_WORDS, MAX_TERMS = 18, 9
+MAX_WORDS, MAX_TERMS = 12, 9
 # Minimum number of text units of a report that contain a word.
 MIN_SOURCES = 2
 # Factor of the weight of a word of a common subject of texts, such as "flood" and "court".
