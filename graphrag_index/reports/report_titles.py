@@ -229,7 +229,8 @@ def compose_mixed_title(
     while n > 2 and len("; ".join(subjects[:n])) > MAX_SUBJECT_CHARS:
         n -= 1
     others = "; …" if len(subjects) > n else ""
-    return f"{join_titles(names) or 'Different subjects'}: {'; '.join(subjects[:n])}{others}"
+    shared = join_titles(names) or "Different subjects"
+    return f"{shared[0].upper()}{shared[1:]}: {'; '.join(subjects[:n])}{others}"
 
 
 def share_word(a: str, b: str) -> bool:
@@ -249,8 +250,11 @@ _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
 
 def _fold(text: str) -> str:
-    """Return the words of a text in lower case, and in the singular as far as a rule tells."""
-    words = _WORD.findall(text.lower())
+    """Return the words of a text in lower case, in the singular as far as a rule tells.
+
+    The "'s" of a genitive is left out.
+    """
+    words = [word.removesuffix("'s").removesuffix("’s") for word in _WORD.findall(text.lower())]
     return " ".join(word.removesuffix("s") if len(word) > 3 else word for word in words)
 
 

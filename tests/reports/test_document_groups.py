@@ -12,7 +12,7 @@ from graphrag_index.reports.document_groups import (
 )
 from graphrag_index.reports.extractive import choose_statements
 from graphrag_index.reports.report_drafts import Draft, choose_reports
-from graphrag_index.reports.report_titles import Names, compose_mixed_title
+from graphrag_index.reports.report_titles import Names, compose_mixed_title, contains
 
 TITLES = {0: "BBC", 1: "Hawthorne", 2: "Omar", 3: "Gaza"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
@@ -186,3 +186,14 @@ def test_long_headlines_do_not_stand_for_documents() -> None:
     longer = {n: f"{headline}, a new study" for n, headline in headlines.items()}
     draft = replace(draft, names=replace(draft.names, headlines=longer))
     assert choose_reports([draft], 6, 14, 1.0)[0].title == "BBC"
+
+
+def test_a_name_in_the_genitive_is_not_named_again() -> None:
+    assert contains("Ukraine's sanctions", "Ukraine")
+    assert contains("The coach’s career", "Coach")
+    assert not contains("Ukrainian sanctions", "Ukraine")
+
+
+def test_a_term_that_documents_share_begins_with_a_capital() -> None:
+    title = compose_mixed_title(["sea ice"], ["Ships", "Bears"], [["Ships."], ["Bears."]])
+    assert title == "Sea ice: Ships; Bears"
