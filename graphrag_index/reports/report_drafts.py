@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 from graphrag_index.reports.centrality import rate_centrality
@@ -13,7 +14,7 @@ from graphrag_index.reports.document_groups import (
     group_documents,
     join_near_groups,
 )
-from graphrag_index.reports.extractive import choose_statements
+from graphrag_index.reports.extractive import Choose, choose_statements
 from graphrag_index.reports.report_choices import ReportChoice
 from graphrag_index.reports.report_titles import (
     MAX_SUBJECT_CHARS,
@@ -22,6 +23,7 @@ from graphrag_index.reports.report_titles import (
     compose_title,
     drop_repeats,
 )
+from graphrag_index.reports.scattered import choose_apart, find_scattered
 from graphrag_index.reports.text_nearness import LANGUAGES, embed, measure_nearness
 from graphrag_index.reports.theme_sentences import ThemeSentences
 from graphrag_index.reports.theme_terms import Term, find_terms, is_vague, rank_terms, says_little
@@ -55,7 +57,7 @@ class Draft:
     the groups of documents of one subject, and `subject` is the headline of nearly all of them.
     The text units of the community may be of one document, though others mention its members.
     `theme` is the name that the documents of a theme give it (see `theme_titles`); None for other
-    communities.
+    communities. The sentences of a scattered report are on nothing common (see `scattered`).
     """
 
     evidence: Sequence[Evidence]
@@ -67,11 +69,14 @@ class Draft:
     subject: str
     has_one_document: bool = False
     theme: ThemeName | None = None
+    is_scattered: bool = False
 
     @property
     def is_mixed(self) -> bool:
         """Whether the report is on different subjects, as is one on a theme without a title."""
-        return not self.theme.title if self.theme else are_mixed(self.groups)
+        if self.theme:
+            return not self.theme.title
+        return self.is_scattered or are_mixed(self.groups)
 
     def find_terms(self) -> list[Term]:
         """Return terms with other words than the names in the title."""
@@ -82,6 +87,14 @@ class Draft:
             members = {entity for one in self.evidence for entity in one.entities}
             excluded |= {self.names.titles[entity].lower() for entity in members}
         return find_terms(self.uses, self.language, excluded)
+
+    @property
+    def own_evidence(self) -> Sequence[Evidence]:
+        """The sentences of the only document, if there is only one; else all sentences."""
+        if not self.has_one_document or not self.evidence:
+            return self.evidence
+        [(main, _)] = Counter(one.document for one in self.evidence).most_common(1)
+        return [one for one in self.evidence if one.document == main]
 
     @property
     def main_titles(self) -> list[str]:
@@ -135,7 +148,7 @@ def choose_reports(
 ) -> list[ReportChoice]:
     """Choose the title, the headings and the sentences of each report."""
     limits = (max_findings, max_sentences, max_document_share)
-    drafts = _join_near_groups(drafts)
+    drafts = _separate_scattered(_join_near_groups(drafts))
     choices = _choose([_name_by_subjects(draft) for draft in drafts], limits)
     # A report on different subjects that finds no two of them is written like others.
     failed = [
@@ -143,7 +156,9 @@ def choose_reports(
         for at, (draft, choice) in enumerate(zip(drafts, choices, strict=True))
         if draft.is_mixed and len(choice.headings) < MIN_SUBJECTS
     ]
-    again = _choose([replace(drafts[at], groups=(), theme=None) for at in failed], limits)
+    again = _choose(
+        [replace(drafts[at], groups=(), theme=None, is_scattered=False) for at in failed], limits
+    )
     for at, choice in zip(failed, again, strict=True):
         choices[at] = choice
     return choices
@@ -164,6 +179,24 @@ def _join_near_groups(drafts: Sequence[Draft]) -> list[Draft]:
         groups = join_near_groups(draft.groups, draft.evidence, vectors[start:stop])
         joined[at], start = replace(draft, groups=groups), stop
     return joined
+
+
+def _separate_scattered(drafts: Sequence[Draft]) -> list[Draft]:
+    """Separate the documents of reports on one subject whose sentences are on nothing common."""
+    separated = list(drafts)
+    known = [
+        at
+        for at, draft in enumerate(drafts)
+        if draft.language in LANGUAGES and draft.theme is None and not draft.is_mixed
+    ]
+    scattered = find_scattered(
+        [drafts[at].own_evidence for at in known], [drafts[at].names.headlines for at in known]
+    )
+    for at in compress(known, scattered):
+        documents = dict.fromkeys(one.document for one in drafts[at].evidence)
+        groups = [frozenset({document}) for document in documents]
+        separated[at] = replace(drafts[at], groups=groups, is_scattered=True)
+    return separated
 
 
 def _name_by_subjects(draft: Draft) -> Draft:
@@ -215,13 +248,16 @@ def _choose_one(
     evidence, names, groups = draft.evidence, draft.names, draft.groups
     if draft.has_one_document and evidence:
         # Other documents mention its members, too. Its own headline is the title.
-        counts = Counter(one.document for one in evidence)
-        main = max(counts, key=lambda at: counts[at])
+        main = draft.own_evidence[0].document
         names = replace(names, own_headline=names.headlines.get(main, ""))
-        groups = [frozenset({main})]
+        groups = groups if draft.is_scattered else [frozenset({main})]
     # No sentence is central among those on different subjects.
     centrality = rate_centrality(evidence, [] if draft.is_mixed else nearness)
-    choose = draft.theme and ThemeSentences(draft.theme, evidence, draft.names.headlines).choose
+    choose: Choose | None = None
+    if draft.theme:
+        choose = ThemeSentences(draft.theme, evidence, draft.names.headlines).choose
+    elif draft.is_scattered and len({one.document for one in evidence}) == 1:
+        choose = choose_apart
     headings, chosen = choose_statements(
         evidence, names, terms, *limits, draft.language, groups, centrality, choose
     )
