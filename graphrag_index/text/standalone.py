@@ -8,6 +8,11 @@ from graphrag_index.text.languages import expand_pattern, read_lists
 
 _LISTS = read_lists("text/data/standalone")
 _DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
+_LEAD_IN, _SIGNATURE = (
+    re.compile(expand_pattern(_LISTS["patterns"], name)) for name in ("LEAD_IN", "SIGNATURE")
+)
+# Texts without these have neither.
+_MAY_HAVE_EDGES = r"[):/]|^(?:Share|Teilen|Diesen|Partager|Media|This content|Send) "
 # A dateline ends with a dash.
 _DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
 _LAYOUT, _SECOND, _BOILERPLATE, _COMPARISON, _GLUED = (
@@ -24,13 +29,31 @@ _MARKS = '"“”„«»「」'
 _QUESTION = r'[?？؟]["”“»」]?$'
 
 
+def find_edges(text: str) -> tuple[int, int]:
+    """Return the start and end of a sentence without what a page or agency added around it.
+
+    Before it may stand an offer to share or a credit, behind it the signature of an agency.
+    """
+    lead_in, signature = _LEAD_IN.match(text), _SIGNATURE.search(text)
+    start, end = lead_in.end() if lead_in else 0, signature.start() if signature else len(text)
+    return (start, end) if start < end else (0, len(text))
+
+
+def _cut_edges(text: str) -> str:
+    start, end = find_edges(text)
+    return text[start:end]
+
+
 def trim_sentences(texts: pl.Series) -> pl.Series:
     """Remove datelines before sentences, marks of lists and tables, and glued second sentences.
 
-    A result is a part of the sentence, so that it can be found in the document.
+    Offers to share, credits and signatures are removed, too (see `find_edges`). A result is a part
+    of the sentence, so that it can be found in the document.
     """
     texts = texts.str.replace_all(_LAYOUT, "$1")
     texts = texts.str.replace(_SECOND, "$1")
+    rows = texts.str.contains(_MAY_HAVE_EDGES).arg_true()
+    texts = texts.scatter(rows, [_cut_edges(text) for text in texts.gather(rows)])
     rows = texts.str.contains(_DASH_NEAR_START).arg_true()
     return texts.scatter(rows, [_DATELINE.sub("", text) for text in texts.gather(rows)])
 

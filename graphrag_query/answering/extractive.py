@@ -12,6 +12,7 @@ import numpy as np
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_index.text.standalone import find_edges
 from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
     NO_OPENING,
@@ -117,7 +118,8 @@ def split_into_candidates(
     for unit in text_units:
         text, offset, number = unit["text"], unit["start_char"], unit["human_readable_id"]
         for statement in find_statements(text, openings.get(number, NO_OPENING)):
-            start, end = statement.start, statement.end
+            first, last = find_edges(text[statement.start : statement.end])
+            start, end = statement.start + first, statement.start + last
             found.append(
                 Candidate(
                     text[start:end],

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_index.text.standalone import stand_alone, trim_sentences
+from graphrag_index.text.standalone import find_edges, stand_alone, trim_sentences
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,20 @@ from graphrag_index.text.standalone import stand_alone, trim_sentences
         ("The well-known a.-B. rule holds here.", "The well-known a.-B. rule holds here."),
         ("NASA — the space agency — sent a probe.", "NASA — the space agency — sent a probe."),
         ("The firm IBM (IBM) - a large one - grew.", "The firm IBM (IBM) - a large one - grew."),
+        # What pages and agencies put around sentences.
+        ("Share this with Coach Ann Berg has left Bern.", "Coach Ann Berg has left Bern."),
+        (
+            "Share this with Media playback is not supported on this device Ann Berg won.",
+            "Ann Berg won.",
+        ),
+        ("Share this with your friends in Bern.", "Share this with your friends in Bern."),
+        ("Xie Yi / For China Daily Ministry stresses trade.", "Ministry stresses trade."),
+        ("BREAKING NEWS: The dam broke.", "The dam broke."),
+        ("Bern votes in September. dm/tj-(AFP, dpa, KPA)", "Bern votes in September."),
+        ("Bern votes in September. (Reuters)", "Bern votes in September."),
+        ("Bern voted. (Daily European Weekly 02/17/2017 page25)", "Bern voted."),
+        ("Bern has a good bank (AFP).", "Bern has a good bank (AFP)."),
+        ("The input / output of AP Tools grew.", "The input / output of AP Tools grew."),
     ],
 )
 def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str) -> None:
@@ -59,6 +73,12 @@ def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str)
         ("en", "(29.08.2016) In an interview, Ann Berg spoke of the dam.", False),
         ("en", "Follow Ann Berg on Twitter: @ann", False),
         ("en", "OPINION: Bern should build the dam", False),
+        ("en", "The Ann Berg programme is broadcast on weekdays in Bern.", False),
+        ("en", "The debate on Bern was broadcast on radio.", True),
+        ("en", "Best recs from Bern, sent right to your inbox.", False),
+        ("en", "Ann Berg spoke in the T�naiste of Bern.", False),
+        ("en", 'Ann Berg can"t leave "Bern".', False),
+        ("en", "The writer is a senior consultant for the Bern Daily.", False),
         ("en", "The dam of 29.08.2016 (see above) held.", True),
         # Lost line breaks.
         ("en", "The crew was lost at sea.- The search goes on in Bern.", False),
@@ -106,3 +126,10 @@ def test_sentences_that_need_the_text_around_them_do_not_stand_alone(
     language: str, sentence: str, expected: bool
 ) -> None:
     assert stand_alone(pl.Series([sentence]), pl.Series([language])).to_list() == [expected]
+
+
+def test_edges_are_offsets_of_the_sentence() -> None:
+    text = "Share this with\nCoach Ann\nleft. es/tj (dpa)"
+    start, end = find_edges(text)
+    assert text[start:end] == "Coach Ann\nleft."
+    assert find_edges("The dam broke.") == (0, 14)

@@ -38,3 +38,11 @@ def test_only_marks_of_quoted_letters_are_left_out_of_one_line(
     sentence: str, expected: str
 ) -> None:
     assert as_one_line(sentence) == expected
+
+
+def test_what_a_page_puts_around_a_sentence_is_not_quoted() -> None:
+    text = "Share this with Coach Ann Berg left Bern in May. es/tj (AFP, dpa)"
+    unit = {"human_readable_id": 0, "start_char": 100, "text": text, "title": ""}
+    [found] = split_into_candidates([unit], {0: 1.0})
+    assert found.text == "Coach Ann Berg left Bern in May."
+    assert text[found.start_char - 100 : found.end_char - 100] == found.text
