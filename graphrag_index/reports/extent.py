@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.report import join_titles, rank_communities
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from graphrag_index.text.languages import read_lists
@@ -36,6 +36,16 @@ def find_kinds(named: pl.DataFrame) -> pl.Series:
     at = places["at"].gather(known["row"])
     kind = named["type"].scatter(at, known["kind"].cast(pl.String).replace("continent", "geo"))
     return kind.replace_strict(kinds, range(len(kinds)), default=len(kinds), return_dtype=pl.Int32)
+
+
+def read_communities(
+    communities: pl.LazyFrame, base_text_units: pl.LazyFrame, documents: pl.LazyFrame
+) -> pl.DataFrame:
+    """Return the communities with their ranks and the numbers of their documents."""
+    rows = rank_communities(communities)
+    counted = count_documents(communities, base_text_units, documents)
+    rows = rows.join(counted, on="community", how="left", maintain_order="left")
+    return rows.with_columns(pl.col("n_documents").fill_null(0))
 
 
 def count_documents(

@@ -20,10 +20,14 @@ from graphrag_index.reports.candidate_sentences import (
     number_from,
     rate_fitness,
 )
-from graphrag_index.reports.extent import COUNTED_TYPES, count_documents, find_kinds
+from graphrag_index.reports.extent import COUNTED_TYPES, find_kinds, read_communities
 from graphrag_index.reports.own_sentences import OwnSentences, read_own_sentences, read_text_units
 from graphrag_index.reports.relationship_lookup import RelationshipLookup
-from graphrag_index.reports.report import rank_communities
+from graphrag_index.reports.repeated_sentences import (
+    find_repeated,
+    hash_sentences,
+    mark_repeated,
+)
 from graphrag_index.reports.report_choices import CHOICES_TABLE
 from graphrag_index.reports.theme_terms import CorpusWords, count_corpus_words, count_words
 from graphrag_index.reports.theme_titles import add_theme_names, find_titles
@@ -108,7 +112,7 @@ def create_community_reports_nlp(
     version's choice of a title, headings and sentences is kept if it depends on nothing new.
     """
     units = read_text_units(base_text_units, documents)
-    rows = _read_communities(communities, base_text_units, documents)
+    rows = read_communities(communities, base_text_units, documents)
     progress.start(rows.height, "reports")
     named = entities.select("title", "type", "degree").collect()
     named = named.with_columns(
@@ -135,7 +139,8 @@ def create_community_reports_nlp(
                 by_sentence.append(chosen, chosen["sentence"].to_numpy() // PARTITION_SENTENCES)
             del work
             quote = partial(_quote_sentences, sentences=sentences, documents=documents, units=units)
-            corpus, turns = _quote_by_report(by_sentence, by_report, rows, quote)
+            counted = _quote_by_report(by_sentence, by_report, rows, quote)
+            corpus, turns, repeated = counted
         by_number = {
             "text_units": ("source", base_text_units.select("id").collect()),
             "documents": ("document", read_headlines(documents)),
@@ -146,20 +151,10 @@ def create_community_reports_nlp(
         themes = find_titles(base_text_units, documents, units, own, mentions, named, is_name)
         rows = add_theme_names(rows, themes)
         unwritten = _prepare_shards(
-            rows, members, named, rank_members, by_report, links, by_number, known
+            rows, members, named, rank_members, by_report, repeated, links, by_number, known
         )
         limits = (settings.max_findings, settings.max_sentences, settings.max_document_share)
         yield from _join_batches(shards.map(write_reports, unwritten, corpus, *limits), progress)
-
-
-def _read_communities(
-    communities: pl.LazyFrame, base_text_units: pl.LazyFrame, documents: pl.LazyFrame
-) -> pl.DataFrame:
-    """Return the communities with their ranks and the numbers of their documents."""
-    rows = rank_communities(communities)
-    counted = count_documents(communities, base_text_units, documents)
-    rows = rows.join(counted, on="community", how="left", maintain_order="left")
-    return rows.with_columns(pl.col("n_documents").fill_null(0))
 
 
 def _quote_by_report(
@@ -167,22 +162,24 @@ def _quote_by_report(
     by_report: Partitions,
     rows: pl.DataFrame,
     quote: Callable[[int, pl.DataFrame], pl.DataFrame],
-) -> tuple[CorpusWords, pl.DataFrame]:
+) -> tuple[CorpusWords, pl.DataFrame, pl.Series]:
     """Quote the chosen sentences, partitioned by sentence, and partition them by report.
 
-    Returns the counts of their words, and the turns of chats among them. Both are counted over all
-    partitions, whose sizes do not change the titles.
+    Returns the counts of their words, the turns of chats among them, and the hashes of those that
+    documents repeat. All are counted over all partitions, whose sizes do not change the titles.
     """
     parents, sizes = rows["parent"].to_numpy(), rows["size"].to_numpy()
     counts: list[tuple[int, pl.DataFrame]] = []
+    hashed: list[pl.DataFrame] = []
     turns = [find_turns(pl.Series(dtype=pl.String))]  # no partition may have rows
     for number, chosen in by_sentence:
         quoted = quote(number, drop_repeats_of_siblings(chosen, parents, sizes))
         distinct = quoted.unique("sentence", maintain_order=True)
         counts.append(count_words(distinct["text"], distinct["language"]))
         turns.append(find_turns(distinct["text"]))
+        hashed.append(hash_sentences(distinct))
         by_report.append(quoted, quoted["report"].to_numpy() // PARTITION_REPORTS)
-    return count_corpus_words(counts), pl.concat(turns)
+    return count_corpus_words(counts), pl.concat(turns), find_repeated(hashed)
 
 
 def _join_batches(
@@ -333,6 +330,7 @@ def _prepare_shards(
     named: pl.DataFrame,
     rank_members: Callable[[str], Integers],
     by_report: Partitions,
+    repeated: pl.Series,
     links: RelationshipLookup,
     by_number: Mapping[str, tuple[str, pl.DataFrame]],
     known: pl.DataFrame,
@@ -341,12 +339,13 @@ def _prepare_shards(
 
     A shard has communities with their titles and candidate sentences. `by_number` has a column of
     numbers in candidate sentences, and the rows by number, for each further frame of a shard.
-    `rank_members` returns the rank of each entity in titles in a language.
+    `rank_members` returns the rank of each entity in titles in a language. `repeated` are the
+    hashes of sentences that documents repeat.
     """
     titles, used = named["title"], set[str]()
     kinds, n_kinds = named["kind"].to_numpy(), len(COUNTED_TYPES)
     for partition in range(by_report.n):
-        quoted = by_report.read(partition)
+        quoted = mark_repeated(by_report.read(partition), repeated)
         quoted = quoted.sort("report", "score", "sentence", descending=[False, True, False])
         report = quoted["report"].to_numpy()
         language = pl.col("language").mode().sort().first()
