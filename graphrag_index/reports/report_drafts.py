@@ -268,7 +268,12 @@ def _choose_one(
         title = draft.theme.title
     elif draft.is_mixed:
         lines = {*draft.names.headlines.values()}
-        title = compose_mixed_title(draft.main_titles, headings, [*texts.values()], lines)
+        subjects, said_of = headings, [*texts.values()]
+        if draft.theme and len(draft.theme.subjects) >= MIN_SUBJECTS:
+            # Themes within it say more of a theme than a few of its documents.
+            subjects = [*draft.theme.subjects]
+            said_of = [[] for _ in subjects]
+        title = compose_mixed_title(draft.main_titles, subjects, said_of, lines)
     else:
         said = [evidence[one.sentences[0]] for one in chosen if one.finding == SUMMARY]
         title = _compose_title(draft, terms, said)

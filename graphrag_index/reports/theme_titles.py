@@ -55,6 +55,8 @@ MIN_SCORE, MIN_LONE_SCORE, MIN_FURTHER_SCORE = 0.45, 0.55, 0.25
 MIN_NAME_SCORE, MIN_NAMES_SCORE = 0.2, 1.0
 # Minimum score of a further term or name, as a share of the first, and of a term without names.
 MIN_SCORE_SHARE, MIN_LONE_SHARE = 0.5, 0.3
+# Maximum number of themes within a theme that stand for it if it has no title.
+MAX_SUBJECTS = 4
 # Maximum number of words and names of a theme by which its sentences are rated.
 MAX_THEME_TERMS = 16
 
@@ -62,11 +64,13 @@ MAX_THEME_TERMS = 16
 class ThemeName(NamedTuple):
     """The title of a theme, or "", and its words and names, best first.
 
-    Words are in lower case and in the singular.
+    Words are in lower case and in the singular. `subjects` are the titles of the largest themes
+    within one without a title.
     """
 
     title: str
     terms: Sequence[str]
+    subjects: Sequence[str] = ()
 
 
 def find_titles(
@@ -105,13 +109,22 @@ def find_titles(
 
 
 def add_theme_names(rows: pl.DataFrame, names: Mapping[int, ThemeName]) -> pl.DataFrame:
-    """Add the columns `theme_title` and `theme_terms` to reports; null for other communities."""
+    """Add the title, terms and subjects of themes to reports; null for other communities."""
     found = [names.get(at) for at in range(rows.height)]
     terms = [name and name.terms for name in found]
-    return rows.with_columns(
+    named = rows.with_columns(
         theme_title=pl.Series([name and name.title for name in found], dtype=pl.String),
         theme_terms=pl.Series(terms, dtype=pl.List(pl.String)),
     )
+    within = (
+        named.filter(pl.col("theme_title") != "")
+        .sort("size", "community", descending=[True, False])
+        .group_by(community="parent", maintain_order=True)
+        .agg(theme_subjects=pl.col("theme_title").head(MAX_SUBJECTS))
+    )
+    named = named.join(within, on="community", how="left", maintain_order="left")
+    own = pl.when(pl.col("theme_title") == "").then("theme_subjects")
+    return named.with_columns(theme_subjects=own)
 
 
 def _rank_terms(

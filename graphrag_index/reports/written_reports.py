@@ -124,7 +124,7 @@ def write_reports(
             strict=True,
         )
     ]
-    added = ["main", "theme_title", "theme_terms"]
+    added = ["main", "theme_title", "theme_terms", "theme_subjects"]
     rows = communities.drop(*added, "n_documents", "first_date", "last_date", "kinds")
     column = placed.make_column(shard["text_units"], shard["documents"])
     return {
@@ -135,12 +135,15 @@ def write_reports(
 
 def _read_themes(communities: pl.DataFrame) -> list[ThemeName | None]:
     """Return the name of each theme; None for other communities."""
-    names = communities.select("theme_title", "theme_terms").iter_rows()
-    return [None if terms is None else ThemeName(title, terms) for title, terms in names]
+    names = communities.select("theme_title", "theme_terms", "theme_subjects").iter_rows()
+    return [
+        None if terms is None else ThemeName(title, terms, subjects or ())
+        for title, terms, subjects in names
+    ]
 
 
 def _list_names(theme: ThemeName | None) -> list[str]:
-    return [] if theme is None else ["theme", theme.title, *theme.terms]
+    return [] if theme is None else ["theme", theme.title, *theme.terms, *theme.subjects]
 
 
 def find_subjects(sentences: pl.DataFrame, documents: pl.DataFrame) -> dict[int, str]:

@@ -7,7 +7,7 @@ from graphrag_index.reports.own_sentences import OwnSentences
 from graphrag_index.reports.report_drafts import choose_reports, make_draft
 from graphrag_index.reports.report_titles import Names, share_word
 from graphrag_index.reports.theme_counts import find_sections
-from graphrag_index.reports.theme_titles import ThemeName, find_titles
+from graphrag_index.reports.theme_titles import ThemeName, add_theme_names, find_titles
 from graphrag_index.schema.tables import content_id
 
 HEALTH = [
@@ -192,3 +192,22 @@ def test_a_report_has_the_title_of_its_theme_and_sentences_with_its_terms() -> N
     assert choices[1].title == "Ann"
     [first, *_] = choices[0].statements
     assert "budget" in HEALTH[first.sentences[0]]
+
+
+def test_a_theme_without_a_title_lists_the_themes_within_it() -> None:
+    rows = pl.DataFrame(
+        {"community": [5, 6, 7, 8, 9], "parent": [-1, 5, 5, 5, 8], "size": [90, 20, 30, 25, 9]}
+    )
+    found = {0: "", 1: "Music", 2: "Football and fans: Rome", 3: ""}
+    named = add_theme_names(rows, {at: ThemeName(title, ["x"]) for at, title in found.items()})
+    subjects = ["Football and fans: Rome", "Music"]
+    assert named["theme_subjects"].to_list() == [subjects, None, None, None, None]
+    assert named["community"].to_list() == rows["community"].to_list()
+    names = Names({0: 1.0, 1: 1.0}, {0: "Ann", 1: "Bob"}, [0, 1])
+    sentences = [
+        ("en", 2, text, [at], at, at, 1.0, None, None, 0, len(text), ["cost"], 1.0)
+        for at, text in enumerate([HEALTH[0], SPORT[0]])
+    ]
+    draft = make_draft(sentences, (), names, True, "", ThemeName("", ["budget"], subjects))
+    [choice] = choose_reports([draft], 3, 3, 1.0)
+    assert choice.title == "Different subjects: Football and fans (Rome); Music"
