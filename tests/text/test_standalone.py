@@ -78,6 +78,7 @@ def test_datelines_and_marks_of_tables_are_removed(sentence: str, expected: str)
         ("en", "Best recs from Bern, sent right to your inbox.", False),
         ("en", "Ann Berg spoke in the T�naiste of Bern.", False),
         ("en", 'Ann Berg can"t leave "Bern".', False),
+        ("en", "Bern News (@bernnews) March 30, 2017 Mrs Berg was from Bern.", False),
         ("en", "The writer is a senior consultant for the Bern Daily.", False),
         ("en", "The dam of 29.08.2016 (see above) held.", True),
         # Lost line breaks.
