@@ -45,6 +45,8 @@ _NAME_JOINT = re.compile(
 )
 # First characters of joints: a test for them is faster.
 _JOINT_STARTS = frozenset((*(f" {letter}" for letter in "abcdefopuvy&"), ". "))
+# Groups of persons in the plural that own a body: Workers' Party.
+_OWNING_GROUPS = word_set(_WORDS["owning_groups"])
 _APOSTROPHES = ("'", "’")
 # Last words of names of agencies with "and": Food and Drug Administration. The bodies count
 # only after a common word: Economic and Social Council.
@@ -183,8 +185,10 @@ def find_joined_end(
         is_joined = _is_joined_by_and(text, start, words, joint, part.group(), language)
         return part.end() if is_joined else end
     if not joint.startswith(" "):
-        is_owned = _is_owned(text, start, words, part.group(), language)
-        return part.end() if is_owned else end
+        if not _is_owned(text, start, words, part.group(), language):
+            return end
+        # Our Lady's Children's | Hospital
+        return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
     if not _may_have_topic(words, joint, language):
         return end
     if language.code == "en" and joint.startswith(" for") and _is_topic(part.group()):
@@ -373,7 +377,12 @@ def _is_owned(text: str, start: int, words: list[str], part: str, language: Lang
     is_possessed = next_words[0].lower() in _POSSESSED
     is_person = len(next_words) > 1 and next_words[0] in more_given_names()
     is_common = has_article or words[0].lower() in _POSSESSORS or is_possessed
-    ends_with_owner = words[-1].lower() in _POSSESSORS and is_possessed
+    owner = words[-1].lower()
+    ends_with_owner = owner in _POSSESSORS and is_possessed
+    # Supreme People's Court, Kurdistan Workers' Party, Fuyang Women's Federation
+    is_body = any(map(is_organization_word, next_words)) or owner == "people"
+    is_body = is_body and len(words) > 1 and language.code == "en"
+    ends_with_owner |= owner in _OWNING_GROUPS and is_body and not is_person
     return is_saint or (len(words) == 1 and is_common and not is_person) or ends_with_owner
 
 
