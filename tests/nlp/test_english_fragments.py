@@ -1,0 +1,35 @@
+"""Fragments of English names: cut owners, bare adjectives, prefixes and countries."""
+
+import pytest
+
+from tests.fixtures.extraction import extract
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "They asked the Supreme People's Court in Kiel.",
+            {"Supreme People's Court": "organization", "Kiel": "geo"},
+        ),
+        (
+            "They outlawed the Kurdistan Workers' Party there.",
+            {"Kurdistan Workers' Party": "organization"},
+        ),
+        (
+            "She led the Fuyang Women's Federation then.",
+            {"Fuyang Women's Federation": "organization"},
+        ),
+        (
+            "It is the self-proclaimed Donetsk People's Republic.",
+            {"Donetsk People's Republic": "geo"},
+        ),
+        # Two names: the second is no body.
+        (
+            "They liked the Kiel Students' Lena Hart.",
+            {"Kiel Students": "name", "Lena Hart": "person"},
+        ),
+    ],
+)
+def test_a_group_that_owns_a_body_belongs_to_its_name(text: str, expected: dict[str, str]) -> None:
+    assert extract(text).types == expected
