@@ -10,6 +10,7 @@ from graphrag_index.nlp.head_types import find_head_type, is_plural_kind
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_shapes import is_adjective, is_people, is_surname
 from graphrag_index.nlp.name_words import (
+    DEMONYMS,
     GIVEN_NAMES,
     PARTIES,
     TYPE_WORDS_IN_SURNAMES,
@@ -42,6 +43,8 @@ _SIDES = word_set(_WORDS["sides"])
 _PARTY_MEMBERS = frozenset(("Democrat", "Republican"))
 # Chambers before the name of their speaker or member: (Speaker of the) House | Paul Ryan.
 _CHAMBERS = frozenset(("House", "Senate", "Congress", "Commons", "Parliament", "Assembly"))
+# Prefixes of adjectives and roles before the name of a body or a place: Ex-IMF (boss).
+_PREFIXES = frozenset(("Ex", "Anti", "Pro", "Post", "Pre", "Non", "Then"))
 _PAIR = re.compile(r"([^\W\d_]{2,})-([^\W\d_]{2,})")
 _PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
 # Maximum number of words of a person's name behind another name: Thomas de Maizière.
@@ -76,9 +79,11 @@ def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     if span.language.code != "en":
         return None
     if words[-1].lower() in _MEMBERS and len(words) > 1:
-        return _cut_before_members(words)
+        return _cut_before_members(span, words)
     if words[-1] in _PARTY_MEMBERS and span.usage.is_known_place(" ".join(words[:-1]), "en"):
         return len(words) - 1, len(words)  # (a) Virginia | Democrat
+    if _ends_with_adjective(span, words):
+        return len(words) - 1, len(words)  # (the) US | Olympic (swimmer)
     if len(words) < 3:
         return None
     return (
@@ -89,16 +94,31 @@ def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     )
 
 
-def _cut_before_members(words: list[str]) -> Cut | None:
+def _ends_with_adjective(span: SpanWords, words: list[str]) -> bool:
+    """Return whether a name stands before the adjective of a people and a noun."""
+    number, usage = span.number, span.usage
+    if len(words) < 2 or words[-1].lower() not in DEMONYMS or words[-1] in more_given_names():
+        return False
+    if usage.before_noun[number] * 2 <= usage.total[number] or words[-2].islower():
+        return False
+    return not is_adjective(words[-2]) and _is_known(span, words[:-1])
+
+
+def _cut_before_members(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut the members of a party off its name: Labour | Members; drop Opposition Members."""
     party = " ".join(words[:-1])
     is_party = find_known_type(party) == "organization" or words[-2].lower() in PARTIES
+    if not is_party and span.usage.is_known_place(party, "en"):
+        return len(words) - 1, len(words)  # Wales | MPs
     is_side = _SIDES.issuperset(word.lower() for word in words[:-1])
+    is_side = is_side or all(map(is_adjective, words[:-1]))  # British MPs
     return ((len(words) - 1 if is_party else 0), len(words)) if is_party or is_side else None
 
 
 def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
     """Cut between a body or a place and a person: Homeland Security | John Kelly."""
+    if _is_country_before_person(span, words):
+        return 1, 1
     for at in range(1, len(words) - 1):
         is_rare = words[at] not in GIVEN_NAMES
         if not is_given_full_name(words[at:], rare=True):
@@ -129,6 +149,19 @@ def _cut_before_full_name(span: SpanWords, words: list[str]) -> Cut | None:
         if _is_body_or_place(span, left) or (len(left) < at and len(left) > 1 and is_other):
             return len(left), right
     return None
+
+
+def _is_country_before_person(span: SpanWords, words: list[str]) -> bool:
+    """Return whether a country stands before two words whose last is also used alone.
+
+    Example: (the ambassador to) Iran | Levan Dzhagaryan, where Dzhagaryan is a name, too.
+    """
+    if len(words) != 3 or not is_country(words[0]) or words[0] in more_given_names():
+        return False
+    is_person = all(word.istitle() and not _is_frequent(word) for word in words[1:])
+    is_person = is_person and not any(map(span.usage.is_demonym, words))
+    is_place = any(span.usage.is_known_place(word, "en") for word in words[1:])
+    return is_person and not is_place and span.count_known_mentions(words[2:]) > 0
 
 
 def _is_frequent(word: str) -> bool:
@@ -213,11 +246,26 @@ def _cut_before_of(span: SpanWords, words: list[str]) -> Cut | None:
     return (0, right) if right and known else None
 
 
+def _find_prefixed_name(span: SpanWords) -> tuple[int, str] | None:
+    """Return the offset and the name behind a prefix: Ex-IMF; None if there is no other name."""
+    prefix, hyphen, first = span.words[0].partition("-")
+    if not hyphen or prefix not in _PREFIXES or span.language.code != "en":
+        return None
+    name = " ".join(span.words)
+    words = [first, *span.words[1:]]
+    is_known = find_known_type(name) or span.usage.is_known_place(name, "en")
+    if not first[:1].isupper() or is_known or not _is_known(span, words):
+        return None
+    return len(prefix) + 1, " ".join(words)
+
+
 def find_pair(span: SpanWords) -> list[tuple[int, str]] | None:
     """Return the offsets and names in a word of two names: China-US; None if it is one name.
 
-    Adjectives of peoples are no names: German-Turkey, Sunni-Shia.
+    Adjectives of peoples are no names: German-Turkey, Sunni-Shia. A prefix belongs to none.
     """
+    if prefixed := _find_prefixed_name(span):
+        return [prefixed]
     word = span.words[0]
     if len(span.words) > 1 or span.language.code != "en" or "-" not in word:
         return None

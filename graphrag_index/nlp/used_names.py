@@ -11,6 +11,7 @@ from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     CALENDAR_WORDS,
     DEMONYM_END,
+    DEMONYMS,
     DIRECTIONS,
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
@@ -29,7 +30,7 @@ from graphrag_index.nlp.name_words import (
     more_given_names,
 )
 from graphrag_index.nlp.shouted_names import STATES
-from graphrag_index.text.languages import Language, is_title, read_lists
+from graphrag_index.text.languages import Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
 # Forms of companies that mean nothing else at the end of a name in capitals.
@@ -66,6 +67,8 @@ _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 # Adjectives of peoples that are given names, too.
 _GIVEN_PEOPLES = frozenset(("German", "Roman"))
+# Adjectives of peoples and faiths that do not name a member, too, as Muslim does.
+_ADJECTIVES = DEMONYMS - word_set(read_lists("nlp/data/entity_types")["groups"])
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
@@ -78,6 +81,19 @@ def is_reference(words: list[str]) -> bool:
 def is_code(word: str) -> bool:
     """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
     return "_" in word or _CODE.fullmatch(word) is not None
+
+
+def _are_adjectives(words: list[str], language: Language) -> bool:
+    """Return whether English words are adjectives with a people's: French Presidential."""
+    if language.code != "en" or find_known_type(" ".join(words)):
+        return False
+    *others, last = (word.lower() for word in words)
+    is_people = all(w in DEMONYMS or w in DIRECTIONS or DEMONYM_END.search(w) for w in others)
+    is_adjective = last in common_words("en") and _ADJECTIVE_END.search(last) is not None
+    # (the) Scottish National | party
+    is_adjective = is_adjective and last not in PARTIES and last != "national"
+    # (the) Crimean Tatar (movement); but (an) Indian Muslim
+    return is_people and (is_adjective or last in _ADJECTIVES)
 
 
 def _are_bodies(word: str) -> bool:
@@ -148,7 +164,8 @@ class UsedNames:
                 return False
         if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
             return True  # HIGH COURT OF JUSTICE
-        if DEMONYM_END.search(span[-1]) and usage.before_noun[number] * 2 > usage.total[number]:
+        is_described = usage.before_noun[number] * 2 > usage.total[number]
+        if is_described and (DEMONYM_END.search(span[-1]) or _are_adjectives(span, language)):
             return False
         if language.capitalizes_nouns and is_german_phrase(usage, number, span):
             return False
@@ -271,6 +288,9 @@ class UsedNames:
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
             return True
         is_given = word in GIVEN_NAMES and word not in _GIVEN_PEOPLES
+        if language.code == "en" and is_given and word.lower() in DEMONYMS:
+            # French newspapers; but Christian said
+            return max(usage.determiner[number], usage.before_noun[number]) * 2 > inside
         if not usage.is_demonym(word) or is_given or find_known_type(word):
             return False
         named = usage.person[number] or usage.place[number]

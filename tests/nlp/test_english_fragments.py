@@ -33,3 +33,26 @@ from tests.fixtures.extraction import extract
 )
 def test_a_group_that_owns_a_body_belongs_to_its_name(text: str, expected: dict[str, str]) -> None:
     assert extract(text).types == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "She met French Presidential candidate Marine Le Pen in Kiel.",
+            {"Marine Le Pen": "person", "Kiel": "geo"},
+        ),
+        ("They left. East Libyan forces claim victory in Kiel.", {"Kiel": "geo"}),
+        ("They met Crimean Tatar movements and French envoys in Kiel.", {"Kiel": "geo"}),
+        ("They like Masonic lodges and Nordic countries in Kiel.", {"Kiel": "geo"}),
+        ("The US Olympic swimmer left Kiel.", {"US": "geo", "Kiel": "geo"}),
+        # A given name that is an adjective too, and a party.
+        ("Then Christian said so in Kiel.", {"Christian": "person", "Kiel": "geo"}),
+        (
+            "The Scottish National party left Kiel.",
+            {"Scottish National": "organization", "Kiel": "geo"},
+        ),
+    ],
+)
+def test_adjectives_before_a_noun_are_no_names(text: str, expected: dict[str, str]) -> None:
+    assert extract(text).types == expected
