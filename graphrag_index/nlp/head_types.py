@@ -54,6 +54,7 @@ _BARE_BODIES = frozenset(
     "presidencia vicepresidencia asamblea pleno ponencia gobiernos présidence".split()
 )
 _CHAMBERS = frozenset("representatives commons lords assembly delegates councillors".split())
+_LAWS = frozenset("Act Bill Directive Regulation Regulations".split())
 _VERSUS = frozenset(("v", "vs"))
 # Languages in which the head of a name is its last word.
 HEAD_LAST = frozenset(("en", "und", *_COMPOUND_LANGUAGES))
@@ -93,6 +94,8 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
         return "name"
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
+    if code == "en" and words[-1] in _LAWS:
+        return "name"  # Police and Criminal Evidence Act
     if "house of" in " ".join(lower) and code == "en" and lower[-1] in _CHAMBERS:
         return "organization"  # Michigan House of Representatives
     is_body = code in HEAD_FIRST and HEADS.get(lower[0]) == "organization"

@@ -21,6 +21,8 @@ STATE_CODES = frozenset(
     "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
 )
 _TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
+# A station of the US: KSBW-TV, WNYC FM.
+_CALL_SIGN = re.compile(r"[KW][A-Z]{2,3}[ -](?:TV|FM|AM|DT)")
 _DIRECTION = re.compile(r"(?:[NSEW]\.)+")
 # Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
 MIN_TEAM_SHARE = 0.4
@@ -42,7 +44,7 @@ def find_english_type(
 
     `rating` rates the name as a place, and `ratings` the parts of names.
     """
-    by_parts = ""
+    by_parts = "organization" if _CALL_SIGN.fullmatch(name) else ""
     if " " in name and not rating:
         by_parts = find_type_by_parts(name, ratings, article_share)
     return by_parts or find_type_of_group(name.split(" "), is_person, rating)
@@ -66,6 +68,9 @@ def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: flo
         return "geo"  # French Guinea
     if len(first) == 1 and is_surname(rest) and rest.lower() not in common_words("en"):
         return "person"  # (a pass by) C Healy
+    body = start.rpartition(" ")[2].lower()
+    if ratings.get(last, 0) and " " in start and HEADS.get(body) == "organization":
+        return "organization"  # (the) One City Partnership Nottingham
     if first.isupper() and find_known_type(rest) == "organization":
         return "organization"  # UN World Food Programme
     is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS
