@@ -5,6 +5,7 @@ import re
 from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
+    COMPANY_FORMS,
     HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
@@ -204,7 +205,15 @@ def _cut_at_of(span: SpanWords, words: list[str], at: int, start: int, initial: 
     if single and left[0].isupper() and _is_body(left[0]):
         return at, start  # FBI of the Trump era
     right_is_name = known > span.times and span.is_full_name(right)
-    right_is_name |= known >= max(3, 5 * span.times)
+    # (the) National University of Ireland, however frequent Ireland is
+    is_headed = span.language.code == "en" and is_organization_word(left[-1])
+    # but (the) Antarctic Expedition | of Adrien de Gerlache
+    is_headed = is_headed and span.usage.is_known_place(" ".join(right), "en")
+    is_whole = (
+        find_known_type(" ".join(left)) != "" or left[-1].lower().rstrip(".") in COMPANY_FORMS
+    )
+    is_headed = is_headed and not is_whole  # (notify the) European Council | of the UK's intention
+    right_is_name |= known >= max(3, 5 * span.times) and not is_headed
     left_is_name = at > 1 or span.count_known_mentions(left) > span.times
     is_place = single and span.usage.is_known_place(left[0], span.language.code)
     if is_place and (span.is_full_name(right) or words[at + 1] == "the"):

@@ -155,6 +155,16 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
         ),
         ("They spoke to Mayor-Dirk Hilbert there.", {"Dirk Hilbert": "person"}),
         (
+            "A lecturer at the National University of Ireland spoke. Ireland is old. We love "
+            "Ireland. Ireland won. Ireland lost. Ireland left.",
+            {"National University of Ireland": "organization", "Ireland": "geo"},
+        ),
+        (
+            "They joined the Northern Expedition of Scott. Scott won. Scott lost. Scott left. "
+            "They like Scott. Scott slept.",
+            {"Northern Expedition": "event", "Scott": "person"},
+        ),
+        (
             "It rose after Devon and Cornwall Police left.",
             {"Devon and Cornwall Police": "organization"},
         ),
