@@ -160,9 +160,9 @@ def test_a_member_of_a_parliament_shows_the_constituency(text: str, place: str) 
             {"National University of Ireland": "organization", "Ireland": "geo"},
         ),
         (
-            "They joined the Northern Expedition of Scott. Scott won. Scott lost. Scott left. "
+            "They joined the Northern Party of Scott. Scott won. Scott lost. Scott left. "
             "They like Scott. Scott slept.",
-            {"Northern Expedition": "event", "Scott": "person"},
+            {"Northern Party": "organization", "Scott": "person"},
         ),
         (
             "It rose after Devon and Cornwall Police left.",
