@@ -1,10 +1,11 @@
-"""Parts of web pages beside sentences: links to other articles, buttons, addresses, sign-offs."""
+"""Parts of web pages beside sentences: links to other articles, addresses, buttons, sign-offs."""
 
 import re
 from dataclasses import replace
 from pathlib import Path
 
 from graphrag_index.text.languages import read_lists
+from graphrag_index.text.standalone import find_edges
 from graphrag_query.answering.extractive import Candidate
 
 # Minimum number of words of a sentence without the parts of the page beside it.
@@ -16,8 +17,7 @@ LINK = re.compile(f"(?i){_PATTERNS['links']}")
 _BEHIND_LINK = re.compile(
     rf"\S\s+\S+\s+(?=(?:{_PATTERNS['BEHIND_LINK']})(?:\s*\S+){{4}}.*[.!?…][\"”»]?$)", re.DOTALL
 )
-_BEFORE = re.compile("|".join(_PATTERNS[name] for name in ("buttons", "services")))
-_BEHIND = re.compile("|".join(_PATTERNS[name] for name in ("addresses", "sign_off")), re.DOTALL)
+_ADDRESSES = re.compile(_PATTERNS["addresses"], re.DOTALL)
 
 
 def cut_link(text: str) -> str:
@@ -38,10 +38,10 @@ def cut_page_parts(candidate: Candidate) -> Candidate:
     if candidate.label:
         return candidate
     text = cut_link(candidate.text)
-    while found := _BEFORE.match(text):
-        text = text[found.end() :]
-    start = len(candidate.text) - len(text)
-    if found := _BEHIND.search(text):
+    first, last = find_edges(text)
+    start = len(candidate.text) - len(text) + first
+    text = text[first:last]
+    if found := _ADDRESSES.search(text):
         text = text[: found.start()]
     if len(text.split()) < MIN_WORDS_LEFT or text == candidate.text:
         return candidate
