@@ -1,11 +1,11 @@
 """Sentences of answers without evidence, in the language of the question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from graphrag_index.text.languages import Language, read_lists
 
-_TEXTS = read_lists("refusals", Path(__file__).parent)
+_TEXTS: Mapping[str, Mapping[str, str]] = read_lists("refusals", Path(__file__).parent)
 
 
 def format_refusal(kind: str, language: Language, **words: str) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from graphrag_index.text.normalize import stem_word
 from graphrag_query.answering.extractive import as_one_line
+from graphrag_query.answering.page_parts import cut_link
 from graphrag_query.answering.theme_answer import Point, first_subject
 from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.index_store import IndexStore
@@ -21,7 +22,6 @@ from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
     are_poor,
     are_procedure,
-    cut_link,
     have_unnamed_speaker,
 )
 
