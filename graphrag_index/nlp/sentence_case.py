@@ -29,6 +29,7 @@ _HEADLINE_BREAK = re.compile(
     r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
 )
 _MAX_HEADLINE_CHARACTERS = 300
+_NON_SPACE = re.compile(r"\S")
 _QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
 # The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
@@ -59,7 +60,8 @@ def read_case(
     words = text[sentence.start : sentence.end]
     has_full_stop = words[-1] in _SENTENCE_ENDS
     # The first line may be the headline of a newspaper, which is a sentence.
-    is_first = language.code in HEAD_FIRST and not text[: sentence.start].strip()
+    # A copy of the text before each sentence would take quadratic time.
+    is_first = language.code in HEAD_FIRST and not _NON_SPACE.search(text, 0, sentence.start)
     is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)
     # A headline with a full stop begins with several capitals: this is tested fast.
     may_be_headline = not all_prose and (not has_full_stop or first_span.count(" ") > 1)
