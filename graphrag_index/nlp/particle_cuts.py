@@ -2,7 +2,12 @@
 
 import re
 
-from graphrag_index.nlp.compounds import is_certain_noun, is_german_noun, is_loan_word
+from graphrag_index.nlp.compounds import (
+    COMMON_NOUN_END,
+    is_certain_noun,
+    is_german_noun,
+    is_loan_word,
+)
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     COMPANY_FORMS,
@@ -23,6 +28,8 @@ from graphrag_index.text.languages import is_title, read_lists, word_set
 
 # Particles before a noun that is no name: Radtke zu Gast.
 _PURPOSES = frozenset(("zur", "zu"))
+# Nouns behind "zu". Other compounds are seats of noble families: Franz zu Löwenstein.
+_NOUNS_OF_ZU = frozenset(read_lists("nlp/data/words")["nouns_of_zu"].split())
 # Minimum rating of a surname behind a thing and a particle: Valladolid de Pezzolano.
 MIN_SURNAME, MIN_ROMANCE_SURNAME = 1, 2
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
@@ -49,7 +56,9 @@ def cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | N
         if word not in _CUT_PARTICLES or not 0 < at < len(words) - 1:
             continue
         may_have_purpose = not _is_body(" ".join(words[:at])) and _may_have_purpose(words[at - 1])
-        is_purpose = word in _PURPOSES and is_certain_noun(words[at + 1])
+        # Lena Hart zu Fuß, although "Hart" is like a noun
+        may_have_purpose = may_have_purpose and not span.is_full_name(words[:at])
+        is_purpose = word in _PURPOSES and _is_purpose(word, words[at + 1])
         if (
             is_purpose
             and not may_have_purpose
@@ -270,6 +279,14 @@ def _has_surname(words: list[str]) -> bool:
 def _is_body(word: str) -> bool:
     """Return whether a word is a whole known body: Bundesregierung | zur Senkung."""
     return find_known_type(word) == "organization"
+
+
+def _is_purpose(particle: str, word: str) -> bool:
+    """Return whether a word behind "zu" or "zur" is a noun, and no seat of a noble family."""
+    if particle == "zu" and word in _NOUNS_OF_ZU:
+        return True
+    is_seat = particle == "zu" and COMMON_NOUN_END.search(word) is None
+    return is_certain_noun(word) and not is_seat
 
 
 def _may_have_purpose(word: str) -> bool:
