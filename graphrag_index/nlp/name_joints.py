@@ -340,7 +340,22 @@ def _is_joined_by_and(
     is_agency = is_body and not is_role(own[0]) and (len(own) == 1 or is_national)
     if len(next_words) > 1 and (is_law or is_agency):
         return has_article or word_before(text, start) == "the"
-    return _is_office(words, joint, part) and not is_given_name(part, language)
+    return _is_office(words, joint, part) and not _is_other_name(words, part, language)
+
+
+def _is_other_name(words: list[str], part: str, language: Language) -> bool:
+    """Return whether the part behind "and" is a person or country, and no field of an office.
+
+    Court of Justice | and Germany; but the Office for Scotland and Wales.
+    """
+    next_words, common = part.split(), common_words(language.code)
+    if is_given_name(part, language) or find_known_type(part) == "person":
+        return True
+    is_plain = common.issuperset((next_words[0].lower(), next_words[-1].lower()))
+    if len(next_words) > 1 and next_words[0] in more_given_names() and not is_plain:
+        return True  # the Department for Transport | and Grant Shapps
+    field = _INNER_JOINT.split(" ".join(words))[-1].strip()
+    return is_country(part) and not (is_country(field) or field.lower() in large_place_names())
 
 
 def _is_office(words: list[str], joint: str, part: str) -> bool:

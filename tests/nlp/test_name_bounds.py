@@ -24,3 +24,34 @@ def find_names(text: str) -> dict[str, str]:
 )
 def test_only_seats_of_families_behind_zu_are_surnames(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "They asked the Department for Transport and Grant Shapps about it.",
+            {"Department for Transport", "Grant Shapps"},
+        ),
+        (
+            "They asked the Ministry of Defence and Angela Merkel about it.",
+            {"Ministry of Defence", "Angela Merkel"},
+        ),
+        (
+            "They saw that the Court of Justice and Germany agreed.",
+            {"Court of Justice", "Germany"},
+        ),
+        (
+            "They asked the Department for Scotland and Wales about it.",
+            {"Department for Scotland and Wales"},
+        ),
+        (
+            "They asked the Department of Health and Human Services about it.",
+            {"Department of Health and Human Services"},
+        ),
+    ],
+)
+def test_a_person_or_country_behind_and_is_no_field_of_an_office(
+    text: str, names: set[str]
+) -> None:
+    assert {*find_names(text)} == names
