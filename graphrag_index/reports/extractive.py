@@ -30,8 +30,8 @@ MAX_COMMON_WORD_SHARE = 0.6
 MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 600, 2, 0.2
 # Minimum number of members that a sentence mentions in a document on another subject.
 MIN_MEMBERS_ELSEWHERE = 2
-# Minimum wording of the best sentence of a finding.
-MIN_WORDING = 0.5
+# Minimum wording of the best sentence of a finding; and if a smaller share of sentences is clear.
+MIN_FINDING_WORDING, MIN_UNCLEAR_WORDING, MIN_CLEAR_SHARE = 0.5, 0.35, 0.5
 # Maximum number of findings of a report on few members, per member that its sentences mention.
 FINDINGS_PER_MEMBER = 0.5
 
@@ -63,10 +63,9 @@ def choose_statements(
     that headings are unique.
 
     `evidence` are candidate sentences, best first, with their `centrality` as a factor, if it is
-    known; `terms` are the terms of the report. `groups`
-    are the groups of documents of one subject: the summary is on the first. If none is large
-    enough, there is no summary, and each finding is on one group. `choose` chooses the sentences
-    in another way.
+    known; `terms` are the terms of the report. `groups` are the groups of documents of one subject:
+    the summary is on the first. If none is large enough, there is no summary, and each finding is
+    on one group. `choose` chooses the sentences in another way.
     """
     sizes = Counter({s.text: s.document for s in evidence}.values())
     limit = limit_document(sizes.values(), max_sentences, max_document_share)
@@ -183,13 +182,14 @@ def _choose_sentences(
     chronology = pool.take_chronology(min(MAX_DATES, left // 2)) if max_findings > 1 else []
     left -= len(chronology)
     findings: list[tuple[str, list[Evidence]]] = []
+    min_wording = MIN_FINDING_WORDING if pool.is_clear() else MIN_UNCLEAR_WORDING
     for subject in (*pool.subjects, *pool.subjects):
         if len(findings) + bool(chronology) == max_findings or left <= 0:
             break
         n = min(MAX_FINDING_SENTENCES, left)
         sentences = pool.take_on_one_thing(n, pool.mentioned[subject], {subject})
-        # What needs the text around it is no finding.
-        is_clear = any(one.wording >= MIN_WORDING for one in sentences)
+        # What needs the text around it is no finding beside clear sentences.
+        is_clear = any(one.wording >= min_wording for one in sentences)
         heading = headings.compose(subject, sentences) if is_clear else ""
         # A second finding of a subject may have nothing that an earlier heading has not.
         if not heading or heading in (other for other, _ in findings):
@@ -271,6 +271,11 @@ class SentencePool:
     def find_sentences(self, documents: Collection[int]) -> list[Evidence]:
         """Return the sentences of some documents, best first."""
         return [sentence for sentence in self.sentences if sentence.document in documents]
+
+    def is_clear(self) -> bool:
+        """Return whether enough sentences on members are clear alone; those of manuals are not."""
+        clear = [one.wording >= MIN_FINDING_WORDING for one in self.sentences if one.entities]
+        return sum(clear) >= MIN_CLEAR_SHARE * len(clear)
 
     def take_summary(self, n: int, candidates: Sequence[Evidence] | None) -> list[Evidence]:
         """Take up to n central sentences, on one thing if possible."""

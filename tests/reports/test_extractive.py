@@ -102,6 +102,23 @@ def test_a_finding_is_about_one_thing() -> None:
     assert "pub" in own_one
 
 
+def test_sentences_that_need_context_are_findings_where_hardly_any_are_clear() -> None:
+    said = (CREAN_SAILED, CREAN_ISLAND, CREAN_KERRY, ENDURANCE_SANK)
+    unclear = [replace(one, wording=0.35) for one in said]
+    _, findings = write(*unclear)
+    assert [one.summary for one in findings] == ["Tom Crean and Kerry", "Endurance"]
+    _, findings = write(CREAN_SAILED, *unclear[1:])
+    assert [one.summary for one in findings] == ["Tom Crean and Kerry", "Endurance"]
+    # Beside clear sentences, they are none.
+    _, findings = write(CREAN_SAILED, CREAN_ISLAND, *unclear[2:])
+    assert findings == ()
+    _, findings = write(CREAN_SAILED, CREAN_ISLAND, unclear[2], ENDURANCE_SANK)
+    assert [one.summary for one in findings] == ["Endurance"]
+    # Calls in brackets and quoted letters are no findings.
+    _, findings = write(*(replace(one, wording=0.3) for one in said))
+    assert findings == ()
+
+
 def test_a_summary_prefers_central_sentences_and_those_at_the_start() -> None:
     said = [replace(CREAN_SAILED, score=5.0), replace(ENDURANCE_SANK, score=5.0)]
     far = [replace(one, document=0, place=(900, 950)) for one in said]
