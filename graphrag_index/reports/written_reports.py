@@ -54,7 +54,7 @@ _CONTEXT_PATTERNS = {
 # A sentence in brackets is an aside, such as a call in a parliament.
 BRACKET_START, BRACKET_FACTOR = r"^[(\[]", 0.3
 # A list of names, such as one of those who voted, has hardly any other words.
-LIST_FACTOR, MAX_CAPITAL_SHARE, MIN_LIST_WORDS = 0.1, 0.6, 8
+MAX_CAPITAL_SHARE, MIN_LIST_WORDS = 0.6, 8
 # Minimum share of the sentences of a report whose documents have a headline that says its theme.
 MIN_HEADLINE_SHARE = 0.75
 
@@ -209,7 +209,7 @@ def _rank_sentences(
     is_used = (pl.col("entities").list.len() > 0) | (
         (pl.col("clarity") == 2) & (pl.col("wording") == 1)
     )
-    is_used &= pl.col("wording") > LIST_FACTOR
+    is_used &= ~is_name_list(pl.col("text"))
     sentences = sentences.with_columns(wording=wording).filter(is_used).with_row_index("row")
     words = split_words(sentences).join(
         sentences.select("row", "report", "source", "document"), on="row"
@@ -241,7 +241,7 @@ def _rank_sentences(
 def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
     """Rate sentences by their wording: 1, or less for those that tell what somebody thinks.
 
-    So are those that are hard to understand alone, and lists of names.
+    So are those that are hard to understand alone.
     """
     text, language = pl.col("text"), pl.col("language")
     codes = set(languages.unique())
@@ -256,10 +256,6 @@ def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
         )
         for patterns in (_PERSONAL_PATTERNS, _CONTEXT_PATTERNS)
     )
-    n_words = text.str.count_matches(r"\p{L}+").clip(1)
-    is_list = (text.str.count_matches(r"\b\p{Lu}") > MAX_CAPITAL_SHARE * n_words) & (
-        n_words >= MIN_LIST_WORDS
-    )
     factors = {
         QUOTATION_START: QUOTATION_FACTOR,
         OLD_LETTER: OLD_LETTER_FACTOR,
@@ -267,11 +263,18 @@ def rate_wording(texts: pl.Series, languages: pl.Series) -> Floats:
     }
     rated = pl.when(is_personal).then(PERSONAL_FACTOR).otherwise(1.0)
     rated *= pl.when(needs_context).then(CONTEXT_FACTOR).otherwise(1.0)
-    rated *= pl.when(is_list).then(LIST_FACTOR).otherwise(1.0)
     for pattern, factor in factors.items():
         rated *= pl.when(text.str.contains(pattern)).then(factor).otherwise(1.0)
     frame = pl.DataFrame({"text": texts, "language": languages})
     return frame.select(rated).to_series().to_numpy()
+
+
+def is_name_list(text: pl.Expr) -> pl.Expr:
+    """Return whether most words of a text begin with a capital, but not all are in capitals."""
+    n_words = text.str.count_matches(r"\p{L}+")
+    n_capitals = text.str.count_matches(r"\b\p{Lu}")
+    is_list = (n_capitals > MAX_CAPITAL_SHARE * n_words) & (n_words >= MIN_LIST_WORDS)
+    return is_list & text.str.contains(r"\p{Ll}")
 
 
 def _explain_rank(row: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ from graphrag_index.reports.title_members import (
     is_media_name,
     rank_title_members,
 )
-from graphrag_index.reports.written_reports import find_subjects, rate_wording
+from graphrag_index.reports.written_reports import find_subjects, is_name_list, rate_wording
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_community_reports_nlp import create_community_reports_nlp
@@ -252,7 +252,6 @@ def test_a_community_without_any_sentence_to_quote_has_a_title(tmp_path: Path) -
         ("de", "Bern baut die Brücke wieder auf.", 1.0),
         ("es", "Ayer se rompió la presa de Berna.", 0.35),
         ("en", "(A dam burst in May.)", 0.3),
-        ("de", "Ann Bo Cy DeeEd Fay Gus Hal IdaJo Kit LeoMax Dr.", 0.1),
     ],
 )
 def test_sentences_on_what_somebody_thinks_or_told_before_count_less(
@@ -260,3 +259,13 @@ def test_sentences_on_what_somebody_thinks_or_told_before_count_less(
 ) -> None:
     rated = rate_wording(pl.Series([text]), pl.Series([language]))
     assert rated.tolist() == pytest.approx([factor])
+
+
+def test_lists_of_names_are_not_quoted_but_sentences_in_capitals_are() -> None:
+    texts = [
+        "Ann Bo Cy DeeEd Fay Gus Hal IdaJo Kit LeoMax Dr.",
+        "THE PUMP IS CONTROLLED BY THE KESTREL 300 CONTROLLER.",
+        "Bern baut die Brücke im Mai wieder auf.",
+    ]
+    is_list = pl.DataFrame({"text": texts}).select(is_name_list(pl.col("text"))).to_series()
+    assert is_list.to_list() == [True, False, False]
