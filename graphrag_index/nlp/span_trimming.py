@@ -6,7 +6,12 @@ from typing import NamedTuple
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.law_names import count_reference_words
-from graphrag_index.nlp.name_words import CALENDAR_WORDS, GIVEN_NAMES, common_words
+from graphrag_index.nlp.name_words import (
+    CALENDAR_WORDS,
+    GIVEN_NAMES,
+    common_words,
+    more_given_names,
+)
 from graphrag_index.text.languages import PARTICLES, Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("nlp/data/words")
@@ -41,6 +46,11 @@ _PARTY_PREFIX = re.compile(r"(?:[A-Z]-(?=[A-Z][a-z]{2})|[RDI]-(?=[A-Z][a-z]$))")
 _HYPHENED_OPENING = re.compile(
     r"(?:But|And|The|He|She|They|This|That|While|When|Where|As|If|Was|Were|Is|Are|Will|Did|Does|Has|Have"
     r"|Can|Why|How|What|Who|For|From|With|It|We|Mayor|President|Minister)-(?=[A-Z])"
+)
+# Roles with a hyphen before a person: President-Elect Joe Biden.
+_HYPHENED_ROLE = re.compile(
+    r"(?:(?:Vice|Prime|Deputy) )?(?:President|Minister|Mayor|Governor|Senator|Chancellor|Chairman)"
+    r"-(?:Elect|Designate|Counsell?or)(?: |\Z)"
 )
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 
@@ -89,10 +99,12 @@ def trim_span(
         surface = surface[elision.end() :]
     party = _PARTY_PREFIX.match(surface)
     if language.code == "en" and "-" in surface:
-        party = party or _HYPHENED_OPENING.match(surface)
+        party = party or _HYPHENED_ROLE.match(surface) or _find_hyphened_opening(surface)
     if party:
         offset += party.end()
         surface = surface[party.end() :]
+    if not surface:
+        return None  # the President-Elect
     is_capital = not elision or surface[0].isupper()
     n_words = sum(not word.islower() for word in words[first:last])
     if not is_capital or len(surface) > MAX_SPAN_CHARS or n_words > MAX_SPAN_WORDS:
@@ -103,6 +115,13 @@ def trim_span(
     elif 0 <= opening == first - 1:
         longer, ahead = f"{words[opening]} {surface}", len(words[opening]) + 1
     return TrimmedSpan(offset, surface, last < len(words), longer, ahead)
+
+
+def _find_hyphened_opening(surface: str) -> re.Match[str] | None:
+    """Return the word glued to a full name: But-Dave Chappelle; but not Can-Am Racing."""
+    opening = _HYPHENED_OPENING.match(surface)
+    words = surface[opening.end() :].split() if opening else ()
+    return opening if len(words) > 1 and words[0] in more_given_names() else None
 
 
 def _find_start(

@@ -55,3 +55,19 @@ def test_a_person_or_country_behind_and_is_no_field_of_an_office(
     text: str, names: set[str]
 ) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Yesterday President-Elect Joe Biden met the press.", {"Joe Biden"}),
+        ("Then Prime Minister-Designate Mario Draghi met the press.", {"Mario Draghi"}),
+        ("Then the President-Elect met Ann Brown.", {"Ann Brown"}),
+        ("Yesterday they played Has-Been Heroes again.", {"Has-Been Heroes"}),
+        ("Yesterday they read How-To Geek again.", {"How-To Geek"}),
+        ("Yesterday they saw Can-Am Racing again.", {"Can-Am Racing"}),
+        ("They were glad. But-Dave Chappelle met the press.", {"Dave Chappelle"}),
+    ],
+)
+def test_words_before_hyphens_are_cut_off_full_names_only(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
