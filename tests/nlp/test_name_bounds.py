@@ -71,3 +71,16 @@ def test_a_person_or_country_behind_and_is_no_field_of_an_office(
 )
 def test_words_before_hyphens_are_cut_off_full_names_only(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Yesterday they saw that the Mark-I was towed.", {"Mark-I"}),
+        ("Yesterday they heard the Voyager-I probe.", {"Voyager-I"}),
+        ("Yesterday he saw Lena Hart-I think she is ill.", {"Lena Hart"}),
+        ("Yesterday he saw Lena Hart-I’m sure of it.", {"Lena Hart"}),
+    ],
+)
+def test_a_numeral_behind_a_hyphen_is_part_of_a_name(text: str, names: set[str]) -> None:
+    assert {*find_names(text)} == names
