@@ -57,6 +57,8 @@ _APOSTROPHES = frozenset(("'", "’"))
 _CLOSING_QUOTES = ("”", '"')
 # Maximum number of characters of a bracket between a name and the word that shows its usage.
 MAX_BRACKET_CHARS = 80
+# Maximum number of characters whose spans wait for their usage: words take much memory.
+MAX_PENDING_CHARACTERS = 1_000_000
 # Parts of words behind a place: Baoding-headquartered.
 _BEHIND_PLACES = ("-based", "-headquartered", "-area")
 _BEHIND_BRACKET = (" ", ",")
@@ -88,8 +90,10 @@ class NameCandidates:
     # Numbers of the names that paragraphs define, by text. They are other numbers than those in
     # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
     defined: dict[str, int] = field(default_factory=dict)
-    # The spans whose usage is still to be added.
+    max_pending_characters: int = MAX_PENDING_CHARACTERS
+    # The spans whose usage is still to be added, and the number of characters of their texts.
     _parts: list[SpansOfPart] = field(default_factory=list)
+    _n_pending: int = 0
     # Cache of trimmed spans by the arguments of `_trim_span`.
     _trimmed: dict[tuple[str, str, bool, bool], tuple[TrimmedSpan, int] | None] = field(
         default_factory=dict
@@ -118,14 +122,18 @@ class NameCandidates:
         self.listed.frombytes((marks & LISTED > 0).astype(np.uint8).tobytes())
 
         self._parts.append(SpansOfPart(text, words, language, start, end, marks))
+        self._n_pending += len(text)
+        if self._n_pending >= self.max_pending_characters:
+            self.add_usage()
 
     def add_usage(self) -> None:
-        """Add the usage of all spans. Call it after the last document."""
+        """Add the usage of the spans that wait for it. Call it after the last document."""
         if self._parts:
             flags, cues = find_usage(self._parts)
             self.flags.frombytes(flags.astype(np.uint8).tobytes())
             self.cue.frombytes(cues.astype(np.uint8).tobytes())
             self._parts.clear()
+        self._n_pending = 0
 
     def get_columns(self) -> dict[str, np.ndarray]:
         """Return the document, the start, the surface number and the flags of each span."""
