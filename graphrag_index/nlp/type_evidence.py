@@ -51,6 +51,12 @@ class TypeEvidence:
         self.known_places = rate_known_places(self.names)
         longer = [name for name in self.names if " " in name]
         words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
+        # Last words in the plural of known bodies: the Buffalo Bills are the Bills.
+        self.known_ends = {
+            name.rpartition(" ")[2]
+            for name in longer
+            if name.endswith("s") and find_known_type(name) == "organization"
+        }
         # Words of names, and names without their last word.
         self.parts = dict(zip(words, rate_known_places(words), strict=True))
 
@@ -60,7 +66,7 @@ class TypeEvidence:
         if name in GIVEN_NAMES:  # the Bill
             return share >= MIN_BILL_SHARE and is_kind_of_thing(name, code)
         has_article = share >= MIN_THING_SHARE and is_kind_of_thing(name, code)
-        return has_article or is_plural_kind(name, code)
+        return has_article or (is_plural_kind(name, code) and name not in self.known_ends)
 
     def has_article_of_thing(self, number: int) -> bool:
         """Return whether an English name has an article as ships and works have: the Nimrod.

@@ -232,9 +232,11 @@ class UsedNames:
         if not is_shown and is_capitalized_term([word], language.code):
             return False
         if language.code == "en" and word.lower() in DIRECTIONS:
-            # the North; but not the Member for Aberdeen, Central
+            # the North; but not the Member for Aberdeen, Central, an adjective
             is_shown = word in usage.after_given or usage.determiner[number] * 4 >= total
-            return bool(is_shown) and word != "Central"
+            is_shown = bool(is_shown) and _ADJECTIVE_END.search(word) is None
+            counts = usage.cues["organization"], usage.hints["organization"]
+            return is_shown or any(count[number] for count in counts)  # the airline Southwest
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language

@@ -84,3 +84,16 @@ def test_words_before_hyphens_are_cut_off_full_names_only(text: str, names: set[
 )
 def test_a_numeral_behind_a_hyphen_is_part_of_a_name(text: str, names: set[str]) -> None:
     assert {*find_names(text)} == names
+
+
+def test_an_airline_called_by_a_direction_is_a_name() -> None:
+    text = "Yesterday the airline Southwest grew. They said that Southwest will buy jets."
+    assert find_names(text) == {"Southwest": "organization"}
+    assert find_names("Yesterday they said that Southwest is hot.") == {}
+
+
+def test_a_team_called_by_a_kind_of_laws_is_a_name() -> None:
+    said = "They said that the Bills lost in May. He saw the Bills. She saw that the Bills won."
+    mentioned = extract(f"Yesterday the Buffalo Bills won. {said}").mentioned
+    assert mentioned.get("Buffalo Bills", 0) + mentioned.get("Bills", 0) == 4
+    assert find_names(said) == {}
