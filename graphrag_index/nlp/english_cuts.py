@@ -38,7 +38,7 @@ _HEADLINE_WORDS = word_set(_WORDS["headline_joints"])
 # Roles by their letters, before a person: (the) TD Catherine Murphy.
 _LETTERS_OF_ROLES = frozenset("TD TDs AG PC MSP MLA MP MEP DA GP DJ".split())
 # Words for members of a party, and the sides of a parliament before them: Opposition Members.
-_MEMBERS = word_set(_WORDS["member_words"])
+_MEMBER_WORDS = word_set(_WORDS["member_words"])
 _SIDES = word_set(_WORDS["sides"])
 _PARTY_MEMBERS = frozenset(("Democrat", "Republican"))
 # Chambers before the name of their speaker or member: (Speaker of the) House | Paul Ryan.
@@ -78,7 +78,7 @@ def cut_english_span(span: SpanWords, words: list[str]) -> Cut | None:
     """Return the position of a cut in an English span that other rules leave whole."""
     if span.language.code != "en":
         return None
-    if words[-1].lower() in _MEMBERS and len(words) > 1:
+    if words[-1].lower() in _MEMBER_WORDS and len(words) > 1:
         return _cut_before_members(span, words)
     if words[-1] in _PARTY_MEMBERS and span.usage.is_known_place(" ".join(words[:-1]), "en"):
         return len(words) - 1, len(words)  # (a) Virginia | Democrat

@@ -20,6 +20,7 @@ from graphrag_index.nlp.name_words import (
     COMPANY_FORMS,
     DEMONYMS,
     GIVEN_NAMES,
+    GIVEN_PEOPLES,
     PARTIES,
     common_words,
     known_firms,
@@ -53,8 +54,6 @@ _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _GROUPS = word_set(_LISTS["groups"])
 _PEOPLE = _GROUPS | PARTIES
-# Adjectives of peoples that are given names, too.
-_GIVEN_PEOPLES = frozenset(("German", "Roman"))
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
@@ -208,7 +207,7 @@ class _TypeFinder:
         if code != "en":
             return ""
         article, place = self.usage.determiner[number], self.known_places[number]
-        if name in _GIVEN_PEOPLES and not self.usage.person_verb[number]:
+        if name in GIVEN_PEOPLES and not self.usage.person_verb[number]:
             return "name"  # the Roman walls
         return type_parts.find_english_type(name, self.evidence.parts, place, article, is_person)
 

@@ -111,7 +111,7 @@ _PLACED_BODIES = frozenset(
 _OCCUPATIONS = re.compile(r"(?:ists|ians|eons|eers)$")
 _LAWS = frozenset(("Act", "Directive"))
 _ROUTES = frozenset("road highway street avenue lane boulevard river lake mountain county".split())
-_MEMBERS = frozenset(("Member", "Members"))
+_OFFICE_MEMBERS = frozenset(("Member", "Members"))
 # German bodies without a topic behind an article.
 _WHOLE_BODIES = frozenset(("Bund", "Bundesnetzagentur", "Bundesregierung", "Regierung"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
@@ -211,7 +211,7 @@ def _are_two_persons(words: list[str], part: str, language: Language) -> bool:
 
 def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
     """Return whether words are a body that may go on with its topic: Institute | for Research."""
-    if words[0] in _MEMBERS:
+    if words[0] in _OFFICE_MEMBERS:
         return False  # Member of Parliament | for Wycombe
     if words[-1] in _WHOLE_BODIES and joint.startswith((" für die ", " für den ", " für das ")):
         return False  # der Bund | für die Arbeitslosenhilfe

@@ -68,6 +68,8 @@ ADDRESSES_OF_MEMBERS = word_set(_WORDS["addresses"])
 DIRECTIONS = word_set(_WORDS["directions"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset().union(*map(word_set, read_lists("nlp/data/given_names").values()))
+# Adjectives of peoples that are given names, too.
+GIVEN_PEOPLES = frozenset(("German", "Roman"))
 # File of many more given names, one per line. Some are also other words, so they count as evidence
 # only in a longer name. tools/gazetteer.py makes the file and names the source.
 MORE_GIVEN_NAMES_FILE = Path(__file__).with_name("data") / "more_given_names.txt"

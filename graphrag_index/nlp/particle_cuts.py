@@ -31,7 +31,7 @@ _PURPOSES = frozenset(("zur", "zu"))
 # Nouns behind "zu". Other compounds are seats of noble families: Franz zu Löwenstein.
 _NOUNS_OF_ZU = frozenset(read_lists("nlp/data/words")["nouns_of_zu"].split())
 # Minimum rating of a surname behind a thing and a particle: Valladolid de Pezzolano.
-MIN_SURNAME, MIN_ROMANCE_SURNAME = 1, 2
+MIN_OWNER_SURNAME, MIN_ROMANCE_SURNAME = 1, 2
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
 # The end of an adjective behind "von der".
 _DATIVE = re.compile(r"(?:ischen|lichen|alen|igen|iven|ären|deutschen)$")
@@ -114,7 +114,7 @@ def _is_made_by(span: SpanWords, left: list[str], right: list[str]) -> bool:
     if find_known_type(owner) == "organization" or owner in known_firms():
         return True
     rating, own = rate_words(right)[right[0]], rate_words(left)[left[0]]
-    is_surname = len(right) == 1 and rating.surname >= MIN_SURNAME and not rating.town
+    is_surname = len(right) == 1 and rating.surname >= MIN_OWNER_SURNAME and not rating.town
     return is_surname and len(left) == 1 and own.given_name == 0
 
 

@@ -15,6 +15,7 @@ from graphrag_index.nlp.name_words import (
     DIRECTIONS,
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
+    GIVEN_PEOPLES,
     HEAD_FIRST,
     NAME_SUFFIXES,
     ORDINALS,
@@ -65,8 +66,6 @@ _LITERALS = frozenset(("True", "False", "None", "Null"))
 _POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
-# Adjectives of peoples that are given names, too.
-_GIVEN_PEOPLES = frozenset(("German", "Roman"))
 # Adjectives of peoples and faiths that do not name a member, too, as Muslim does.
 _ADJECTIVES = DEMONYMS - word_set(read_lists("nlp/data/entity_types")["groups"])
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
@@ -289,7 +288,7 @@ class UsedNames:
             return True  # the Federal budget
         if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
             return True
-        is_given = word in GIVEN_NAMES and word not in _GIVEN_PEOPLES
+        is_given = word in GIVEN_NAMES and word not in GIVEN_PEOPLES
         if language.code == "en" and is_given and word.lower() in DEMONYMS:
             # French newspapers; but Christian said
             return max(usage.determiner[number], usage.before_noun[number]) * 2 > inside

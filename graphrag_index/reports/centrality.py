@@ -10,7 +10,7 @@ from graphrag_index.reports.chosen_statements import Evidence
 DISTANT_FACTOR, LEAD_FACTOR, LEAD_CHARACTERS = 0.5, 1.5, 500
 # Maximum number of documents of a report that begins with the first sentence of one of them; the
 # minimum wording and number of characters of this sentence.
-MAX_DOCUMENTS_OF_LEAD, MIN_WORDING, MIN_LEAD_LENGTH = 4, 0.7, 60
+MAX_DOCUMENTS_OF_LEAD, MIN_LEAD_WORDING, MIN_LEAD_LENGTH = 4, 0.7, 60
 
 
 def rate_centrality(evidence: Sequence[Evidence], nearness: Sequence[float] = ()) -> list[float]:
@@ -45,5 +45,5 @@ def find_lead(sentences: Sequence[Evidence]) -> Evidence | None:
     main = max(counts, key=lambda at: counts[at])
     leads = [one for one in sentences if one.document == main and is_lead(one)]
     first = min(leads, key=lambda one: one.place, default=None)
-    is_clear = first and first.wording >= MIN_WORDING and len(first.text) >= MIN_LEAD_LENGTH
+    is_clear = first and first.wording >= MIN_LEAD_WORDING and len(first.text) >= MIN_LEAD_LENGTH
     return first if is_clear else None

@@ -15,7 +15,7 @@ from graphrag_index.reports.report_titles import Headings, contains
 from graphrag_index.reports.theme_titles import ThemeName
 
 # Maximum number of sentences in a summary, each of another document, and of a finding.
-MAX_SUMMARY_SENTENCES, MAX_FINDING_SENTENCES = 3, 2
+MAX_THEME_SENTENCES, MAX_EVENT_SENTENCES = 3, 2
 # What a sentence without a term of the theme counts, what a term counts that another sentence of
 # the report has, and what one in other first sentences of the document counts.
 BASE, COVERED_FACTOR, DOCUMENT_FACTOR = 0.2, 0.4, 0.5
@@ -34,7 +34,7 @@ MIN_RATING_SHARE, MIN_SUMMARY_SHARE = 0.15, 0.4
 # Factor of a sentence without a name.
 NAMELESS_FACTOR = 0.7
 # Minimum wording of a further sentence of a finding.
-MIN_WORDING = 0.7
+MIN_RELATED_WORDING = 0.7
 
 
 class ThemeSentences:
@@ -69,7 +69,7 @@ class ThemeSentences:
         """
         covered, used = set[int](), set[int]()
         summary: list[Evidence] = []
-        n_summary = min(MAX_SUMMARY_SENTENCES, max_sentences // 2) if self._has_title else 0
+        n_summary = min(MAX_THEME_SENTENCES, max_sentences // 2) if self._has_title else 0
         best = max((self._rate(one, ()) for one in self._terms), default=0.0)
         least = MIN_RATING_SHARE * best if self._has_title else 0.0
         while len(summary) < n_summary:
@@ -143,9 +143,9 @@ class ThemeSentences:
         related = [
             one
             for one in pool.sentences
-            if one.wording >= MIN_WORDING and self._is_related(pool, first, words, one)
+            if one.wording >= MIN_RELATED_WORDING and self._is_related(pool, first, words, one)
         ]
-        return pool.take_sentences(min(n, MAX_FINDING_SENTENCES - 1), set(), related)
+        return pool.take_sentences(min(n, MAX_EVENT_SENTENCES - 1), set(), related)
 
     def _is_related(
         self, pool: SentencePool, first: Evidence, words: frozenset[str], other: Evidence

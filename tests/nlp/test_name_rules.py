@@ -4,6 +4,7 @@ import pytest
 
 from graphrag_index.nlp.compounds import is_german_noun, is_loan_word
 from graphrag_index.nlp.name_words import count_title_chars
+from graphrag_index.text.languages import read_lists
 from tests.fixtures.extraction import extract
 
 RULES = [
@@ -201,3 +202,9 @@ def test_a_common_adjective_before_nouns_is_no_name() -> None:
 def test_forms_of_address_are_cut_off_every_name() -> None:
     assert count_title_chars("Frau Zeynura Yıldız") == len("Frau ")
     assert count_title_chars("General Motors Europe") == 0
+
+
+@pytest.mark.parametrize("name", ["placed_acronyms", "nouns_of_zu"])
+def test_lists_of_words_have_no_repeats(name: str) -> None:
+    words = read_lists("nlp/data/words")[name].split()
+    assert len(words) == len(set(words))

@@ -1,4 +1,4 @@
-"""Sentences of reports on themes: the beginnings of central documents, each on another event."""
+"""Sentences of reports on themes: the starts of central documents, each on another event."""
 
 from collections.abc import Sequence
 from dataclasses import replace
