@@ -14,6 +14,7 @@ sentence_case.py      case of sentences: headlines, headings, text in capital le
 shouted_names.py      bodies, states and places in text in capital letters
 span_ends.py          ends of spans: line ends, hyphens, full stops
 name_joints.py        joints inside names, such as "&" and "of"
+spanish_bodies.py     ends of Spanish bodies with several fields: Unión Económica y Monetaria
 span_extensions.py    words in lower case and numbers that belong to a name
 law_names.py          names with words in lower case, such as laws
 definitions.py        names that the first sentence of a paragraph defines, and quoted titles

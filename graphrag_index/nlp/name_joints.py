@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from graphrag_index.nlp.base_forms import is_given_name
 from graphrag_index.nlp.compounds import is_certain_noun
-from graphrag_index.nlp.known_names import find_known_type, is_known_name
+from graphrag_index.nlp.known_names import find_known_type
 from graphrag_index.nlp.name_words import (
     CALENDAR_WORDS,
     DEMONYMS,
@@ -13,7 +13,6 @@ from graphrag_index.nlp.name_words import (
     HEAD_WORDS,
     ORGANIZATION_WORDS,
     common_words,
-    is_head_word,
     is_organization_word,
     is_role,
     known_firms,
@@ -21,6 +20,7 @@ from graphrag_index.nlp.name_words import (
     word_before,
 )
 from graphrag_index.nlp.place_ratings import is_country
+from graphrag_index.nlp.spanish_bodies import find_fields_end
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_index.text.places import large_place_names
 
@@ -60,46 +60,6 @@ _BODY_WORDS = word_set(
 _OFFICE_HEADS = frozenset(
     "Endowment Organization Organisation Convention Treaty Covenant Alliance Coalition Campaign "
     "Movement Front Forum Partnership Network Federation Secretariat".split()
-)
-# Spanish heads of bodies with several fields: Ministerio de Agricultura, Pesca y Alimentación.
-_SPANISH_OFFICES = word_set(
-    "ministerio secretaría subsecretaría viceministerio consejería concejalía departamento "
-    "comisión superintendencia dirección instituto facultad escuela agencia servicio academia "
-    "colegio cámara tribunal autoridad confederación federación consejo delegación oficina "
-    "observatorio unidad fiscalía subdirección gerencia ley plan programa"
-)
-_SPANISH_WORDS = r"([A-ZÁÉÍÓÚ][a-záéíóúñ]+)(?: [A-ZÁÉÍÓÚ][a-záéíóúñ]+)?"
-# The rest of the fields of a Spanish body: | , Pesca y Alimentación.
-_SPANISH_FIELDS = re.compile(
-    rf"(?:, (?:de |la )?{_SPANISH_WORDS}){{0,3}}"
-    rf",? [ye] (?:de )?(?:(?:la|el|los|las|del) )?(?P<last>{_SPANISH_WORDS})"
-    # y de Gestión de Activos
-    r"(?:(?<=ción) de [A-ZÁÉÍÓÚ][a-záéíóúñ]+s\b|(?<=stión) de [A-ZÁÉÍÓÚ][a-záéíóúñ]+s\b)?"
-)
-# The second adjective of a Spanish body or law: Unión Económica | y Monetaria.
-_SECOND_ADJECTIVE = re.compile(r" [ye] ([A-ZÁÉÍÓÚ][a-záéíóúñ]+)\b(?! [A-ZÁÉÍÓÚ])")
-_SPANISH_ADJECTIVE = re.compile(r"(?:[aeioáéíóú][cv][oa]s?|ari[oa]s?|al|ales|il|iles)$")
-# The purpose of a Spanish body: Comisión Española de Ayuda | al Refugiado.
-_SPANISH_PURPOSE = re.compile(
-    r" (?:al|a la|a los|a las) (?P<last>[A-ZÁÉÍÓÚ][a-záéíóúñ]+(?: [A-ZÁÉÍÓÚ][a-záéíóúñ]+)?)\b"
-)
-_PURPOSE_NOUNS = frozenset(
-    "Ayuda Atención Apoyo Asistencia Acogida Asesoramiento Servicio Acceso Acompañamiento "
-    "Protección Información Orientación Fomento Impulso Lucha".split()
-)
-# The second founder of a Spanish body, and words before the first.
-_FOUNDER = re.compile(
-    r" [ye] (?P<last>[A-ZÁÉÍÓÚ][a-záéíóúñ]+)\b(?! ?[A-ZÁÉÍÓÚ(]| de)"
-    # With a verb in the plural, they are two bodies: El Bufete Garrigues y Uría son rivales.
-    r"(?! (?:son|eran|serán|están|han|\w{2,}(?:aron|ieron))\b)"
-)
-# Heads of parties and their groups, whose adjectives are names: Partido Popular | y Socialista.
-_GROUPS = frozenset("Grupo Grupos Partido Partidos Minoría".split())
-_FOUNDED = frozenset("fundación sociedad editorial bufete".split())
-# Ends of abstract nouns: Cooperación, Sanidad, Ganadería, Turismo.
-_SPANISH_FIELD = re.compile(
-    r"(?:[cst]i[óo]n(?:es)?|dad(?:es)?|ría|ismo|encia|ancia|ura|nomía|ogía|iento|eo|ales?"
-    r"|icas?|tivas?|anzas?|tud|aje)$"
 )
 # First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
 _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
@@ -157,7 +117,7 @@ def find_joined_end(
     """
     if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
         return longer
-    if language.code == "es" and (longer := _find_spanish_fields_end(text, start, end)):
+    if language.code == "es" and (longer := find_fields_end(text, start, end)):
         return longer
     if text[end : end + 2] in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
         return partners.end()
@@ -264,46 +224,6 @@ def is_partnership(words: Sequence[str]) -> bool:
     if len(words) < 3 or words[-2] not in _PARTNER_JOINTS:
         return False
     return _PARTNERS.fullmatch(f" {words[-2]} {words[-1]}") is not None
-
-
-def _find_spanish_fields_end(text: str, start: int, end: int) -> int:
-    """Return the end of a Spanish body with several fields; 0 if it has one."""
-    if text[end : end + 2] not in (", ", " y", " e", " a"):
-        return 0
-    words = text[start:end].split()
-    if purpose := _SPANISH_PURPOSE.match(text, end):
-        has_purpose = words[-1] in _PURPOSE_NOUNS and len(words) > 1 and is_head_word(words[0])
-        return purpose.end() if has_purpose and not is_known_name(purpose["last"]) else 0
-    if adjective := _find_second_adjective_end(text, end, words):
-        return adjective
-    founder = _FOUNDER.match(text, end)
-    if founder and len(words) > 1 and words[-2].lower() in _FOUNDED:
-        # Fundación Ortega y Gasset, but not Fundación Botín | y Telefónica
-        return 0 if is_known_name(founder["last"]) else founder.end()
-    head = next((i for i, word in enumerate(words) if word.lower() in _SPANISH_OFFICES), -1)
-    if head < 0 or not {"de", "del", "para"} & set(words[head:]) or words[-1][-1] in ".)":
-        return 0
-    fields = _SPANISH_FIELDS.match(text, end)
-    if not fields:
-        return 0
-    if is_known_name(fields["last"]):
-        return 0  # Tribunal Supremo de Polonia | y Hungría
-    last = fields["last"].partition(" ")[0].lower()
-    is_field = last in common_words("es") or _SPANISH_FIELD.search(last) is not None
-    is_other = (last in HEAD_WORDS and last != "hacienda") or is_role(last)
-    return fields.end() if is_field and not is_other else 0
-
-
-def _find_second_adjective_end(text: str, end: int, words: list[str]) -> int:
-    """Return the end of a Spanish body with two adjectives: Unión Económica | y Monetaria; or 0."""
-    second = _SECOND_ADJECTIVE.match(text, end)
-    first = words[-1]
-    if not second or len(words) < 2 or not is_head_word(words[0]) or words[0] in _GROUPS:
-        return 0
-    are_adjectives = all(map(_SPANISH_ADJECTIVE.search, (first, second[1])))
-    is_other = is_known_name(second[1]) or second[1].lower() in HEAD_WORDS or is_role(second[1])
-    agree = first.endswith("s") == second[1].endswith("s")
-    return second.end() if are_adjectives and agree and not is_other else 0
 
 
 def _is_joined_by_and(
