@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answering.answer_spans import find_answer_spans
+from graphrag_query.answering.cell_values import find_number
 from graphrag_query.answering.direct_answer_words import (
     DirectAnswer,
     denies,
@@ -27,8 +28,6 @@ MAX_WORDS_BETWEEN = 2
 # Number of characters around a number in which a word says what it counts.
 NEAR_CHARS = 30
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b")
-# A mark between groups of three digits: 1,200 or 1.200.
-_THOUSANDS = re.compile(r"(?<=\d)[.,'’\s](?=\d{3}(?!\d))")
 _NUMBER = WantedAnswer("number")
 
 
@@ -210,10 +209,10 @@ def _number_near_words(question: Question, text: str) -> float | None:
     for span in find_answer_spans(text, _NUMBER, question.language, {}):
         near = text[max(0, span.start - NEAR_CHARS) : span.end + NEAR_CHARS].lower()
         written = text[span.start : span.end]
-        found = re.search(r"\d+(?:\.\d+)?", _THOUSANDS.sub("", written).replace(",", "."))
+        number = find_number(written)
         is_near = asked & {stem_word(word) for word in WORD.findall(near)}
-        if found and is_near and not _YEAR.fullmatch(written):
-            numbers.add(float(found[0]))
+        if number is not None and is_near and not _YEAR.fullmatch(written):
+            numbers.add(number)
     return numbers.pop() if len(numbers) == 1 else None
 
 

@@ -1,69 +1,73 @@
 """Answers from rows of a table: those with a value, their number, or the largest."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from graphrag_index.text.languages import read_lists
 from graphrag_index.text.normalize import fold, stem_word
 from graphrag_query.answer import Answer
+from graphrag_query.answering.cell_values import read_dates, read_numbers
 from graphrag_query.answering.comparisons import ORDERS
 from graphrag_query.answering.direct_answer_words import find_phrases
+from graphrag_query.answering.document_tables import (
+    DocumentTable,
+    find_documents_with_tables,
+    has_like,
+    read_tables,
+    stems_of,
+)
 from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passage
 from graphrag_query.answering.gathered_lists import find_plural_noun
-from graphrag_query.answering.tables import Cell, Table, find_tables
+from graphrag_query.answering.list_answer import find_types_of_names
+from graphrag_query.answering.tables import Cell
 from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import WORD, content_words
+from graphrag_query.question.question_words import WORD, WORD_LISTS
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Context
 
-# Maximum number of documents whose tables are read, and of text units of such a document: an answer
-# about all rows of a table needs all of them.
-MAX_DOCUMENTS = 4
-MAX_TEXT_UNITS = 40
 # Maximum number of words of a value by which rows are chosen.
 MAX_WORDS_OF_VALUE = 4
-# Minimum number of letters in which two words begin alike: "borrow" and "Borrower".
-MIN_COMMON_LETTERS = 5
-# Maximum number of rows of a list.
+# Maximum number of rows of a list that are shown.
 MAX_ROWS = 30
-# Minimum share (0 to 1) of the cells of a column that are numbers or dates, to compare its rows.
-MIN_SHARE_OF_NUMBERS = 0.8
-_NUMBER = re.compile(r"[-+]?\d[\d.,' ]*")
-_DATE = re.compile(r"(?:1[5-9]|20)\d\d(?:-\d\d(?:-\d\d)?)?")
 
 
-class _Row(NamedTuple):
-    """A row, with the number of its text unit and the names of its columns."""
+class _Found(NamedTuple):
+    """Rows that answer, the column that names the answers, and the one that decides."""
 
-    cells: list[Cell]
-    text_unit: int
-    header: tuple[str, ...]
+    rows: list[list[Cell]]
+    named_by: int
+    decided_by: int
 
     @property
-    def key(self) -> str:
-        """The first cell, which names the row."""
-        return self.cells[0].text
+    def names(self) -> list[str]:
+        """The different answers."""
+        return list(dict.fromkeys(row[self.named_by].text for row in self.rows))
 
 
 class _Asked(NamedTuple):
-    """The stems of a question, in their order and those that carry meaning."""
+    """The stems of a question: all in their order, those with meaning, and what it asks for.
 
+    `order` is the kind of the comparison, "" without one, and `compared` has its folded words.
+    """
+
+    question: Question
     stems: list[str]
     content: Set[str]
+    nouns: list[str]
+    order: str
+    compared: list[str]
 
     def holds(self, text: str) -> bool:
         """Return whether the question has all words of a text, one after the other."""
-        words = _stems(text)
+        words = stems_of(text)
         places = range(len(self.stems) - len(words) + 1)
-        is_short = 0 < len(words) <= MAX_WORDS_OF_VALUE
-        return is_short and any(self.stems[i : i + len(words)] == words for i in places)
-
-    def left_without(self, texts: Iterable[str]) -> set[str]:
-        """Return the words with meaning that none of the texts has, in this or another form."""
-        known = {stem for text in texts for stem in _stems(text)}
-        return {word for word in self.content if not any(_is_alike(word, k) for k in known)}
+        is_value = len(words) <= MAX_WORDS_OF_VALUE and not self.content.isdisjoint(words)
+        return is_value and any(self.stems[i : i + len(words)] == words for i in places)
 
 
 def answer_from_rows(
@@ -71,213 +75,251 @@ def answer_from_rows(
 ) -> Answer | None:
     """List the rows that have the values of a question, count them, or name the largest.
 
-    The question may say nothing but the values, the names of columns, and what the rows are. None
-    if it does, or if the texts have no such table.
+    Each word of the question must be a value, the name of a column, what the rows are, or a word
+    such as "which". None if another one is left, or unless exactly one table answers.
     """
-    wants_all = bool(find_plural_noun(question)) or question.wanted.kind in ("other", "person")
     order = _find_order(question)
+    wants_all = bool(find_plural_noun(question)) or question.wanted.kind in ("other", "person")
     if not wants_all and not question.wanted.is_counted and not order:
         return None
-    asked = _Asked(_stems(question.text), set(content_words(question.text, question.language)))
-    asked = asked._replace(content={stem_word(fold(word)) for word in asked.content})
-    for units in _documents_with_tables(question, text_units):
-        about = f"{next(iter(units.values()))['title']} {_headings(units)}"
-        if found := _find_in_document(question, asked, _read_rows(units), about, order):
-            return _write(question, found, units, context, is_row=bool(order))
-    return None
+    asked = _read_question(question, order)
+    answers = []
+    for units in find_documents_with_tables(question, text_units):
+        for table in read_tables(units):
+            if found := _find_in_table(asked, table, units):
+                answers.append((found, table, units))
+    if len({tuple(sorted(found.names)) for found, *_ in answers}) != 1:
+        return None
+    found, table, units = answers[0]
+    n_names = len(found.names)
+    # A table may name a thing in several rows, which are not counted twice. One name is no list:
+    # sentences say more about it.
+    if not all(found.names) or (not order and not question.wanted.is_counted and n_names < 2):
+        return None
+    return _write(asked, found, table, units, context)
 
 
-def _find_in_document(
-    question: Question, asked: _Asked, rows: Iterable[_Row], about: str, order: str
-) -> list[tuple[_Row, int]]:
-    """Return the rows of a table of a document that answer, each with the column that decides."""
-    tables: dict[tuple[str, ...], list[_Row]] = {}
-    for row in rows:
-        tables.setdefault(row.header, []).append(row)
-    for rows in tables.values():
-        named = [row for row in rows if asked.holds(row.key)]
-        # "Which is older, A or B?" compares two rows.
-        if len(rows) < 2 or (named and (not order or len(named) < 2)):
-            continue
-        if order:
-            found = _find_extreme(question, asked, named or rows, order, are_named=bool(named))
-        else:
-            found = _find_rows(asked, rows, about)
-        if found and (len(found) > 1 or order or question.wanted.is_counted):
-            return found
-    return []
+def _read_question(question: Question, order: str) -> _Asked:
+    plain = _listed_words("plain_words", question) | _listed_words("bounding_words", question)
+    words = [fold(word) for word in WORD.findall(question.text.lower())]
+    compared = _find_compared_words(question, order) if order else []
+    content = {stem_word(word) for word in words if word not in {*plain, *compared}}
+    noun = find_plural_noun(question)
+    nouns = [*map(fold, question.wanted.nouns), *stems_of(noun)]
+    nouns = [noun for noun in dict.fromkeys(nouns) if noun in content]
+    return _Asked(question, stems_of(question.text), content, nouns, order, compared)
 
 
-def _stems(text: str) -> list[str]:
-    return [stem_word(fold(word)) for word in WORD.findall(text.lower())]
+def _find_compared_words(question: Question, order: str) -> list[str]:
+    """Return the words of the first comparison of a question: "most expensive"."""
+    plain = fold_question(question.text)
+    found = find_phrases(order, question.language.code).search(plain)
+    if not found:
+        return []
+    following = WORD.findall(plain[found.end() :])[:1]
+    measured = set(map(fold, _word_lists()["measured_words"].split()))
+    return [*found[0].split(), *(word for word in following if word in measured)]
 
 
-def _is_alike(a: str, b: str) -> bool:
-    return a == b or (
-        min(len(a), len(b)) >= MIN_COMMON_LETTERS and (a.startswith(b) or b.startswith(a))
-    )
+@cache
+def _word_lists() -> Mapping[str, Any]:
+    return read_lists("table_rows", Path(__file__).parent)
 
 
-def _headings(units: Mapping[int, TextUnit]) -> str:
-    texts = "\n".join(unit["text"] for unit in units.values())
-    return " ".join(re.findall(r"^#+ (.+)$", texts, re.MULTILINE))
+def _listed_words(name: str, question: Question) -> frozenset[str]:
+    """Return the folded words of a list in the language of a question, or in English."""
+    lists = _word_lists()[name]
+    return frozenset(map(fold, lists.get(question.language.code, lists["en"]).split()))
+
+
+def _find_measured(compared: Sequence[str]) -> set[str]:
+    """Return the stems of the names of columns that the words of a comparison measure."""
+    measures = (measure.split("|") for measure in _word_lists()["measures"])
+    return {
+        stem
+        for words, names in measures
+        if not set(map(fold, words.split())).isdisjoint(compared)
+        for stem in stems_of(names)
+    }
 
 
 def _find_order(question: Question) -> str:
-    """Return the kind of the comparison that a question asks for, if it names no two things."""
+    """Return the kind of the comparison that a question asks for; "" if it has none or counts."""
     plain, code = fold_question(question.text), question.language.code
     orders = [order for order in ORDERS if find_phrases(order, code).search(plain)]
     orders = [order for order in orders if ORDERS[order].in_time] or orders
     return orders[0] if len(orders) == 1 and not question.wanted.is_counted else ""
 
 
-def _documents_with_tables(
-    question: Question, text_units: Mapping[int, TextUnit]
-) -> Iterator[Mapping[int, TextUnit]]:
-    """Yield the text units of each document of which a table was read, the best document first."""
-    index = question.index
-    with_tables = [n for n, unit in text_units.items() if any(find_tables(unit["text"]))]
-    if not with_tables:
-        return
-    table = index.open_mapped("text_unit_rows")
-    documents = table.rows(with_tables, "document")["document"].unique(maintain_order=True)
-    documents = documents.head(MAX_DOCUMENTS)
-    starts, stops = (ends.tolist() for ends in table.bounds("document", documents.to_numpy()))
-    for start, stop in zip(starts, stops, strict=True):
-        numbers = [n for n in range(start, stop) if index.text_units_behind("Sources", n)]
-        if 0 < len(numbers) <= MAX_TEXT_UNITS:
-            yield index.text_units(numbers)
-
-
-def _read_rows(units: Mapping[int, TextUnit]) -> Iterator[_Row]:
-    """Yield the rows of the tables of a document once, although text units may overlap.
-
-    A table that goes on in the next text unit keeps its header there.
-    """
-    seen: set[int] = set()
-    headers: dict[int, list[str]] = {}
-    for number, unit in units.items():
-        for table in find_tables(unit["text"]):
-            header = table.header or headers.get(_width(table), [])
-            headers[len(header)] = header
-            for cells in table.rows:
-                place = unit["start_char"] + cells[0].start if cells else -1
-                if place >= 0 and place not in seen and len(cells) > 1:
-                    seen.add(place)
-                    yield _Row(cells, number, tuple(header))
-
-
-def _width(table: Table) -> int:
-    return max(map(len, table.rows), default=0)
-
-
-def _find_rows(asked: _Asked, rows: Sequence[_Row], about: str) -> list[tuple[_Row, int]]:
-    """Return the rows that have the values of a question, each with the column of a value."""
-    values: dict[int, dict[str, list[_Row]]] = {}
-    for row in rows:
-        for i, cell in enumerate(row.cells[1:], 1):
-            if asked.holds(cell.text):
-                values.setdefault(i, {}).setdefault(cell.text, []).append(row)
-    if not values:
-        return []
-    found: list[list[_Row]] = []
-    for of_column in values.values():
-        # "Power tool" is not "Power".
-        longest = [v for v in of_column if not any(_is_part(v, other) for other in of_column)]
-        found.append([row for value in longest for row in of_column[value]])
+def _find_in_table(
+    asked: _Asked, table: DocumentTable, units: Mapping[int, TextUnit]
+) -> _Found | None:
+    """Return the rows of a table that answer; None if a word of the question is left over."""
+    named = [row for row in table.rows if asked.holds(row[0].text)]
+    # "Which is older, A or B?" compares two rows.
+    if named and (not asked.order or len(named) < 2):
+        return None
+    values = _find_values(asked, table)
+    if values is None:
+        return None
+    kept = [row for row in named or table.rows if all(row[i].text in values[i] for i in values)]
     texts = [text for of_column in values.values() for text in of_column]
-    header = rows[0].header
-    if asked.left_without([*texts, *header, about]):
-        return []
-    kept = [row for row in rows if all(row in of_column for of_column in found)]
-    return [(row, min(values)) for row in kept[:MAX_ROWS]]
+    in_values = set(chain.from_iterable(map(stems_of, (*texts, *(row[0].text for row in named)))))
+    left = asked.content - in_values
+    if named or len(values) == 1:
+        either = WORD_LISTS["alternatives"].get(asked.question.language.code, "or")
+        left -= set(stems_of(either))
+    is_bounded = any(word in _bounding_stems(asked) for word in asked.stems)
+    if is_bounded and any(letter.isdigit() for text in texts for letter in text):
+        return None
+    if asked.order:
+        found = _find_extreme(asked, table, kept, set(values), left, are_named=bool(named))
+    else:
+        found = _choose_names(asked, table, kept, set(values), left, units) if values else None
+    if found is None:
+        return None
+    known = {0, found.named_by, found.decided_by, *values}
+    is_left = any(
+        not known.intersection(table.columns_like(word)) and not has_like(table.about, word)
+        for word in left
+    )
+    return None if is_left else found
 
 
-def _is_part(value: str, other: str) -> bool:
-    return set(_stems(value)) < set(_stems(other))
+def _bounding_stems(asked: _Asked) -> frozenset[str]:
+    return frozenset(map(stem_word, _listed_words("bounding_words", asked.question)))
+
+
+def _find_values(asked: _Asked, table: DocumentTable) -> dict[int, list[str]] | None:
+    """Return the values that a question has, by their columns; None if a column is uncertain.
+
+    "Power tool" is not "Power".
+    """
+    found = {
+        (i, cell.text)
+        for row in table.rows
+        for i, cell in enumerate(row)
+        if i and asked.holds(cell.text)
+    }
+    stems = [set(stems_of(text)) for _, text in found]
+    values: dict[int, list[str]] = {}
+    for i, text in found:
+        if not any(set(stems_of(text)) < other for other in stems):
+            values.setdefault(i, []).append(text)
+    # The same value in two columns.
+    words = [word for of_column in values.values() for word in set(map(fold, of_column))]
+    return values if len(words) == len(set(words)) else None
+
+
+def _choose_names(
+    asked: _Asked,
+    table: DocumentTable,
+    rows: list[list[Cell]],
+    with_values: Set[int],
+    left: Set[str],
+    units: Mapping[int, TextUnit],
+) -> _Found | None:
+    """Return rows with the column that has what is asked for: the first one, or another.
+
+    "Who" needs a column of persons: the first one, or one that the question names.
+    """
+    decided_by = min(with_values)
+    if asked.question.wanted.kind == "person" and not asked.nouns:
+        types = find_types_of_names(asked.question.index, units)
+        columns = [
+            i
+            for i in range(len(table.header))
+            if i not in with_values
+            and (i == 0 or any(i in table.columns_like(word) for word in left))
+            and rows
+            and all(types.get(row[i].text.lower()) == "person" for row in rows)
+        ]
+        return _Found(rows, columns[0], columns[0]) if len(columns) == 1 else None
+    nouns = [noun for noun in asked.nouns if noun in left]
+    columns = sorted({i for noun in nouns for i in table.columns_like(noun)})
+    if not nouns or 0 in columns:
+        return _Found(rows, 0, decided_by)
+    if not columns:
+        is_kind = any(has_like(table.about, noun) for noun in nouns)
+        return _Found(rows, 0, decided_by) if is_kind else None
+    if len(columns) > 1 or columns[0] in with_values:
+        return None
+    return _Found(rows, columns[0], columns[0])
 
 
 def _find_extreme(
-    question: Question, asked: _Asked, rows: Sequence[_Row], order: str, *, are_named: bool
-) -> list[tuple[_Row, int]]:
-    """Return the row with the largest or smallest value of the only column that can be meant."""
-    in_time, smaller = ORDERS[order]
-    header = rows[0].header
-    whole = [row for row in rows if len(row.cells) == len(header)]
-    columns = [
-        i
-        for i in range(1, len(header))
-        if _is_compared([row.cells[i].text for row in whole], in_time=in_time)
-    ]
-    named = [i for i in columns if not asked.content.isdisjoint(_stems(header[i]))]
-    columns = named or columns
-    if len(columns) != 1:
-        return []
-    keys = [row.key for row in rows] if are_named else []
-    left = asked.left_without([*header, *_words_of_order(question, order), *keys])
-    # "Most expensive" has a word beside the order.
-    if len(left) > (0 if named else 1) or not (are_named or _names_key(asked, header)):
-        return []
-    valued = [
-        (value, row)
-        for row in whole
-        if (value := _read_number(row.cells[columns[0]].text, in_time=in_time)) is not None
-    ]
-    best = (min if smaller else max)(value for value, _ in valued)
-    return [(row, columns[0]) for value, row in valued if value == best]
+    asked: _Asked,
+    table: DocumentTable,
+    rows: Sequence[list[Cell]],
+    with_values: Set[int],
+    left: Set[str],
+    *,
+    are_named: bool,
+) -> _Found | None:
+    """Return the row with the largest or smallest value of the column that is meant.
 
-
-def _is_compared(cells: Sequence[str], *, in_time: bool) -> bool:
-    """Return whether most cells of a column are dates, or numbers other than years."""
-    n_least = MIN_SHARE_OF_NUMBERS * len(cells)
-    is_time = bool(cells) and sum(bool(_DATE.fullmatch(cell)) for cell in cells) >= n_least
-    if in_time or is_time:
-        return in_time and is_time
-    return bool(cells) and sum(bool(_NUMBER.fullmatch(cell)) for cell in cells) >= n_least
-
-
-def _names_key(asked: _Asked, header: Sequence[str]) -> bool:
-    """Return whether a question has a word of the first column, whose cells name the rows."""
-    return any(_is_alike(word, stem) for word in asked.content for stem in _stems(header[0]))
-
-
-def _words_of_order(question: Question, order: str) -> list[str]:
-    plain = fold_question(question.text)
-    return [found[0] for found in find_phrases(order, question.language.code).finditer(plain)]
-
-
-def _read_number(text: str, *, in_time: bool) -> float | None:
-    """Read a date or a number; None if the text is neither."""
-    if in_time:
-        return float(text.replace("-", "").ljust(8, "0")) if _DATE.fullmatch(text) else None
-    digits = re.sub(r"[,' ](?=\d{3}\b)", "", text.strip()) if _NUMBER.fullmatch(text) else ""
-    try:
-        return float(digits.replace(",", "."))
-    except ValueError:
+    The question names the column, or its word for the comparison fits only this one. All its
+    values must be read, and in a comparison of rows none may be missing.
+    """
+    in_time, smaller = ORDERS[asked.order]
+    code = asked.question.language.code
+    nouns = [noun for noun in asked.nouns if noun in left] or list(left)
+    is_kind = any(0 in table.columns_like(n) or has_like(table.about, n) for n in nouns)
+    others = [i for i in range(1, len(table.header)) if i not in with_values]
+    columns = [i for i in others if any(i in table.columns_like(word) for word in left)]
+    if not columns:
+        names = _find_measured(asked.compared)
+        columns = [i for i in others if not names.isdisjoint(stems_of(table.header[i]))]
+    if len(columns) != 1 or not (are_named or is_kind):
         return None
+    column = columns[0]
+    filled = [row for row in table.rows if row[column].text]
+    cells = [row[column].text for row in filled]
+    is_rank = not set(map(fold, _word_lists()["ranks"].split())).isdisjoint(
+        map(fold, WORD.findall(table.header[column].lower()))
+    )
+    read = read_dates(cells) if in_time else read_numbers(cells, code)
+    compared = [(value, row) for value, row in zip(read, filled, strict=False) if row in rows]
+    if is_rank or not compared or (are_named and len(compared) < len(rows)):
+        return None
+    best = (min if smaller else max)(value for value, _ in compared)
+    found = [row for value, row in compared if value == best]
+    return _Found(found, 0, column)
 
 
 def _write(
-    question: Question,
-    found: Sequence[tuple[_Row, int]],
+    asked: _Asked,
+    found: _Found,
+    table: DocumentTable,
     units: Mapping[int, TextUnit],
     context: "Context",
-    *,
-    is_row: bool,
 ) -> Answer:
     """Write the names of rows, each with the citation of the cell that decides."""
+    rows = {row[found.named_by].text: row for row in reversed(found.rows)}
+    names = found.names
+    shown = names if asked.order else names[:MAX_ROWS]
     cited = []
-    for number, (row, column) in enumerate(found, 1):
-        unit, cell = units[row.text_unit], row.cells[column]
-        candidate = Candidate.within(unit, cell.start, cell.start + len(cell.text))
+    for number, name in enumerate(shown, 1):
+        cell = rows[name][found.decided_by]
+        stop = cell.start + len(cell.text)
+        unit = next(
+            unit
+            for unit in units.values()
+            if unit["start_char"] <= cell.start and stop <= unit["start_char"] + len(unit["text"])
+        )
+        start = unit["start_char"]
+        candidate = Candidate.within(unit, cell.start - start, stop - start)
         cited.append(cite_passage(number, candidate, unit))
-    names = [row.key for row, _ in found]
-    if is_row:
-        row, column = found[0]
-        value = f"{row.header[column]}: {row.cells[column].text}"
+    if asked.order:
+        value = f"{table.header[found.decided_by]}: {found.rows[0][found.decided_by].text}"
         numbers = "".join(f" [{citation.number}]" for citation in cited)
         text = f"{', '.join(names)} — {value}{numbers}"
     else:
-        listed = "\n".join(f"- {name} [{number}]" for number, name in enumerate(names, 1))
-        text = f"{len(names)}:\n{listed}" if question.wanted.is_counted else listed
-    return question.answer(text, citations=tuple(cited), context=context)
+        lines = [f"- {name} [{number}]" for number, name in enumerate(shown, 1)]
+        if len(names) > len(shown):
+            texts = _word_lists()["further_rows"]
+            further = texts.get(asked.question.language.code, texts["en"])
+            lines.append(f"- {further.format(n=len(names) - len(shown))}")
+        listed = "\n".join(lines)
+        text = f"{len(names)}:\n{listed}" if asked.question.wanted.is_counted else listed
+    return asked.question.answer(text, citations=tuple(cited), context=context)

@@ -8,11 +8,11 @@ _TABLE_ROWS = re.compile(
     r"(?:^[^\S\n]*\|[^\n]*(?:\n|\Z)|^[^\n\t]+\t[^\n]*(?:\n|\Z))+", re.MULTILINE
 )
 _TABLE_RULE = re.compile(r"[\s|:+=-]+")
-_CELL = re.compile(r"[^|\t\n]+")
+_BAR, _TAB = re.compile(r"(?<!\\)\|"), re.compile(r"\t")
 
 
 class Cell(NamedTuple):
-    """A cell of a table, and where it starts in the text."""
+    """A cell of a table, which may be empty, and where it starts in the text."""
 
     start: int
     text: str
@@ -40,17 +40,24 @@ def find_tables(text: str) -> Iterator[Table]:
             if _TABLE_RULE.fullmatch(line[0]):
                 header = [cell.text for cell in rows.pop()] if len(rows) == 1 else header
                 continue
-            at = table.start() + line.start()
-            cells = [(at + cell.start(), cell[0]) for cell in _CELL.finditer(line[0].rstrip())]
-            rows.append(
-                [
-                    Cell(start + len(cell) - len(cell.lstrip()), cell.strip())
-                    for start, cell in cells
-                    if cell.strip() or start > cells[0][0]
-                ]
-            )
+            rows.append(_split_row(line[0].rstrip(), table.start() + line.start()))
         if len(rows) + bool(header) < 2:
             continue
         if not header and "|" not in table[0]:
             header = [cell.text for cell in rows.pop(0)]
         yield Table(header, rows)
+
+
+def _split_row(line: str, offset: int) -> list[Cell]:
+    """Split a line at its bars, without the outer ones, or at its tabs; cells may be empty."""
+    is_barred = line.lstrip().startswith("|")
+    start = line.index("|") + 1 if is_barred else 0
+    stop = len(line) - (is_barred and len(line) > start and bool(_BAR.match(line, len(line) - 1)))
+    cells = []
+    while start <= stop:
+        bound = (_BAR if is_barred else _TAB).search(line, start, stop)
+        cell = line[start : bound.start() if bound else stop]
+        n_spaces = len(cell) - len(cell.lstrip())
+        cells.append(Cell(offset + start + n_spaces, cell.strip()))
+        start = bound.end() if bound else stop + 1
+    return cells

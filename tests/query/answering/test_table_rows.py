@@ -30,6 +30,34 @@ STATIONS = """| Station | Operator | Height m | Built |
 | Grey Tooth | Coast Trust | 53 | 1871 |
 | Old Pier | Port of Lysne | 12 | 1956 |
 """
+RANGES = """# Mountains
+
+| Mountain | Range | Height (m) | Prominence (m) |
+|---|---|---|---|
+| Arkel | North | 1,850 | 900 |
+| Borum | South | 2,400 | |
+| Cadur | North | 900 | n/a |
+
+# Lakes
+
+| Lake | Range | Temperature | Version |
+|---|---|---|---|
+| Ilm | North | 5 | 1.2.3 |
+| Jor | South | −12 | 1.10.0 |
+| Kess | North | 4 | 10.0.0.1 |
+"""
+TOWNS = """# Gemeinden
+
+| Gemeinde | Kanton | Einwohner |
+|---|---|---|
+| Adorf | Uri | 1.200 |
+| Bedorf | Uri | 950 |
+| Cedorf | Schwyz | 12.400 |
+| Dedorf | Schwyz | 1.100.000 |
+"""
+BOXES = "# Boxes\n\n| Box | Shelf |\n|---|---|\n" + "".join(
+    f"| Box {number} | {'Upper' if number <= 34 else 'Lower'} |\n" for number in range(1, 41)
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +66,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Index:
     init_project(project)
     (project / "input/loans.md").write_text(LOANS, encoding="utf-8")
     (project / "input/stations.md").write_text(STATIONS, encoding="utf-8")
+    for name, text in (("ranges", RANGES), ("towns", TOWNS), ("boxes", BOXES)):
+        (project / f"input/{name}.md").write_text(text, encoding="utf-8")
     run_project(project)
     return graphrag_query.open(project / "output")
 
@@ -50,6 +80,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Index:
         ("Which items in Ghent are surveys?", "Laser level L20|Total station TS7"),
         # "Power" is another category.
         ("Which items are power tools?", "Angle grinder G5|Hammer drill H2|Core drill C9"),
+        # The mountains stand in another table of the document.
+        ("Which lakes are in the North?", "Ilm|Kess"),
+        ("Welche Gemeinden sind in Uri?", "Adorf|Bedorf"),
+        # Another column than the first one has what is asked for.
+        ("Which borrowers are in Antwerp?", "Ines Moreau|Lotte Claes|Bram Peeters"),
+        ("Who borrowed in Antwerp?", "Ines Moreau|Lotte Claes|Bram Peeters"),
     ],
 )
 def test_the_rows_with_a_value_are_listed(tables: Index, question: str, names: str) -> None:
@@ -63,6 +99,12 @@ def test_the_rows_with_a_value_are_counted(tables: Index) -> None:
     assert [citation.quote for citation in answer.citations] == ["Lotte Claes"] * 3
 
 
+def test_all_rows_are_counted_and_a_cut_list_says_so(tables: Index) -> None:
+    answer = tables.search("local", "How many boxes are on the upper shelf?")
+    assert answer.text.startswith("34:\n- Box 1 [1]")
+    assert answer.text.endswith("- Box 30 [30]\n- and 4 more")
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
@@ -72,6 +114,11 @@ def test_the_rows_with_a_value_are_counted(tables: Index) -> None:
         ("Which station is the tallest?", "Grey Tooth — Height m: 53 [1]"),
         ("Which station is the oldest?", "Grey Tooth — Built: 1871 [1]"),
         ("Which is older, Holm Reef or Old Pier?", "Holm Reef — Built: 1887 [1]"),
+        # Only rows with the values of the question are compared.
+        ("Which item in Ghent is the cheapest?", "Laser level L20 — Price EUR: 420 [1]"),
+        ("Which mountain is the highest?", "Borum — Height (m): 2,400 [1]"),
+        ("Which lake has the lowest temperature?", "Jor — Temperature: −12 [1]"),
+        ("Welche Gemeinde ist die größte?", "Dedorf — Einwohner: 1.100.000 [1]"),
     ],
 )
 def test_the_row_with_the_most_is_named(tables: Index, question: str, expected: str) -> None:
@@ -85,9 +132,26 @@ def test_the_row_with_the_most_is_named(tables: Index, question: str, expected: 
         "Which items in Ghent are broken?",
         "How many items did Lotte Claes steal?",
         "Which item is the heaviest?",
+        # No column has lengths, or the date of a loan.
+        "Which item is the longest?",
+        "Which item was borrowed first?",
+        # Versions are no numbers, and one prominence cannot be read.
+        "Which lake has the highest version?",
+        "Which mountain has the lowest prominence?",
+        # A denial, a bound, a rank or another restriction.
+        "Which items are not in Antwerp?",
+        "Which items are in Antwerp except cameras?",
+        "Which items are only in Antwerp?",
+        "Which items are due by 2024-05-02?",
+        "Which mountains are higher than 900?",
+        "Which mountain is the second highest?",
+        "Which new item is the cheapest?",
+        # The rows are no persons, and no prices.
+        "Who is in Antwerp?",
+        "What is the price of the surveys?",
     ],
 )
-def test_rows_answer_nothing_that_no_column_says(tables: Index, question: str) -> None:
+def test_rows_answer_nothing_with_another_word(tables: Index, question: str) -> None:
     answer = tables.search("local", question)
     assert "- " not in answer.text
     assert " — " not in answer.text
@@ -96,3 +160,10 @@ def test_rows_answer_nothing_that_no_column_says(tables: Index, question: str) -
 def test_the_names_of_the_columns_are_no_answer(tables: Index) -> None:
     answer = tables.search("local", "Which site and borrower has the crane?")
     assert answer.outcome is Outcome.NO_EVIDENCE or "| Item" not in answer.text
+    answer = tables.search("local", "Which item was borrowed first?")
+    assert "| Item" not in answer.text
+
+
+def test_a_refusal_names_no_language_if_that_of_most_documents_is_unknown(tables: Index) -> None:
+    answer = tables.search("local", "Which lake is the heaviest?")
+    assert answer.text == "No passage that was read answers this."
