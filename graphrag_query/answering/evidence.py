@@ -90,13 +90,14 @@ def keep_related(
 ) -> Sequence[RankedSentence]:
     """Keep sentences with a word or name of a yes-or-no question, if the best one has none.
 
-    In a chat, a reply needs none; a sentence in another language has other words.
+    If none has any, nothing is evidence. In a chat, a reply needs none; a sentence in another
+    language has other words.
     """
     best = evidence[0]
     is_related = best.coverage or best.is_about_name or best.candidate.in_turn
     if question.wanted.kind != "yes_no" or is_related or best.is_translated:
         return evidence
-    return [s for s in evidence if s.coverage or s.is_about_name] or evidence
+    return [s for s in evidence if s.coverage or s.is_about_name]
 
 
 def leave_out_unrelated(

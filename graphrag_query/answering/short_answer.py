@@ -110,6 +110,8 @@ def answer_from_sentences(
     if answer := answer_with_list(question, said, text_units, context):
         return answer
     evidence = list(keep_related(question, evidence))
+    if not evidence:
+        return answer_without_evidence(question, context)
     direct = find_direct_answer(question, evidence, candidates, types)
     items = [] if direct else _find_list(question, evidence[0].candidate, candidates)
     most = min(settings.max_sentences, MAX_SUPPORT) if direct else settings.max_sentences
@@ -157,7 +159,8 @@ def _rank_lines(
     question: Question, candidates: Sequence[Candidate], types: Mapping[str, str]
 ) -> list[RankedSentence]:
     """Rank the lines that are not prose; they are evidence only with all words of a question."""
-    lines = rank_answers(question, [c for c in candidates if not c.prose], types)
+    others = [c for c in candidates if not c.prose and not is_table_row(c)]
+    lines = rank_answers(question, others, types)
     return [line for line in lines if line.coverage > FULL_WORD_COVERAGE]
 
 

@@ -41,6 +41,13 @@ def test_a_question_for_yes_or_no_is_answered_by_a_sentence_about_it(index: Inde
     ]
 
 
+def test_a_question_for_yes_or_no_has_no_evidence_without_a_sentence_about_it(
+    index: Index,
+) -> None:
+    question = Question("Was Altdorf invited to the fair?", index.store)
+    assert texts_of(keep_related(question, [rank("That will do her good.")])) == []
+
+
 def test_a_reply_in_a_chat_needs_no_word_of_the_question(index: Index) -> None:
     question = Question("Was Altdorf invited to the fair?", index.store)
     evidence = [rank("Yes.", in_turn=True), rank("All came to the fair.", coverage=0.3)]
