@@ -143,6 +143,12 @@ class IndexStore:
         return frozenset(counts["language"]) - {"und"}
 
     @cached_property
+    def share_of_known_languages(self) -> float:
+        """The share (0 to 1) of the documents whose language is known."""
+        found = self.open_mapped("document_rows").columns("language")["language"]
+        return len(found.drop_nulls().filter(found.drop_nulls() != "und")) / max(len(found), 1)
+
+    @cached_property
     def embedder(self) -> QuestionEmbedder:
         """The embedding model for questions."""
         return QuestionEmbedder(

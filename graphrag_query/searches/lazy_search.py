@@ -26,6 +26,7 @@ from graphrag_query.answering.llm import (
     read_questions,
     reply_format,
 )
+from graphrag_query.answering.no_answer import refuse_in_words
 from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     DeferredContext,
@@ -110,7 +111,8 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
     if not tested.relevant:
-        answer = question.answer(NO_RELEVANT_PASSAGE_TEXT, Outcome.NO_EVIDENCE, notes=notes)
+        text = refuse_in_words(question) if llm is None else NO_RELEVANT_PASSAGE_TEXT
+        answer = question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     elif llm is not None:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
     else:

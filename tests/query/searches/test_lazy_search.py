@@ -15,6 +15,7 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
+from graphrag_query.question.question import Question
 from graphrag_query.searches.lazy_search import (
     Claim,
     claims_request,
@@ -65,6 +66,12 @@ def asked_of(llm: FakeLLM, name: str) -> list[Request]:
 
 
 class TestWithoutAModel:
+    def test_a_refusal_speaks_the_language_of_the_question(self, index: Index) -> None:
+        settings = LazySearch(min_similarity=1.0)
+        answer = lazy_search(Question("Wer gewann das Schachturnier?", index.store), settings)
+        assert answer.outcome is Outcome.NO_EVIDENCE
+        assert answer.text.startswith("Keine gelesene Stelle beantwortet das.")
+
     def test_a_question_is_answered_with_sentences(
         self, index: Index, sample_project: Path
     ) -> None:
