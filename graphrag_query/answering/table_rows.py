@@ -48,6 +48,12 @@ class _Found(NamedTuple):
         """The different answers."""
         return list(dict.fromkeys(row[self.named_by].text for row in self.rows))
 
+    @property
+    def key(self) -> frozenset[tuple[str, str]]:
+        """The answers and their values, equal if two tables say the same."""
+        cells = ((row[self.named_by], row[self.decided_by]) for row in self.rows)
+        return frozenset((name.text, value.text) for name, value in cells)
+
 
 class _Asked(NamedTuple):
     """The stems of a question: all in their order, those with meaning, and what it asks for.
@@ -80,7 +86,9 @@ def answer_from_rows(
     """
     order = _find_order(question)
     wants_all = bool(find_plural_noun(question)) or question.wanted.kind in ("other", "person")
-    if not wants_all and not question.wanted.is_counted and not order:
+    # "Who has the cheapest item?" asks for another column.
+    is_other = question.wanted.kind == "yes_no" or (order and question.wanted.kind == "person")
+    if is_other or not (wants_all or question.wanted.is_counted or order):
         return None
     asked = _read_question(question, order)
     answers = []
@@ -88,7 +96,7 @@ def answer_from_rows(
         for table in read_tables(units):
             if found := _find_in_table(asked, table, units):
                 answers.append((found, table, units))
-    if len({tuple(sorted(found.names)) for found, *_ in answers}) != 1:
+    if len({found.key for found, *_ in answers}) != 1:
         return None
     found, table, units = answers[0]
     n_names = len(found.names)

@@ -55,6 +55,20 @@ TOWNS = """# Gemeinden
 | Cedorf | Schwyz | 12.400 |
 | Dedorf | Schwyz | 1.100.000 |
 """
+TEAMS = """# Teams 2023
+
+| Team | Points |
+|---|---|
+| Reds | 40 |
+| Blues | 60 |
+
+# Teams 2024
+
+| Team | Points |
+|---|---|
+| Reds | 50 |
+| Blues | 70 |
+"""
 BOXES = "# Boxes\n\n| Box | Shelf |\n|---|---|\n" + "".join(
     f"| Box {number} | {'Upper' if number <= 34 else 'Lower'} |\n" for number in range(1, 41)
 )
@@ -66,7 +80,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Index:
     init_project(project)
     (project / "input/loans.md").write_text(LOANS, encoding="utf-8")
     (project / "input/stations.md").write_text(STATIONS, encoding="utf-8")
-    for name, text in (("ranges", RANGES), ("towns", TOWNS), ("boxes", BOXES)):
+    for name, text in (("ranges", RANGES), ("towns", TOWNS), ("boxes", BOXES), ("teams", TEAMS)):
         (project / f"input/{name}.md").write_text(text, encoding="utf-8")
     run_project(project)
     return graphrag_query.open(project / "output")
@@ -149,6 +163,10 @@ def test_the_row_with_the_most_is_named(tables: Index, question: str, expected: 
         # The rows are no persons, and no prices.
         "Who is in Antwerp?",
         "What is the price of the surveys?",
+        "Who has the cheapest item?",
+        "Is the cheapest item in Ghent?",
+        # Two tables answer differently.
+        "Which team has the most points?",
     ],
 )
 def test_rows_answer_nothing_with_another_word(tables: Index, question: str) -> None:
