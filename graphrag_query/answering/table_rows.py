@@ -86,9 +86,9 @@ def answer_from_rows(
     """
     order = _find_order(question)
     wants_all = bool(find_plural_noun(question)) or question.wanted.kind in ("other", "person")
-    # "Who has the cheapest item?" asks for another column.
-    is_other = question.wanted.kind == "yes_no" or (order and question.wanted.kind == "person")
-    if is_other or not (wants_all or question.wanted.is_counted or order):
+    if question.wanted.kind == "yes_no":
+        return None
+    if not (wants_all or question.wanted.is_counted or order):
         return None
     asked = _read_question(question, order)
     answers = []
@@ -164,13 +164,18 @@ def _find_in_table(
 ) -> _Found | None:
     """Return the rows of a table that answer; None if a word of the question is left over."""
     named = [row for row in table.rows if asked.holds(row[0].text)]
+    stems = [set(stems_of(row[0].text)) for row in named]
+    # "Core drill" is not "Drill".
+    named = [row for row in named if not any(set(stems_of(row[0].text)) < s for s in stems)]
     # "Which is older, A or B?" compares two rows.
     if named and (not asked.order or len(named) < 2):
         return None
-    values = _find_values(asked, table)
+    values = _find_values(asked, table, {row[0].text for row in named})
     if values is None:
         return None
     kept = [row for row in named or table.rows if all(row[i].text in values[i] for i in values)]
+    if len(kept) < len(named):
+        return None
     texts = [text for of_column in values.values() for text in of_column]
     in_values = set(chain.from_iterable(map(stems_of, (*texts, *(row[0].text for row in named)))))
     left = asked.content - in_values
@@ -179,6 +184,9 @@ def _find_in_table(
         left -= set(stems_of(either))
     is_bounded = any(word in _bounding_stems(asked) for word in asked.stems)
     if is_bounded and any(letter.isdigit() for text in texts for letter in text):
+        return None
+    # "Who has the cheapest item?" asks for another column, unlike "Who is older, A or B?".
+    if asked.order and asked.question.wanted.kind == "person" and not named:
         return None
     if asked.order:
         found = _find_extreme(asked, table, kept, set(values), left, are_named=bool(named))
@@ -198,16 +206,21 @@ def _bounding_stems(asked: _Asked) -> frozenset[str]:
     return frozenset(map(stem_word, _listed_words("bounding_words", asked.question)))
 
 
-def _find_values(asked: _Asked, table: DocumentTable) -> dict[int, list[str]] | None:
+def _find_values(
+    asked: _Asked, table: DocumentTable, names: Set[str]
+) -> dict[int, list[str]] | None:
     """Return the values that a question has, by their columns; None if a column is uncertain.
 
+    The names of rows are no values: Bob may be the manager of Ann.
     "Power tool" is not "Power".
     """
     found = {
         (i, cell.text)
         for row in table.rows
         for i, cell in enumerate(row)
-        if i and asked.holds(cell.text)
+        if i
+        and asked.holds(cell.text)
+        and not any(set(stems_of(cell.text)) <= set(stems_of(name)) for name in names)
     }
     stems = [set(stems_of(text)) for _, text in found]
     values: dict[int, list[str]] = {}

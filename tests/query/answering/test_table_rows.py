@@ -69,6 +69,14 @@ TEAMS = """# Teams 2023
 | Reds | 50 |
 | Blues | 70 |
 """
+STAFF = """# Staff
+
+| Name | Born | Manager |
+|---|---|---|
+| Ann Lee | 1980 | Bob Tan |
+| Bob Tan | 1975 | Cleo Ray |
+| Bob Tan Senior | 1950 | Cleo Ray |
+"""
 BOXES = "# Boxes\n\n| Box | Shelf |\n|---|---|\n" + "".join(
     f"| Box {number} | {'Upper' if number <= 34 else 'Lower'} |\n" for number in range(1, 41)
 )
@@ -80,7 +88,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Index:
     init_project(project)
     (project / "input/loans.md").write_text(LOANS, encoding="utf-8")
     (project / "input/stations.md").write_text(STATIONS, encoding="utf-8")
-    for name, text in (("ranges", RANGES), ("towns", TOWNS), ("boxes", BOXES), ("teams", TEAMS)):
+    for name, text in (
+        ("staff", STAFF),
+        ("ranges", RANGES),
+        ("towns", TOWNS),
+        ("boxes", BOXES),
+        ("teams", TEAMS),
+    ):
         (project / f"input/{name}.md").write_text(text, encoding="utf-8")
     run_project(project)
     return graphrag_query.open(project / "output")
@@ -128,6 +142,9 @@ def test_all_rows_are_counted_and_a_cut_list_says_so(tables: Index) -> None:
         ("Which station is the tallest?", "Grey Tooth — Height m: 53 [1]"),
         ("Which station is the oldest?", "Grey Tooth — Built: 1871 [1]"),
         ("Which is older, Holm Reef or Old Pier?", "Holm Reef — Built: 1887 [1]"),
+        ("Who is older, Holm Reef or Old Pier?", "Holm Reef — Built: 1887 [1]"),
+        ("Who is older, Ann Lee or Bob Tan?", "Bob Tan — Born: 1975 [1]"),
+        ("Who is younger, Ann Lee or Bob Tan Senior?", "Ann Lee — Born: 1980 [1]"),
         # Only rows with the values of the question are compared.
         ("Which item in Ghent is the cheapest?", "Laser level L20 — Price EUR: 420 [1]"),
         ("Which mountain is the highest?", "Borum — Height (m): 2,400 [1]"),
