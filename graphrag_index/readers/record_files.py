@@ -4,7 +4,7 @@ import csv
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -34,6 +34,8 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 # (number of the record from 1, the record or the reason why the record is invalid).
 NumberedRecord = tuple[int, Record | str]
 
+# The name of the text column that stands for all fields of a record.
+ALL_FIELDS = "*"
 # Maximum length of a field: after a missing quotation mark, the rest of the file is one field.
 _MAX_FIELD_CHARACTERS = 1 << 27
 _PARQUET_BATCH_ROWS = 256  # rows read at once; few, because texts may be long
@@ -101,6 +103,8 @@ def _to_documents(
             yield ReadFailure(f"{place} {record}")
             continue
         value = get_field(record, column)
+        if value is MISSING and column == ALL_FIELDS:
+            value = "\n".join(_write_fields(record))
         if value is not MISSING:
             for earlier, fields in without or ():
                 yield ReadFailure(f"{noun} {earlier:,} {_describe_missing_field(column, fields)}")
@@ -113,6 +117,21 @@ def _to_documents(
             without.append((number, tuple(record)))
     if without:
         raise UnreadableFile(_describe_missing_column(column, without))
+
+
+def _write_fields(record: Record, before: str = "") -> Iterator[str]:
+    """Yield a line "field: value" for each field with a value.
+
+    The name of a field in a nested record is its dotted path, and a list has one line.
+    """
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _write_fields(value, f"{before}{name}.")
+            continue
+        values = value if isinstance(value, list) else [value]
+        text = ", ".join(filter(None, map(as_one_line, values)))
+        if text:
+            yield f"{before}{name}: {text}"
 
 
 def _catch_last_error(
@@ -156,10 +175,12 @@ def _to_document(
 def _describe_missing_column(column: str, without: Sequence[tuple[int, Sequence[str]]]) -> str:
     by_lower = {name.lower(): name for _, fields in without[:1000] for name in fields}
     close = difflib.get_close_matches(column.lower(), by_lower, n=1)
-    hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
     if close:
-        hint = f"did you mean {by_lower[close[0]]!r}?"
-    return f"has no field {column!r}; {hint} Set load_documents.text_column"
+        hint = f"did you mean {by_lower[close[0]]!r}? Set load_documents.text_column"
+    else:
+        hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
+        hint += f" Set load_documents.text_column to one of them, or to {ALL_FIELDS!r} for all"
+    return f"has no field {column!r}; {hint}"
 
 
 def _describe_missing_field(column: str, fields: tuple[str, ...]) -> str:
@@ -173,7 +194,7 @@ def _describe_type(value: Any) -> str:
 def _check_text_column(columns: list[str], settings: LoadDocuments) -> None:
     """Raise UnreadableFile if a table lacks the text column, before any row is read."""
     column = settings.text_column
-    if column not in columns and column.split(".")[0] not in columns:
+    if column != ALL_FIELDS and column not in columns and column.split(".")[0] not in columns:
         raise UnreadableFile(_describe_missing_column(column, [(0, columns)]))
 
 

@@ -1,4 +1,4 @@
-"""Parts of web pages beside sentences: links to other articles, addresses, buttons, sign-offs."""
+"""Parts of web pages beside sentences: links to other articles, addresses and buttons."""
 
 import re
 from dataclasses import replace

@@ -141,7 +141,24 @@ class TestCsv:
             "has no field 'text'; did you mean 'Texts'? Set load_documents.text_column"
         ]
         assert reasons(tmp_path / "b.csv", "id,body\n1,a\n2,b\n") == [
-            "has no field 'text'; its fields are id, body. Set load_documents.text_column"
+            "has no field 'text'; its fields are id, body. "
+            "Set load_documents.text_column to one of them, or to '*' for all"
+        ]
+
+    def test_all_fields_of_a_record_are_its_text(self, tmp_path: Path) -> None:
+        rows = "Item;Site;Price\nDrill;Ghent;140\nLaser;;420\n"
+        assert texts(tmp_path / "a.csv", rows, text_column="*") == [
+            "Item: Drill\nSite: Ghent\nPrice: 140",
+            "Item: Laser\nPrice: 420",
+        ]
+        nested = (
+            '[{"item": {"name": "Drill"}, "sites": ["Ghent", "Bruges"], "price": 1.5, "x": null}]'
+        )
+        assert texts(tmp_path / "b.json", nested, text_column="*") == [
+            "item.name: Drill\nsites: Ghent, Bruges\nprice: 1.5"
+        ]
+        assert reasons(tmp_path / "c.json", '[{"x": null}]', text_column="*") == [
+            "record 1: field '*' has no text"
         ]
 
     @pytest.mark.parametrize("content", ["", "n,text\n", "\n"])
@@ -352,7 +369,8 @@ class TestParquet:
         pq.write_table(pa.table({"content": ["a", "b"]}), path)
         assert list(read_file(path, "a.parquet", LoadDocuments())) == [
             ReadFailure(
-                "has no field 'text'; its fields are content. Set load_documents.text_column"
+                "has no field 'text'; its fields are content. "
+                "Set load_documents.text_column to one of them, or to '*' for all"
             )
         ]
 

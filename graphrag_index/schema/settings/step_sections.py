@@ -52,7 +52,9 @@ class LoadDocuments(Section):
     encoding: EncodingOrAuto = setting(
         "auto", "Encoding of text files; auto detects it; with a name, other files are not read."
     )
-    text_column: str = setting("text", "Records: the field that holds the text.")
+    text_column: str = setting(
+        "text", "Records: the field that holds the text; *: a line for each field, as name: value."
+    )
     title_column: str | None = setting("title", "Records and front matter: the field of the title.")
     id_column: str | None = setting(
         None, "Records: the field of a stable id; null: the id is derived from the text."
