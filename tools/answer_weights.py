@@ -29,10 +29,9 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import graphrag_query
-from graphrag_query.answering.answer_features import AnswerFeatures
+from graphrag_query.answering.answer_features import COLUMN, FEATURES, AnswerFeatures
 from graphrag_query.answering.answer_ranking import WEIGHTS, without_copies
 from graphrag_query.answering.extractive import is_sentence, split_into_candidates
-from graphrag_query.answering.feature_names import COLUMN, FEATURES
 from graphrag_query.answering.list_answer import find_types_of_names
 from graphrag_query.answering.short_answer import extend_to_line
 from graphrag_query.answering.statements import find_openings

@@ -93,23 +93,16 @@ def _before_verbs(
     """Yield the words of the clause before each verb, if a thing of the question follows it."""
     stop_words = stop_words_of(language)
     determiners = language.determiners | language.articles
-    between = _words("between", language)
     for i, verb in enumerate(tokens):
-        first = i
-        # "The Alpha had later rescued the men."
-        while first and tokens[first - 1].word in between:
-            first -= 1
-        if not first or not verb.is_verb or tokens[first - 1].word in stop_words:
+        if not i or not verb.is_verb or tokens[i - 1].word in stop_words:
             continue
         for token in tokens[i + 1 : i + 2 + MAX_WORDS_TO_PATIENT]:
             if token.is_asked:
                 is_passive = token.place < verb.place or not only_passive
                 if is_passive and not _MARK.search(sentence, verb.end, token.start):
-                    agent = tokens[max(0, first - MAX_WORDS_OF_AGENT) : first]
-                    yield _same_clause(sentence, agent, verb)
+                    yield _same_clause(sentence, tokens[max(0, i - MAX_WORDS_OF_AGENT) : i], verb)
                 break
-            is_title = sentence[token.start].isupper()
-            if token.word not in determiners and not token.word.isdigit() and not is_title:
+            if token.word not in determiners and not token.word.isdigit():
                 break
 
 

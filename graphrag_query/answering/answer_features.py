@@ -27,7 +27,6 @@ from graphrag_query.answering.asked_words import (
 from graphrag_query.answering.bridges import choose_leading_sentences, find_bridges
 from graphrag_query.answering.definitions import rate_definition
 from graphrag_query.answering.extractive import Candidate, is_question, word_weight
-from graphrag_query.answering.feature_names import COLUMN, FEATURES
 from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.answering.subjects import find_questions_before, find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
@@ -55,6 +54,48 @@ MIN_WORDS = 5
 # Minimum share (0 to 1) of the question's words in a sentence whose enumeration may answer, as a
 # multiple of those in the sentence with most of them.
 MIN_SHARE_OF_ENUMERATION = 0.5
+# The features in their order.
+FEATURES = (
+    # Share of the question's words, weighted by rarity, in the sentence or its subject: the
+    # words of names, and the others; and those with a word of the same meaning.
+    "names",
+    "words",
+    # Further words in what the layout adds (speaker, time, row, column), and in the sentences
+    # before.
+    "related",
+    "layout",
+    "context",
+    # Further words in a sentence of another text unit, if the two share a name that the question
+    # does not know: as subject of the sentence or in the title of its document; or anywhere, by the
+    # rarity of the name and the share of the question's words in the other sentence.
+    "bridge_to_subject",
+    "bridge_to_name",
+    # 1 for the best text unit, 4/5 for the second, 4/6 for the third, and so on.
+    "text_unit_rank",
+    # Whether the sentence is the first of its text unit.
+    "is_first",
+    # Whether the sentence has a noun that the question asks for, such as "chairs".
+    "noun",
+    # Whether the sentence says who or what the thing is that the question asks about.
+    "definition",
+    # 1 if the question names the speaker, or if it does not and asks who said something; -1 if it
+    # names the speaker and asks who else.
+    "speaker",
+    # Words of the question in the question that the sentence may reply to.
+    "reply",
+    # Whether the sentence has too few words to say anything.
+    "is_short",
+    # A question rarely answers one.
+    "is_question",
+    # How well a name, or a number, date or reason, fits the wanted kind.
+    "name_fit",
+    "value_fit",
+    # Share of the question's words near such a part.
+    "near_words",
+    # Cosine similarity to the question.
+    "similarity",
+)
+COLUMN = {name: i for i, name in enumerate(FEATURES)}
 
 
 class AnswerFeatures:
@@ -238,7 +279,7 @@ class AnswerFeatures:
                 "definition": wanted.kind == "definition"
                 and rate_definition(candidate, self._words, self.question.language),
                 "speaker": self._fits_speaker(candidate, bool(layout & asked)),
-                "reply": asked_at is not None and self._rate_reply(asked_at, candidate),
+                "reply": asked_at is not None and self._share(self._held[asked_at]),
                 "is_short": text.count(" ") + 1 < MIN_WORDS,
                 "is_question": is_question(text),
             }
@@ -250,19 +291,6 @@ class AnswerFeatures:
         # The words of the name that a pronoun stands for are near all parts of its sentence.
         self._meant = [in_subject[s] & ~own for s, own in zip(subjects, self._held, strict=True)]
         return values
-
-    def _rate_reply(self, asked_at: int, candidate: Candidate) -> float:
-        """Return the share of the question's words in a question of the texts before a sentence.
-
-        Outside of chats, this question may have only such words: "Who made the poison that killed
-        Ann?" does not ask who killed her.
-        """
-        share = self._share(self._held[asked_at])
-        if candidate.label:
-            return share
-        words = content_words(self.candidates[asked_at].text, self.question.language)
-        n_shared = (self._held[asked_at] & self._asked).bit_count()
-        return share * min(1.0, n_shared / max(1, len(set(words))))
 
     def _fits_speaker(self, candidate: Candidate, is_named: bool) -> int:
         if not candidate.label:
@@ -323,18 +351,6 @@ class AnswerFeatures:
             fit += BONUS_OF_SUBJECT
         self.values[i, COLUMN["name_fit" if question.wanted.wants_name else "value_fit"]] = fit
         self.values[i, COLUMN["near_words"]] = near
-        if question.wanted.is_subject and question.wanted.wants_name and not code:
-            self.values[i, COLUMN["agent"]] = self._rate_agents(i, spans)
-
-    def _rate_agents(self, i: int, spans: Sequence[AnswerSpan]) -> float:
-        """Return the share of the question's words in a sentence with an agent; 0 without one.
-
-        The agent did what the question asks about, and is of the wanted kind.
-        """
-        agents = find_agents(self.candidates[i].text, self._asked_words, self.question.language)
-        if not any(a.start <= span.start < a.end for a in agents for span in spans):
-            return 0.0
-        return float(self.values[i, COLUMN["names"]] + self.values[i, COLUMN["words"]])
 
     def _says_most_words(self, i: int) -> bool:
         """Return whether a sentence has many of the words beside the names, if it has some.

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graphrag_query.answering.answer_features import AnswerFeatures
+from graphrag_query.answering.answer_features import COLUMN, FEATURES, AnswerFeatures
 from graphrag_query.answering.extractive import Candidate, RankedSentence
-from graphrag_query.answering.feature_names import COLUMN, FEATURES
 from graphrag_query.question.question import Question
 
 # Maximum number of sentences that are searched for parts of the wanted kind, and maximum number of
@@ -17,8 +16,7 @@ MAX_EMBEDDED_SENTENCES = 18
 MAX_BY_WORDS = 8
 # Weights of the features, fitted by `tools/answer_weights.py`: a logistic regression over the
 # sentences that were read for a question. Those of bridges are a little lower than fitted, so that
-# sentences that answer alone stay first. The weight of agents was set by hand: few of the questions
-# ask who did something.
+# sentences that answer alone stay first.
 WEIGHTS: Mapping[str, float] = {
     "names": 3.2,
     "words": 7.2,
@@ -38,7 +36,6 @@ WEIGHTS: Mapping[str, float] = {
     "name_fit": 2.1,
     "value_fit": 3.4,
     "near_words": 2.0,
-    "agent": 3.0,
     "similarity": 1.4,
 }
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from graphrag_index.text.languages import Language, read_lists, word_set
 from graphrag_query.answering.extractive import Candidate
-from graphrag_query.answering.page_parts import LINK
 from graphrag_query.question.question_words import WORD, stop_words_of
 
 _LISTS = read_lists("back_references", Path(__file__).parent)
@@ -134,9 +133,8 @@ def _first_name(words: Sequence[str], stop_words: Container[str]) -> frozenset[s
 def find_questions_before(candidates: Sequence[Candidate], *, in_turns: bool) -> list[int | None]:
     """Return the place of the question that each statement may reply to; None if there is none.
 
-    It is the statement before, but not the title of another article that a page links to. In a
-    chat, each statement of a turn may reply to the last question in the turn before, if `in_turns`
-    is set: not for "Who suggested tea?", which who asks answers.
+    It is the statement before. In a chat, each statement of a turn may reply to the last question
+    in the turn before, if `in_turns` is set: not for "Who suggested tea?", which who asks answers.
     """
     found: list[int | None] = []
     asked = asked_in_turn_before = None
@@ -147,7 +145,6 @@ def find_questions_before(candidates: Sequence[Candidate], *, in_turns: bool) ->
         elif candidate.label != before.label:
             asked, asked_in_turn_before = None, asked if before.label and in_turns else None
         is_next = bool(i) and candidate.text_unit == before.text_unit and "?" in before.text[-3:]
-        is_next = is_next and not LINK.match(before.text)
         found.append(i - 1 if is_next else asked_in_turn_before if candidate.label else None)
         if "?" in candidate.text[-3:]:
             asked = i

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from graphrag_query.answering.answer_features import BONUS_OF_SUBJECT, AnswerFeatures
+from graphrag_query.answering.answer_features import BONUS_OF_SUBJECT, COLUMN, AnswerFeatures
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.answer_spans import FIT_OF_COUNT
 from graphrag_query.answering.asked_words import AskedWords, find_adjectives
 from graphrag_query.answering.extractive import split_into_candidates
-from graphrag_query.answering.feature_names import COLUMN
 from graphrag_query.answering.gathered_lists import asks_for_several
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
@@ -384,44 +383,3 @@ def test_another_name_that_looks_like_an_adjective_does_not_say_a_name(
     asked = Question(question, index.store)
     assert TextWords([text], asked.language).missing_names(asked.mentions.spans)
     assert not find_adjectives(asked, text.lower().split())
-
-
-@pytest.mark.parametrize(
-    ("question", "texts", "best"),
-    [
-        (
-            "Who won the mill race at Altdorf?",
-            [
-                "After the judge Otto Lenz wrongly called Ann Lee the winner of the mill race at "
-                "Altdorf, three of her friends had given speeches on the race.",
-                "In the end, Ben Roe has won the mill race, the mayor said.",
-            ],
-            "In the end, Ben Roe",
-        ),
-        (
-            "Who nominated Jan Blum?",
-            [
-                "Eve Roe spoke of Jan Blum, whom nobody in Altdorf had nominated before him.",
-                "In May, Ann Lee later nominated Judge Jan Blum for the court.",
-            ],
-            "In May, Ann Lee",
-        ),
-    ],
-)
-def test_who_did_what_is_asked_stands_before_shared_words(
-    index: Index, question: str, texts: Sequence[str], best: str
-) -> None:
-    assert best_sentence(index, question, texts).startswith(best)
-
-
-@pytest.mark.parametrize(
-    "asked_before",
-    ["Who produced the strong poison that killed Ann Lee?", "READ MORE: Who killed Ann Lee?"],
-)
-def test_a_question_for_something_else_gets_no_reply(index: Index, asked_before: str) -> None:
-    text = f"{asked_before} Otto Lenz went home early on that day."
-    candidates = split_into_candidates(
-        [{"human_readable_id": 0, "start_char": 0, "text": text, "title": ""}], {0: 1.0}
-    )
-    found = AnswerFeatures(Question("Who killed Ann Lee?", index.store), candidates)
-    assert found.values[-1, COLUMN["reply"]] < 0.75
