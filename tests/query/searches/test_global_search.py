@@ -7,24 +7,17 @@ import pytest
 from hypothesis import given
 
 import graphrag_query
-from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answer import Outcome
 from graphrag_query.answering.theme_answer import Point, Theme, choose_points
 from graphrag_query.index import Index
-from graphrag_query.question.cues import asks_for_course_of_time
 from graphrag_query.retrieval import report_selection, theme_passages
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.report_sentences import (
-    cited_sentences,
-    locate_sentence,
-    longest_turns,
-)
 from graphrag_query.searches import main_entities, subject_sentences
 from graphrag_query.searches.global_sentences import MAX_REPORTS, _keep_best_sections
-from graphrag_query.searches.periods import group_by_period
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import question_to
-from tests.fixtures.sample_questions import QUESTIONS, check_citations
+from tests.fixtures.sample_questions import QUESTIONS, check_citations, count_words
 
 
 def test_the_main_themes_are_those_of_the_largest_communities(index: Index) -> None:
@@ -90,11 +83,6 @@ def test_a_large_index_is_not_read_as_a_whole(
     assert all("scurvy" in citation.quote.lower() for citation in sampled.citations[:3])
 
 
-def n_words(answer: Answer) -> int:
-    """Count the words of an answer without the citations of rows."""
-    return len(re.sub(r"\[Data:[^]]*\]", "", answer.text).split())
-
-
 def test_a_word_that_is_all_over_the_corpus_makes_few_points(index: Index) -> None:
     answer = index.global_("How did expeditions fight scurvy?")
     said = ["scurvy" in citation.quote.lower() for citation in answer.citations]
@@ -106,7 +94,7 @@ def test_a_word_that_is_all_over_the_corpus_makes_few_points(index: Index) -> No
 def test_an_answer_covers_many_themes_and_then_details(index: Index) -> None:
     short = index.global_("How did expeditions fight scurvy?", max_words=150)
     long = index.global_("How did expeditions fight scurvy?", max_words=600)
-    assert n_words(short) <= 150 < n_words(long) <= 600
+    assert count_words(short) <= 150 < count_words(long) <= 600
     assert len(short.citations) >= short.looked_at["reports_used"] > 2
     assert len(long.citations) > long.looked_at["reports_used"]
     # Every theme of several documents says how many it has.
@@ -153,65 +141,6 @@ def test_it_says_that_more_documents_may_fit_if_the_search_is_cut(
     monkeypatch.setattr(theme_passages, "MAX_TEXT_UNITS", 8)
     monkeypatch.setattr(subject_sentences, "MAX_TEXT_UNITS", 8)
     assert index.global_(question).text.startswith("At least ")
-
-
-def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
-    answer = index.global_("Which people died of scurvy?")
-    assert "**Arnold Spencer-Smith**" in answer.text
-    assert "[Data: Entities (" in answer.text
-    answer = index.global_("How did people survive scurvy?")
-    assert answer.outcome is Outcome.ANSWERED
-    assert "[Data: Entities (" not in answer.text
-
-
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("Which people died of scurvy?", "person"),
-        ("Which kinds of people died of scurvy?", "person"),
-        ("Which Norwegian companies sold ships?", "organization"),
-        ("Which disasters killed people?", None),
-        ("What are the effects of scurvy on people?", None),
-        ("Quelles grandes entreprises ont payé ?", "organization"),
-    ],
-)
-def test_what_stands_before_the_word_for_a_type_may_be_asked_for(
-    index: Index, question: str, kind: str | None
-) -> None:
-    assert main_entities.asked_type(question_to(index, question))[0] == kind
-
-
-@pytest.mark.parametrize(
-    ("question", "titles"),
-    [
-        ("What are the most important people?", ("Ernest Shackleton", "Robert Falcon Scott")),
-        ("Which places are the main ones?", ("South Pole", "Cape Evans")),
-        ("Main events?", ("Discovery Expedition",)),
-    ],
-)
-def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
-    index: Index, sample_project: Path, question: str, titles: tuple[str, ...]
-) -> None:
-    answer = index.global_(question)
-    assert answer.outcome is Outcome.ANSWERED
-    assert all(f"**{title}** (" in answer.text for title in titles)
-    assert "[Data: Entities (" in answer.text
-    assert 6 < len(answer.citations) <= answer.looked_at["entities_listed"]
-    assert n_words(answer) <= 350
-    check_citations(answer, sample_project / "output")
-
-
-def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
-    project = copy_project(tmp_path / "project")
-    shutil.rmtree(project / "input")
-    (project / "input").mkdir()
-    (project / "input" / "a.txt").write_text(
-        "Anna Berg met Tom Crean. Tom Crean met Anna Berg again.", encoding="utf-8"
-    )
-    run_project(project)
-    answer = graphrag_query.open(project / "output").global_("What are the main events?")
-    assert answer.outcome is Outcome.NO_EVIDENCE
-    assert answer.text == "The index knows no events of these documents."
 
 
 CHAT = """Time: 20260408_1900
@@ -307,68 +236,10 @@ def test_themes_are_bounded(index: Index) -> None:
     assert "\n3. " not in answer.text
 
 
-def test_sentences_are_cut_from_reports_with_what_they_cite() -> None:
-    text = (
-        "Scott sailed. [Data: Entities (1, 2); Relationships (3); Sources (4)] "
-        "Ice came [early]. [Data: Entities (1); Sources (7)]"
-    )
-    assert cited_sentences(text) == [("Scott sailed.", 4), ("Ice came [early].", 7)]
-
-
 def test_themes_answer_a_question_for_something_that_any_corpus_has(index: Index) -> None:
     answer = index.global_("What are the main interests and goals in these texts?")
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text.startswith("No passage fits the words of this question. The largest themes")
-
-
-def test_a_question_on_change_over_time_is_answered_by_years(
-    index: Index, sample_project: Path
-) -> None:
-    answer = index.global_("How did the exploration of Antarctica change over time?")
-    years = list(map(int, re.findall(r"^\d+\. \*\*(\d{4})\*\*$", answer.text, re.MULTILINE)))
-    assert len(years) >= 3
-    assert years == sorted(set(years))
-    check_citations(answer, sample_project / "output")
-
-
-@pytest.mark.parametrize(
-    ("question", "n_without", "is_by_year"),
-    [
-        ("How did sailing change?", 9, True),
-        ("How did sailing change?", 10, False),
-        ("How did sailing change over the years?", 10, True),
-    ],
-)
-def test_years_that_few_sentences_have_are_periods_of_a_course_of_time_only(
-    index: Index, question: str, n_without: int, *, is_by_year: bool
-) -> None:
-    texts = ["Ann sailed in 1911.", "Ben sailed in 1901.", "Eve sailed in 1907."]
-    texts += ["Nobody sailed."] * n_without
-    points = {number: [Point(text, number, 1.0)] for number, text in enumerate(texts)}
-    units = index.store.text_units(points)
-    themes, others = group_by_period(
-        index.store, points, units, 9, is_over_time=asks_for_course_of_time(question)
-    )
-    assert [theme.name for theme in themes] == (["1901", "1907", "1911"] if is_by_year else [])
-    assert len(others) == len(texts) - len(themes)
-
-
-def test_a_sentence_is_found_where_lines_break_it() -> None:
-    unit = {"text": "Before.\nIce  came\nearly. After.", "start_char": 100, "human_readable_id": 3}
-    found = locate_sentence("Ice came early.", unit)
-    assert found is not None
-    assert (found.text, found.start_char, found.end_char) == ("Ice  came\nearly.", 108, 124)
-    assert locate_sentence("Never said.", unit) is None
-
-
-def test_of_several_turns_of_a_chat_the_longest_is_quoted() -> None:
-    text = "Ann: Hello!\nBob: The boat leaves at noon from the old pier.\nAnn: Fine.\n"
-    unit = {"text": text, "start_char": 0, "human_readable_id": 3}
-    said = "Hello! Bob: The boat leaves at noon from the old pier. Ann: Fine."
-    found, *others = longest_turns([(said, 3), ("Never said.", 3), (said, 4)], {3: unit})
-    assert found is not None
-    assert others == [None, None]
-    assert (found.label, found.text) == ("Bob", "The boat leaves at noon from the old pier.")
 
 
 def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index: Index) -> None:
@@ -385,35 +256,6 @@ def test_what_several_documents_state_is_marked_in_the_context_of_a_model(index:
     assert n_marked
 
 
-@pytest.mark.parametrize(
-    ("name", "extent", "heading"),
-    [
-        ("Fires and smoke: Sydney", "7 %", "Fires and smoke (7 %)"),
-        (
-            "Weather Service decided last minute not to cut snow forecast: Boston",
-            "8 %",
-            "Weather Service decided last minute … (8 %)",
-        ),
-        (
-            "Different subjects: Leighton Hospital; Care and Support; Nursing Training; …",
-            "under 1 %",
-            "Leighton Hospital, Care and Support (under 1 %)",
-        ),
-        ("What is it that it was for all: Rome", "8 %", "What is it … (8 %)"),
-        (
-            "Edward Wilson; The Winter Journey: Rome",
-            "8 %",
-            "Edward Wilson, The Winter Journey (8 %)",
-        ),
-        ("Sydney, Hill Top", "3 documents", "Sydney, Hill Top"),
-    ],
-)
-def test_a_list_of_themes_has_the_first_words_of_their_names(
-    name: str, extent: str, heading: str
-) -> None:
-    assert Theme(name, extent, "", []).short_heading == heading
-
-
 def test_themes_beside_the_subject_are_no_sections() -> None:
     def theme(name: str, *scores: float) -> Theme:
         return Theme(name, "", "", [Point(f"{name} {score}", 0, score) for score in scores])
@@ -425,22 +267,3 @@ def test_themes_beside_the_subject_are_no_sections() -> None:
     assert [point.text for point in kept[0].points] == ["homes 1.1"]
     assert [point.text for point in others] == ["sheds", "stables 0.6"]
     assert _keep_best_sections(kept[:1], []) == (kept[:1], [])
-
-
-@pytest.mark.parametrize(
-    ("title", "heading"),
-    [
-        ("Pack ice: Belgica and Henryk Arctowski", "Pack ice: Belgica and Henryk Arctowski"),
-        (
-            "Different subjects: fire in Rome; race of the year; bread and milk for the poor",
-            "Different subjects: fire in Rome; race of the year; …",
-        ),
-        (
-            "Different subjects: a man is held for a letter to the writer of a book; race",
-            "Different subjects: a man is held for a letter to the writer …",
-        ),
-    ],
-)
-def test_a_heading_has_few_subjects(title: str, heading: str) -> None:
-    assert Theme(title, "", "", []).heading == f"**{heading}**"
-    assert Theme(title, "", "", []).n_words <= 13

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -5,11 +6,15 @@ import pytest
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
+from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.searches import main_entities
 from graphrag_query.searches.main_entities import are_of_type, asked_type
-from tests.conftest import run_project
+from tests.conftest import copy_project, run_project
+from tests.fixtures.fake_llm import question_to
+from tests.fixtures.sample_questions import check_citations, count_words
 
 
 def test_a_large_city_is_no_region_elsewhere() -> None:
@@ -87,3 +92,62 @@ def test_without_known_cities_it_lists_all_places(tmp_path: Path) -> None:
     assert answer.text.startswith("The places with the most relationships")
     assert "**Quelmau**" in answer.text
     assert "Further: Brelmau." in answer.text
+
+
+def test_asked_for_people_of_a_subject_it_lists_them(index: Index) -> None:
+    answer = index.global_("Which people died of scurvy?")
+    assert "**Arnold Spencer-Smith**" in answer.text
+    assert "[Data: Entities (" in answer.text
+    answer = index.global_("How did people survive scurvy?")
+    assert answer.outcome is Outcome.ANSWERED
+    assert "[Data: Entities (" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Which people died of scurvy?", "person"),
+        ("Which kinds of people died of scurvy?", "person"),
+        ("Which Norwegian companies sold ships?", "organization"),
+        ("Which disasters killed people?", None),
+        ("What are the effects of scurvy on people?", None),
+        ("Quelles grandes entreprises ont payé ?", "organization"),
+    ],
+)
+def test_what_stands_before_the_word_for_a_type_may_be_asked_for(
+    index: Index, question: str, kind: str | None
+) -> None:
+    assert main_entities.asked_type(question_to(index, question))[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "titles"),
+    [
+        ("What are the most important people?", ("Ernest Shackleton", "Robert Falcon Scott")),
+        ("Which places are the main ones?", ("South Pole", "Cape Evans")),
+        ("Main events?", ("Discovery Expedition",)),
+    ],
+)
+def test_asked_for_the_main_ones_of_a_kind_it_lists_entities(
+    index: Index, sample_project: Path, question: str, titles: tuple[str, ...]
+) -> None:
+    answer = index.global_(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert all(f"**{title}** (" in answer.text for title in titles)
+    assert "[Data: Entities (" in answer.text
+    assert 6 < len(answer.citations) <= answer.looked_at["entities_listed"]
+    assert count_words(answer) <= 350
+    check_citations(answer, sample_project / "output")
+
+
+def test_a_kind_of_which_there_is_none_is_no_evidence(tmp_path: Path) -> None:
+    project = copy_project(tmp_path / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    (project / "input" / "a.txt").write_text(
+        "Anna Berg met Tom Crean. Tom Crean met Anna Berg again.", encoding="utf-8"
+    )
+    run_project(project)
+    answer = graphrag_query.open(project / "output").global_("What are the main events?")
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert answer.text == "The index knows no events of these documents."

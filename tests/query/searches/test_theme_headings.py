@@ -8,7 +8,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
-from graphrag_query.answering.theme_answer import Point
+from graphrag_query.answering.theme_answer import Point, Theme
 from graphrag_query.index import Index
 from graphrag_query.searches.theme_headings import name_by_contents
 from tests.conftest import run_project
@@ -114,3 +114,51 @@ def test_two_names_are_a_heading_only_without_another_phrase(names: Index) -> No
     reform, visit = NAMES[0][1].split(". ")[0] + ".", NAMES[3][1]
     assert headings_of(names, reform) == ["reforma laboral, Junta de Andalucía"]
     assert set(headings_of(names, visit)[0].split(", ")) == {"Madrid", "Junta de Andalucía"}
+
+
+@pytest.mark.parametrize(
+    ("name", "extent", "heading"),
+    [
+        ("Fires and smoke: Sydney", "7 %", "Fires and smoke (7 %)"),
+        (
+            "Weather Service decided last minute not to cut snow forecast: Boston",
+            "8 %",
+            "Weather Service decided last minute … (8 %)",
+        ),
+        (
+            "Different subjects: Leighton Hospital; Care and Support; Nursing Training; …",
+            "under 1 %",
+            "Leighton Hospital, Care and Support (under 1 %)",
+        ),
+        ("What is it that it was for all: Rome", "8 %", "What is it … (8 %)"),
+        (
+            "Edward Wilson; The Winter Journey: Rome",
+            "8 %",
+            "Edward Wilson, The Winter Journey (8 %)",
+        ),
+        ("Sydney, Hill Top", "3 documents", "Sydney, Hill Top"),
+    ],
+)
+def test_a_list_of_themes_has_the_first_words_of_their_names(
+    name: str, extent: str, heading: str
+) -> None:
+    assert Theme(name, extent, "", []).short_heading == heading
+
+
+@pytest.mark.parametrize(
+    ("title", "heading"),
+    [
+        ("Pack ice: Belgica and Henryk Arctowski", "Pack ice: Belgica and Henryk Arctowski"),
+        (
+            "Different subjects: fire in Rome; race of the year; bread and milk for the poor",
+            "Different subjects: fire in Rome; race of the year; …",
+        ),
+        (
+            "Different subjects: a man is held for a letter to the writer of a book; race",
+            "Different subjects: a man is held for a letter to the writer …",
+        ),
+    ],
+)
+def test_a_heading_has_few_subjects(title: str, heading: str) -> None:
+    assert Theme(title, "", "", []).heading == f"**{heading}**"
+    assert Theme(title, "", "", []).n_words <= 13
