@@ -3,7 +3,7 @@
 The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
 characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters; for
 other scripts, charset-normalizer. An uncertain result is logged with words of the file.
-`benchmarks/encodings.py` compares this order with charset-normalizer alone.
+`benchmarks/file_encodings.py` compares this order with charset-normalizer alone.
 """
 
 import codecs

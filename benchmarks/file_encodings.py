@@ -1,6 +1,6 @@
 """Detect the encodings of short texts: our reader beside charset-normalizer alone.
 
-`python benchmarks/encodings.py` prints how many texts each decodes as they were written.
+`python benchmarks/file_encodings.py` prints how many texts each decodes as they were written.
 """
 
 import io
