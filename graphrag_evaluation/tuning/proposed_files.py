@@ -200,7 +200,6 @@ def report_tuning(tuning: Tuning, prediction: Mapping[str, Any]) -> dict[str, An
         "types": [asdict(one) for one in tuning.types],
         "examples": [asdict(example) for example in tuning.examples],
         "unreadable": tuning.n_unreadable,
-        "optimized": asdict(tuning.optimized) if tuning.optimized else None,
         "evaluation": evaluation,
         "next_run": prediction,
     }

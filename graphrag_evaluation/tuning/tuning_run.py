@@ -1,6 +1,6 @@
-"""A tuning: sample, description, types, examples, better instructions, and the comparison."""
+"""A tuning: sample, description, types, examples, and the comparison."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +15,6 @@ from graphrag_evaluation.tuning.known_records import (
     read_index_records,
     read_reference_file,
 )
-from graphrag_evaluation.tuning.optimization import OptimizedInstructions, optimize_instructions
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, PromptTrial, system_and_user
 from graphrag_evaluation.tuning.tuned_prompt import (
     MAX_TYPES,
@@ -30,7 +29,6 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     propose_types,
     split_prompt,
 )
-from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens, quote_text
@@ -39,8 +37,6 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_query.retrieval.index_store import IndexStore
 
-# GEPA improves instructions on half of the passages, and chooses by the other half.
-MIN_OPTIMIZED_PASSAGES = 4
 # Tokens of passages in the request that asks for a description of the documents.
 MAX_DESCRIBED_TOKENS = 12_000
 
@@ -61,8 +57,6 @@ class TuningOptions:
     seed: int = 17
     reference_model: str | None = None
     reference_file: Path | None = None
-    # Replies that --optimize may score; 0 keeps the instructions.
-    max_scored: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,6 @@ class Tuning:
     prompt: str
     settings: ExtractGraph  # with the proposed types
     n_unreadable: int  # replies, or records of replies, that could not be read
-    optimized: OptimizedInstructions | None
     comparison: Comparison | None
 
 
@@ -127,13 +120,11 @@ class _TuningRun:
         self.n_unreadable = 0
         self.given = (*options.types, *settings.extract_graph.entity_types)
         self.held_out: Sequence[SampledPassage] = self.sample.held_out
-        self.tuning: Sequence[SampledPassage] = self.sample.tuning
         self.by_hand: dict[str, KnownRecords] = {}
         if options.reference_file is not None:
             passages, self.by_hand = read_reference_file(options.reference_file, store)
             seen = self.sample.tuning_documents
             self.held_out = [one for one in passages if one.document not in seen]
-            self.tuning = [one for one in passages if one.document in seen]
 
     def run(self) -> Tuning:
         passages = self.sample.tuning
@@ -155,15 +146,8 @@ class _TuningRun:
         by_key = {type_key(one.name): one.name for one in types}
         examples = self._choose_examples(known, by_key, found)
         about = describe_documents(description.domain, self.sample.words, self.sample.languages)
-        instructions, optimized = split_prompt(self.in_force), None
-
-        def trial(text: str) -> PromptTrial:
-            return PromptTrial(self.root, section, compose_prompt(text, about, examples))
-
-        if self.model is not None and self.options.max_scored:
-            optimized = self._optimize(self.model, instructions, trial, examples)
-            instructions = optimized.text
-        proposed = trial(instructions)
+        prompt = compose_prompt(split_prompt(self.in_force), about, examples)
+        proposed = PromptTrial(self.root, section, prompt)
         comparison = self._compare(self.model, proposed) if self.model is not None else None
         return Tuning(
             sample=self.sample,
@@ -174,7 +158,6 @@ class _TuningRun:
             prompt=proposed.text,
             settings=section,
             n_unreadable=self.n_unreadable,
-            optimized=optimized,
             comparison=comparison,
         )
 
@@ -253,39 +236,6 @@ class _TuningRun:
         if any(step.name == "extract_graph_nlp" for step in self.store.version.steps):
             return what, read_index_records(self.store, passages)
         return what, extract_by_rules(self.store, passages, self.settings.extract_graph_nlp)
-
-    def _optimize(
-        self,
-        model: RequestSender,
-        instructions: str,
-        trial: Callable[[str], PromptTrial],
-        examples: Sequence[PromptExample],
-    ) -> OptimizedInstructions:
-        """Improve the instructions on the passages to tune on, except those of the examples."""
-        shown = {example.text for example in examples}
-        passages = [one for one in self.tuning if one.text not in shown]
-        if len(passages) < MIN_OPTIMIZED_PASSAGES:
-            raise SettingsError(
-                f"--optimize needs {MIN_OPTIMIZED_PASSAGES} passages to tune on, besides those of "
-                f"the examples, and there are {len(passages)}: raise --passages, or index more."
-            )
-        _, known = self._reference(passages)
-
-        def evaluate(text: str, batch: Sequence[SampledPassage]) -> list[ExtractionScore]:
-            return trial(text).evaluate(model, batch, known)
-
-        reflector = model
-        if self.options.reference_model is not None:
-            reflector = self.open_model(self.options.reference_model)
-        return optimize_instructions(
-            instructions,
-            evaluate,
-            reflector,
-            self.prompts,
-            (passages[0::2], passages[1::2]),
-            self.options.max_scored,
-            self.options.seed,
-        )
 
     def _compare(self, model: RequestSender, proposed: PromptTrial) -> Comparison:
         """Score the prompt in force and the proposed prompt on the held-out passages."""

@@ -55,16 +55,6 @@ ReferenceModel = Annotated[
         "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
     ),
 ]
-Optimize = Annotated[bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")]
-MaxReplies = Annotated[
-    int,
-    typer.Option(
-        "--max-replies",
-        metavar="N",
-        min=1,
-        help="With --optimize: begin no round after so many replies.",
-    ),
-]
 Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")]
 To = Annotated[
     Path | None,
@@ -85,8 +75,6 @@ def tune(
     seed: Seed = 17,
     reference: Reference = None,
     reference_model: ReferenceModel = None,
-    optimize: Optimize = False,
-    max_replies: MaxReplies = 200,
     budget: Budget = None,
     estimate: OnlyEstimate = False,
     name: Name = "proposal",
@@ -98,15 +86,12 @@ def tune(
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
     from graphrag_evaluation.project_folders import TUNING
-    from graphrag_evaluation.tuning.optimization import check_gepa
     from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
     from graphrag_index.storage.atomic import lock_target
     from graphrag_query.retrieval.index_store import IndexStore
 
     _check_options(name, model, no_model, reference, reference_model, install, yes)
-    if optimize:
-        check_gepa()
     options = TuningOptions(
         None if no_model else model or _extracting_model(settings, workflow),
         tuple(filter(None, map(str.strip, types.split(",")))),
@@ -114,12 +99,10 @@ def tune(
         seed,
         reference_model,
         reference,
-        max_replies if optimize else 0,
     )
-    if options.model is None and (optimize or install):
-        option = "--optimize" if optimize else "--install"
+    if options.model is None and install:
         raise SettingsError(
-            f"{option} needs a model, since a prompt is measured by the replies to it: name a chat "
+            "--install needs a model, since a prompt is measured by the replies to it: name a chat "
             "model of the settings with --model."
         )
     store = IndexStore.open(locate_output(root, settings))
@@ -228,12 +211,6 @@ def _print_tuning(tuning: "Tuning") -> None:
     print(f"\n{format_count('examples', len(tuning.examples))} from the documents.")
     if tuning.n_unreadable:
         print(f"{format_count('replies or records', tuning.n_unreadable)} could not be read.")
-    if tuning.optimized is not None:
-        one = tuning.optimized
-        print(
-            f"GEPA tried {one.n_candidates:,} instructions with {one.n_scored:,} scored replies; "
-            f"{one.n_unreadable:,} proposals could not be read."
-        )
     if tuning.comparison is None:
         print("Not measured, since no model was asked.")
     else:
@@ -327,8 +304,6 @@ def _print_estimate(
     store: "IndexStore", root: Path, settings: "Settings", options: "TuningOptions", folder: Path
 ) -> None:
     """Print the requests of a tuning, counted with simulated replies."""
-    from dataclasses import replace
-
     from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, KnownReplies
     from graphrag_evaluation.tuning.tuning_run import tune
     from graphrag_index.cli.request_tables import write_requests
@@ -340,22 +315,8 @@ def _print_estimate(
         return
     with closing(KnownReplies(folder, locate_output(root, settings))) as past:
         models = CountingModels(settings.models, past)
-        tune(
-            store,
-            root,
-            settings,
-            replace(options, max_scored=0),
-            lambda name: models.open_chat_model(name, TUNE_STEP),
-        )
+        tune(store, root, settings, options, lambda name: models.open_chat_model(name, TUNE_STEP))
         counts = [count for count in models.counts if count.n_to_ask or count.n_answered]
-        if options.max_scored and counts:
-            # Each scored reply costs a request like those that are counted.
-            first, n = counts[0], max(1, counts[0].n_to_ask)
-            share = 1 + options.max_scored / n
-            first.n_to_ask += options.max_scored
-            first.fixed_tokens = round(first.fixed_tokens * share)
-            first.prompt_tokens = round(first.prompt_tokens * share)
-            first.reply_tokens = round(first.reply_tokens * share)
         lines = tuple(
             estimate_step_costs(count, (1, 1, 1), settings, past, batch=False) for count in counts
         )
