@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -113,7 +113,7 @@ def tune(
         return
     with lock_target(folder, "tuning"):
         with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
-            files, tuning = _propose(store, root, settings, options, folder, budget)
+            files, tuning = _propose(store, root, settings, workflow, options, folder, budget)
         print(f"\nThe proposal is in {folder}; changes.diff shows what it would change.")
         if install:
             _install(root, folder, files, tuning, yes)
@@ -149,6 +149,7 @@ def _propose(
     store: "IndexStore",
     root: Path,
     settings: "Settings",
+    workflow: "Workflow",
     options: "TuningOptions",
     folder: Path,
     budget: float | None,
@@ -162,7 +163,6 @@ def _propose(
 
     output = locate_output(root, settings)
     # What would prevent the files is told before a model is paid.
-    now = proposed.predict_run(root, settings, None)
     proposed.check_settings_text(root)
     let_ctrl_c_end_waits()
     with (
@@ -178,11 +178,13 @@ def _propose(
         tuning = tune(store, root, settings, options, open_model)
         spent = models.spent(0)
     _print_tuning(tuning)
-    then = proposed.predict_run(root, settings, tuning)
-    prediction = proposed.summarize_prediction(now, then)
-    _print_prediction(prediction, settings)
+    if not any(step.name == "extract_graph" for step in workflow.steps):
+        print(
+            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
+            "with a workflow that has the step extract_graph."
+        )
     files = proposed.proposed_files(root, settings, tuning)
-    proposed.write_proposal(folder, root, files, proposed.report_tuning(tuning, prediction))
+    proposed.write_proposal(folder, root, files, proposed.report_tuning(tuning))
     if options.model is not None:
         cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
         print(f"\nThis proposal took {spent.calls:,} calls {cost}, with those of earlier runs.")
@@ -249,31 +251,6 @@ def describe_difference(comparison: "Comparison") -> str:
         f"Difference {i.mean:+.3f} [{i.low:+.3f}, {i.high:+.3f}], p = {found.p_value:.4f}, "
         f"{found.n_clusters:,} documents: the proposal is {verdict}. {power}"
     )
-
-
-def _print_prediction(prediction: "dict[str, Any]", settings: "Settings") -> None:
-    from graphrag_index.cli.index_tables import align_columns, format_cost
-
-    before, after = prediction["before"], prediction["after"]
-    rows: list[Sequence[str]] = [("the next run", "now", "with the proposal")]
-    for key, label in (
-        ("calls", "calls"),
-        ("prompt_tokens", "tokens of prompts"),
-        ("reply_tokens", "tokens of replies"),
-    ):
-        rows.append((label, f"{before[key]:,}", f"{after[key]:,}"))
-    rows.append(("$", format_cost(before["cost"]), format_cost(after["cost"])))
-    print("", *align_columns(rows, left=[0]), sep="\n")
-    if again := [step for step in after["steps"] if step not in before["steps"]]:
-        print(f"Steps that run again with the proposal: {', '.join(again)}.")
-    else:
-        print("No step runs only because of the proposal.")
-    if "extract_graph" not in after["steps"]:
-        print(
-            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
-            "with a workflow that has the step extract_graph; `--set workflow=standard` predicts "
-            "such a run."
-        )
 
 
 def _install(

@@ -192,7 +192,6 @@ def test_replies_that_cannot_be_read_are_counted(
         (("--reference", "a.jsonl", "--reference-model", "chat"), "exclude each other"),
         (("--reference", "missing.jsonl"), "cannot be read"),
         (("--set", "output=nowhere"), "There is no index"),
-        (("--set", "load_documents.folder=nowhere", "--model", "chat"), "nowhere"),
     ],
 )
 def test_a_wrong_option_is_told(
