@@ -164,7 +164,6 @@ def report_tuning(tuning: Tuning) -> dict[str, Any]:
         "languages": tuning.sample.languages,
         "tuned_on": [passage.label for passage in tuning.sample.tuning],
         "domain": tuning.domain,
-        "words": list(tuning.sample.words),
         "types": [asdict(one) for one in tuning.types],
         "examples": [asdict(example) for example in tuning.examples],
         "unreadable": tuning.n_unreadable,

@@ -13,7 +13,6 @@ from graphrag_evaluation.tuning.known_records import (
     extract_by_rules,
     locate_records,
     read_index_records,
-    read_reference_file,
 )
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, PromptTrial, system_and_user
 from graphrag_evaluation.tuning.tuned_prompt import (
@@ -37,6 +36,8 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_query.retrieval.index_store import IndexStore
 
+# Seed of the sample.
+SEED = 17
 # Tokens of passages in the request that asks for a description of the documents.
 MAX_DESCRIBED_TOKENS = 12_000
 
@@ -54,9 +55,7 @@ class TuningOptions:
     model: str | None
     types: tuple[str, ...] = ()
     n_passages: int = 48
-    seed: int = 17
     reference_model: str | None = None
-    reference_file: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -115,16 +114,10 @@ class _TuningRun:
         self.open_model = open_model
         self.model = open_model(options.model) if options.model else None
         self.prompts = Prompts(root, "graphrag_evaluation")
-        self.sample = sample_corpus(store, options.n_passages, options.seed)
+        self.sample = sample_corpus(store, options.n_passages, SEED)
         self.in_force = Prompts(root).read_prompt(PROMPT)
         self.n_unreadable = 0
         self.given = (*options.types, *settings.extract_graph.entity_types)
-        self.held_out: Sequence[SampledPassage] = self.sample.held_out
-        self.by_hand: dict[str, KnownRecords] = {}
-        if options.reference_file is not None:
-            passages, self.by_hand = read_reference_file(options.reference_file, store)
-            seen = self.sample.tuning_documents
-            self.held_out = [one for one in passages if one.document not in seen]
 
     def run(self) -> Tuning:
         passages = self.sample.tuning
@@ -145,7 +138,7 @@ class _TuningRun:
         )
         by_key = {type_key(one.name): one.name for one in types}
         examples = self._choose_examples(known, by_key, found)
-        about = describe_documents(description.domain, self.sample.words, self.sample.languages)
+        about = describe_documents(description.domain, self.sample.languages)
         prompt = compose_prompt(split_prompt(self.in_force), about, examples)
         proposed = PromptTrial(self.root, section, prompt)
         comparison = self._compare(self.model, proposed) if self.model is not None else None
@@ -225,13 +218,10 @@ class _TuningRun:
         self, passages: Sequence[SampledPassage]
     ) -> tuple[str, Mapping[str, KnownRecords]]:
         """Return the known records of passages, and a description of their source."""
-        options = self.options
-        if options.reference_file is not None:
-            return f"the file {options.reference_file.name}", self.by_hand
-        if options.reference_model is not None:
-            model = self.open_model(options.reference_model)
-            found = self._extract(model, passages)
-            return f"the model {options.reference_model}", _locate_all(passages, found)
+        name = self.options.reference_model
+        if name is not None:
+            found = self._extract(self.open_model(name), passages)
+            return f"the model {name}", _locate_all(passages, found)
         what = "the linguistic extractor"
         if any(step.name == "extract_graph_nlp" for step in self.store.version.steps):
             return what, read_index_records(self.store, passages)
@@ -240,10 +230,11 @@ class _TuningRun:
     def _compare(self, model: RequestSender, proposed: PromptTrial) -> Comparison:
         """Score the prompt in force and the proposed prompt on the held-out passages."""
         in_force = PromptTrial(self.root, self.settings.extract_graph, self.in_force)
-        reference, known = self._reference(self.held_out)
-        before, after = (one.evaluate(model, self.held_out, known) for one in (in_force, proposed))
+        held_out = self.sample.held_out
+        reference, known = self._reference(held_out)
+        before, after = (one.evaluate(model, held_out, known) for one in (in_force, proposed))
         totals = [[score.total for score in scores] for scores in (before, after)]
-        clusters = [passage.document for passage in self.held_out]
+        clusters = [passage.document for passage in held_out]
         difference = compare_paired(totals[0], totals[1], clusters)
         return Comparison(reference, before, after, difference)
 

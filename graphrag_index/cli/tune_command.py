@@ -42,23 +42,15 @@ Passages = Annotated[
         "--passages", metavar="N", min=2, help="Passages of the sample; half are held out."
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")]
-Reference = Annotated[
-    Path | None,
-    typer.Option(
-        "--reference", metavar="FILE", help="Passages with their entities by hand: .jsonl"
-    ),
-]
 ReferenceModel = Annotated[
     str | None,
     typer.Option(
         "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
     ),
 ]
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")]
 To = Annotated[
     Path | None,
-    typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),
+    typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/proposal."),
 ]
 Install = Annotated[
     bool, typer.Option("--install", help="Put the proposal into force if it is better.")
@@ -72,12 +64,9 @@ def tune(
     no_model: NoModel = False,
     types: Types = "",
     passages: Passages = 48,
-    seed: Seed = 17,
-    reference: Reference = None,
     reference_model: ReferenceModel = None,
     budget: Budget = None,
     estimate: OnlyEstimate = False,
-    name: Name = "proposal",
     to: To = None,
     install: Install = False,
     yes: Yes = False,
@@ -91,14 +80,12 @@ def tune(
     from graphrag_index.storage.atomic import lock_target
     from graphrag_query.retrieval.index_store import IndexStore
 
-    _check_options(name, model, no_model, reference, reference_model, install, yes)
+    _check_options(model, no_model, install, yes)
     options = TuningOptions(
         None if no_model else model or _extracting_model(settings, workflow),
         tuple(filter(None, map(str.strip, types.split(",")))),
         passages,
-        seed,
         reference_model,
-        reference,
     )
     if options.model is None and install:
         raise SettingsError(
@@ -106,7 +93,7 @@ def tune(
             "model of the settings with --model."
         )
     store = IndexStore.open(locate_output(root, settings))
-    folder = to or root / TUNING / name
+    folder = to or root / TUNING / "proposal"
     check_folder(folder, root, locate_output(root, settings))
     if estimate:
         _print_estimate(store, root, settings, options, folder)
@@ -119,22 +106,9 @@ def tune(
             _install(root, folder, files, tuning, yes)
 
 
-def _check_options(
-    name: str,
-    model: str | None,
-    no_model: bool,
-    reference: Path | None,
-    reference_model: str | None,
-    install: bool,
-    yes: bool,
-) -> None:
-    from graphrag_evaluation.project_folders import check_folder_name
-
-    check_folder_name(name)
+def _check_options(model: str | None, no_model: bool, install: bool, yes: bool) -> None:
     if no_model and model:
         raise SettingsError("--no-model and --model exclude each other.")
-    if reference and reference_model:
-        raise SettingsError("--reference and --reference-model exclude each other.")
     if install and not yes and not sys.stdin.isatty():
         raise SettingsError("--install changes prompts and settings: add --yes to confirm.")
 
@@ -203,8 +177,6 @@ def _print_tuning(tuning: "Tuning") -> None:
     )
     if tuning.domain:
         print(f"Documents: {tuning.domain}")
-    if sample.words:
-        print(f"Typical words: {', '.join(sample.words)}.")
     rows: list[Sequence[str]] = [("type of entities", "passages", "")]
     rows += [
         (one.name, f"{one.n_passages:,}", "given" if one.is_given else "") for one in tuning.types

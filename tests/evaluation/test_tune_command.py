@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_evaluation.tuning.corpus_sample import sample_corpus
 from graphrag_index.errors import ExitCode
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_query.retrieval.index_store import IndexStore
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.model_server import Faults, Server
 from tests.model_server.answers import extract, passage
@@ -126,9 +124,9 @@ def test_a_better_prompt_is_installed_and_a_worse_one_is_not(
     # This model finds all names only where the prompt tells what the documents are.
     model_server.answer = PromptDependentModel(hints=["# About these documents"])
     before = (project / "settings.yaml").read_bytes()
-    told = call(project, *arguments(model_server, "--install", "--yes", "--name", "better"))
-    assert told.returncode == 0, told.stdout + told.stderr
     folder = project / "tuning" / "better"
+    told = call(project, *arguments(model_server, "--install", "--yes", "--to", str(folder)))
+    assert told.returncode == 0, told.stdout + told.stderr
     assert report(folder)["evaluation"]["is_better"]
     assert report(folder)["unreadable"] == 1  # the type whose names are in no passage
     assert {one["name"] for one in report(folder)["types"][:2]} == {"person", "ship"}
@@ -184,13 +182,10 @@ def test_replies_that_cannot_be_read_are_counted(
     ("options", "reason"),
     [
         (("--install", "--yes"), "--install needs a model"),
-        (("--name", "a/b"), "cannot name a folder"),
         (("--to", "."), "holds other files"),
         (("--to", "output/proposal"), "lies in the index folder"),
         (("--model", "chat", "--no-model"), "exclude each other"),
         (("--model", "missing"), "missing"),
-        (("--reference", "a.jsonl", "--reference-model", "chat"), "exclude each other"),
-        (("--reference", "missing.jsonl"), "cannot be read"),
         (("--set", "output=nowhere"), "There is no index"),
     ],
 )
@@ -204,7 +199,7 @@ def test_a_wrong_option_is_told(
     assert not any(tmp_path.rglob("tuning.json"))
 
 
-def test_replies_are_compared_with_a_file_or_with_a_stronger_model(
+def test_replies_are_compared_with_a_stronger_model(
     sample_project: Path, tmp_path: Path, model_server: Server
 ) -> None:
     model_server.answer = PromptDependentModel(hints=["# About"], strong_model="strong")
@@ -219,21 +214,6 @@ def test_replies_are_compared_with_a_file_or_with_a_stronger_model(
     evaluation = report(tmp_path / "one")["evaluation"]
     assert evaluation["reference"] == "the model strong"
     assert evaluation["before"]["recall"] < evaluation["after"]["recall"] == 1
-
-    sample = sample_corpus(IndexStore.open(sample_project / "output"), 16, 17)
-    lines = []
-    for sampled in (*sample.tuning[:2], *sample.held_out[:8]):
-        words = re.findall(r"\b[A-Z]\w{4,}", sampled.text)[:5]
-        entry = {"document": sampled.document, "text": sampled.text, "entities": sorted({*words})}
-        lines.append(json.dumps(entry))
-    path = tmp_path / "reference.jsonl"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    told = call(sample_project, *common, "--reference", str(path), "--to", str(tmp_path / "two"))
-    assert told.returncode == 0, told.stderr
-    evaluation = report(tmp_path / "two")["evaluation"]
-    assert evaluation["reference"] == "the file reference.jsonl"
-    # Passages of documents that were tuned on are no part of the comparison.
-    assert len(evaluation["passages"]) == 8
 
 
 @pytest.mark.slow
