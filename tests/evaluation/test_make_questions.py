@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import graphrag_query
-from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.facts import Fact, _read_predicate, find_facts
 from graphrag_evaluation.generation.index_sentences import Mention, Sentence
 from graphrag_evaluation.generation.make_questions import (
     KINDS,
+    Corpus,
     ask_about_pairs,
     ask_about_themes,
     make_questions,
