@@ -204,9 +204,7 @@ def _make_builder(index: CheckedIndex, titles: pl.Series) -> Build:
 def read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
     """Read the entities and relationships with the documents of their text units."""
     units = index.text_unit_documents()
-    key, ends = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *ends):
-        key, ends = "title", ["source", "target"]
+    key, ends = index.relationship_keys()
     columns = (*ends, "text_unit_ids")
     if units is None or not (
         index.has("entities", "id", "title") and index.has("relationships", *columns)
