@@ -20,7 +20,7 @@ from graphrag_index.communities.simple_graph import (
 )
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
 from graphrag_index.schema.list_columns import find_rows, keep_first_keys
-from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.schema.settings.project_settings import read_recorded_settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.steps.create_communities import build_microsoft_levels
 from graphrag_index.storage.table_store import TableStore
@@ -195,7 +195,7 @@ def _make_builder(index: CheckedIndex, titles: pl.Series) -> Build:
     settings = CreateCommunities(engine="microsoft")
     if index.version is not None and not index.is_imported:
         version = TableStore(index.path).read_version(index.version)
-        settings = Settings.model_validate(version.settings).create_communities
+        settings = read_recorded_settings(version.settings).create_communities
     if settings.engine == "microsoft":
         return partial(build_microsoft_levels, titles, settings=settings)
     return partial(build_hierarchy, settings=settings)

@@ -281,8 +281,8 @@ def _plot_figures(statistics: IndexStatistics) -> Iterator[str]:
     documents = statistics.documents
     for name in ("text_units", "entities") if documents.height else ():
         if not documents[name].null_count():
-            bars = count_in_bins(documents[name].to_numpy())
-            plots.append((f"Documents by {name.replace('_', ' ')}", bars))
+            counts = count_in_bins(documents[name].to_numpy())
+            plots.append((f"Documents by {name.replace('_', ' ')}", counts))
     languages = [
         (str(language["language"] or "und"), int(language["documents"]))
         for language in statistics.languages[:_MAX_LANGUAGES]
