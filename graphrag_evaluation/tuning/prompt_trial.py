@@ -35,18 +35,15 @@ PROMPT = "extract_graph"
 TUNE_STEP = "tune"
 
 
-class ProposedPrompts(Prompts):
-    """The prompts of a project, with proposed texts in place of some."""
+class _ProposedPrompts(Prompts):
+    """The prompts of a project, with a proposed text for the extraction."""
 
-    def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, text: str) -> None:
         super().__init__(root)
-        self.texts = texts
+        self.text = text
 
     def read_prompt(self, name: str) -> str:
-        return self.texts[name] if name in self.texts else super().read_prompt(name)
-
-    def project_prompts(self) -> dict[str, str]:
-        return dict(sorted({**super().project_prompts(), **self.texts}.items()))
+        return self.text if name == PROMPT else super().read_prompt(name)
 
 
 class _NoHistory:
@@ -71,7 +68,7 @@ class PromptTrial:
     _prompt: ExtractionPrompt = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        prompts = ProposedPrompts(self.root, {PROMPT: self.text})
+        prompts = _ProposedPrompts(self.root, self.text)
         schema = schema_from_settings(self.settings)
         prompt = ExtractionPrompt(schema, self.settings.max_gleanings, prompts, _NoHistory())
         object.__setattr__(self, "_prompt", prompt)

@@ -32,15 +32,6 @@ Split = Annotated[
     str,
     typer.Option("--split", metavar="SPLIT", help="Only questions to tune on, or to report on."),
 ]
-Layout = Annotated[
-    str,
-    typer.Option(
-        "--layout",
-        metavar="LAYOUT",
-        help="graphrag-index, benchmark-qed, ragas, hotpotqa, musique, graphrag-bench or "
-        "wildgraphbench.",
-    ),
-]
 To = Annotated[Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")]
 Model = Annotated[
     str,
@@ -57,7 +48,6 @@ def make(
     seed: Seed = 17,
     kinds: Kinds = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
     split: Split = "",
-    layout: Layout = "graphrag-index",
     to: To = Path("questions.jsonl"),
     model: Model = "",
     budget: Budget = None,
@@ -68,12 +58,10 @@ def make(
     """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
-    from graphrag_evaluation.questions import LAYOUTS, write_questions
+    from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
     from graphrag_index.cli.index_tables import align_columns
 
-    if layout not in LAYOUTS:
-        raise SettingsError(f"There is no layout {layout!r}, but {', '.join(LAYOUTS)}.")
     if split and split not in SPLITS:
         raise SettingsError(f"There is no split {split!r}, but {', '.join(SPLITS)}.")
     if not model and (estimate or budget is not None):
@@ -96,7 +84,7 @@ def make(
         raise GraphRAGError(
             f"None of the {len(made):,} questions is of the split {split}: raise --n."
         )
-    write_questions(kept, to, layout)
+    write_questions(kept, to)
     counts = Counter((question.kind, question.split) for question in kept)
     rows: list[Sequence[str]] = [("kind", *SPLITS)]
     for kind in dict.fromkeys(question.kind for question in kept):
