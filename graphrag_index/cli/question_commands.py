@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, format_paid
+from graphrag_index.cli import (
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    format_paid,
+)
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
@@ -158,17 +165,7 @@ def _ask_model(
 def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
     """Print what the requests for questions and their checks cost, if none is dropped."""
     from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
-    from graphrag_index.llm.limits import price_of_model
-    from graphrag_index.llm.request import EXPECTED_TOKENS, prompt_tokens
+    from graphrag_index.llm.limits import estimate_requests
 
-    n_tokens = sum(prompt_tokens(request, settings.models[model]) for request in requests)
-    price = price_of_model(settings.models[model])
-    said = "unknown price"
-    if price is not None:
-        n_reply = len(requests) * EXPECTED_TOKENS
-        cost = (n_tokens * price.input + n_reply * price.output) / 1e6
-        said = f"at most about ${cost:,.2f}"
-    print(
-        f"{model}: {len(requests):,} requests, {n_tokens:,} tokens of prompts, {said}. "
-        f"Others replace dropped questions: at most {MAX_ROUNDS} times as much."
-    )
+    said = describe_estimate(model, *estimate_requests(requests, settings.models[model]))
+    print(f"{said}. Others replace dropped questions: at most {MAX_ROUNDS} times as much.")
