@@ -152,9 +152,8 @@ class ConvertedPrompts:
     """The converted prompts by our prompt names, and reasons why prompts are not converted."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    # Both by our prompt name: Microsoft's key with the file name, and the text of the file.
+    # By our prompt name: Microsoft's key with the file name.
     sources: dict[str, str] = field(default_factory=dict)
-    originals: dict[str, str] = field(default_factory=dict)
     # By Microsoft's setting key: the reason why the prompt is not converted.
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -297,7 +296,6 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
             text = path.read_text(encoding="utf-8-sig")
             prompts.texts[name] = convert_prompt(text, name, numbers)
             prompts.sources[name] = f"{key}: {value}"
-            prompts.originals[name] = text
         except FileNotFoundError:
             prompts.skipped[key] = f"there is no file {value}"
         except ConversionError as error:
