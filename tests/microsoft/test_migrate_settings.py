@@ -167,8 +167,8 @@ def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
         "chunking.prepend_metadata": "not needed: columns exist for creation_date, id, text, title",
         "basic_search.k": "the value uses the variable HOW_MANY, which is not set",
         "global_search.max_context_tokens": "global_search.max_context_tokens cannot have this "
-        "value (max_context_tokens is '$5': input should be a valid integer, unable to parse string as "
-        "an integer)",
+        "value (max_context_tokens is '$5': input should be a valid integer, unable to parse "
+        "string as an integer)",
         "local_serach.top_k_entities": "this key is not known to this program; did you mean "
         "local_search.top_k_entities?",
     }
