@@ -326,7 +326,7 @@ def _install(
 def _print_estimate(
     store: "IndexStore", root: Path, settings: "Settings", options: "TuningOptions", folder: Path
 ) -> None:
-    """Print the requests of a tuning, counted with simulated replies."""
+    """Print the requests of a tuning, counted with placeholders for replies."""
     from dataclasses import replace
 
     from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, KnownReplies
@@ -350,14 +350,9 @@ def _print_estimate(
         counts = [count for count in models.counts if count.n_to_ask or count.n_answered]
         if options.max_scored and counts:
             # Each scored reply costs a request like those that are counted.
-            first, n = counts[0], max(1, counts[0].n_to_ask)
-            share = 1 + options.max_scored / n
-            first.n_to_ask += options.max_scored
-            first.fixed_tokens = round(first.fixed_tokens * share)
-            first.prompt_tokens = round(first.prompt_tokens * share)
-            first.reply_tokens = round(first.reply_tokens * share)
+            counts[0] = counts[0].scale(1 + options.max_scored / max(1, counts[0].n_to_ask))
         lines = tuple(
-            estimate_step_costs(count, (1, 1, 1), settings, past, batch=False) for count in counts
+            estimate_step_costs(count, None, settings, past, batch=False) for count in counts
         )
         n_documents = store.n_rows("documents")
         write_requests(
