@@ -25,7 +25,7 @@ import numpy as np
 import planted
 import polars as pl
 
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 
 WORKFLOWS = Path(__file__).parents[1] / "workflows"
 

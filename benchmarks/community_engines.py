@@ -55,8 +55,8 @@ from graphrag_index.communities.core_hierarchy import HEURISTICS
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.leiden import build_hierarchy
 from graphrag_index.communities.simple_graph import Integers
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 REPORTS_ALONE = ("global_search.passage_share=0", "global_search.max_map_share=1")
 # To tune on, and held out.

@@ -20,7 +20,7 @@ ONLY_FOR_INDEXING = {
     "aiohttp",
     "charset_normalizer",
     "graphrag_index.communities",
-    "graphrag_index.nlp",
+    "graphrag_nlp.names",
     "graphrag_index.readers",
     "graphrag_index.extraction",
     "graphrag_index.reports",

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.generation.facts import Fact, names_subject
 from graphrag_evaluation.systems import weigh_words
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.index import Index
 
 # A sentence with this share of the words of a predicate may state it of another subject.

@@ -22,9 +22,9 @@ from graphrag_evaluation.generation.questions_of_facts import (
 )
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_index.errors import SettingsError
-from graphrag_index.text.languages import word_set
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_nlp.text.languages import word_set
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.index import Index
 
 # The most frequent themes: bounds the time for a large corpus.

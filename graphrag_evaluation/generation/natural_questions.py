@@ -30,7 +30,7 @@ from graphrag_evaluation.generation.questions_of_facts import Draft
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.index import Index
 
 # Step under which the ledger stores the requests.

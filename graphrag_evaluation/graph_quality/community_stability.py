@@ -19,11 +19,11 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
 )
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
-from graphrag_index.schema.list_columns import find_rows, keep_first_keys
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.steps.create_communities import build_microsoft_levels
 from graphrag_index.storage.table_store import TableStore
+from graphrag_nlp.list_columns import find_rows, keep_first_keys
 
 # Share of the documents that each resample leaves out.
 DROPPED_SHARE = 0.1

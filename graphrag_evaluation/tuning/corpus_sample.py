@@ -12,9 +12,9 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.llm.request import ENCODING
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.tokens import load_encoding
+from graphrag_index.llm.tokens import load_encoding
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.retrieval.index_store import IndexStore
 
 # A shorter text unit, in characters, is a heading or a fragment: nothing can be extracted.

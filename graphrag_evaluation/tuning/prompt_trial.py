@@ -26,9 +26,9 @@ from graphrag_index.llm.request import (
     pair_outcomes,
     request_key,
 )
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.pipeline.counting_models import PastReplies
 from graphrag_index.schema.settings.step_sections import ExtractGraph
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 PROMPT = "extract_graph"
 # The ledger counts all requests of a tuning for this step.

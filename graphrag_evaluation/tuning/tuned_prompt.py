@@ -14,7 +14,7 @@ from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords, clean_line
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 # Headings of the added sections. A later tuning replaces everything from the first heading on.
 ABOUT_HEADING, EXAMPLES_HEADING = "# About these documents", "# Examples from these documents"

@@ -20,7 +20,7 @@ from graphrag_index.health.checked_index import Finding
 from graphrag_index.health.checks import CheckOutcome, IndexHealth
 from graphrag_index.health.index_statistics import IndexStatistics, LevelStatistics, count_in_bins
 from graphrag_index.storage.atomic import write_text_file
-from graphrag_index.text.normalize import fit_line
+from graphrag_nlp.text.normalize import fit_line
 
 LINE_WIDTH = 100  # characters per line of the text report, unless the caller gives another width
 # Limits of the text report: numbers of findings and examples.

@@ -21,9 +21,9 @@ from graphrag_index.health.checked_index import (
     count_rows,
     explode_lists,
 )
-from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.tables import parse_columns
-from graphrag_index.text.languages import detect_language
+from graphrag_nlp.list_columns import find_rows
+from graphrag_nlp.text.languages import detect_language
 
 # Maximum number of text units whose vectors are compared.
 _MAX_COMPARED_TEXT_UNITS = 5_000

@@ -17,8 +17,8 @@ from graphrag_index.health.checked_index import (
     Finding,
     count_rows,
 )
-from graphrag_index.schema.list_columns import find_rows, keep_first_keys, spread_lists
 from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import find_rows, keep_first_keys, spread_lists
 
 # Relationships that are read at once: bounds the memory.
 _BATCH_ROWS = 262_144

@@ -30,7 +30,6 @@ import pyarrow as pa
 from graphrag_index.errors import ExportError, TableError, describe_error, format_count
 from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_files import COLUMN_RULES, LanceVectors
-from graphrag_index.schema.list_columns import gather_by_owner, spread_lists
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
 from graphrag_index.storage.memo import read_batches
@@ -38,6 +37,7 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, arrow_schema, to_arrow
 from graphrag_index.storage.vector_store import VectorTable, connect, convert_os_errors
 from graphrag_index.storage.versions import Version
+from graphrag_nlp.list_columns import gather_by_owner, spread_lists
 
 EXPORT_FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"

@@ -35,8 +35,8 @@ from graphrag_index.microsoft.read_positions import (
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.citations import renumber_citations
-from graphrag_index.text.languages import detect_language
+from graphrag_nlp.text.citations import renumber_citations
+from graphrag_nlp.text.languages import detect_language
 
 _BATCH_ROWS = 1_024  # documents or text units that are read at once
 

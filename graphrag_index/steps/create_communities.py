@@ -43,11 +43,11 @@ from graphrag_index.communities.simple_graph import (
 from graphrag_index.communities.text_clusters import number_sections
 from graphrag_index.communities.text_vectors import Vectors, embed_text_units
 from graphrag_index.communities.themes import Themes, find_themes
-from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import Project, Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
+from graphrag_nlp.list_columns import NumberLists
 
 # A function that returns the community of each node, from coarse levels to fine ones.
 FindLevels = Callable[[Graph, CreateCommunities], list[Integers]]
