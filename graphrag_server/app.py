@@ -11,12 +11,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 import graphrag_index
-from graphrag_server.access import AccessControl
+from graphrag_server.access import AccessControl, OriginGuard
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.metrics import Metrics
-from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import (
     MEDIA_TYPE,
     ErrorShape,

@@ -204,7 +204,7 @@ class _Handlers:
 
     async def _read_row(self, ctx: Context, uri: str) -> str:
         from graphrag_server.agents.mcp_tools import MAX_TOKENS, FetchArguments
-        from graphrag_server.agents.row_ids import SCHEME
+        from graphrag_server.agents.tool_results import SCHEME
         from graphrag_server.problems import as_request_error
 
         async def ignore(message: str) -> None:

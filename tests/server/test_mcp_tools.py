@@ -21,8 +21,13 @@ from mcp_types import (
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_server.agents.mcp_tools import TOOLS, WRITE_SCOPE, list_tools
-from graphrag_server.agents.row_ids import parse_row_id
-from graphrag_server.agents.tool_results import Record, build_result, cut_text, quote_text
+from graphrag_server.agents.tool_results import (
+    Record,
+    build_result,
+    cut_text,
+    parse_row_id,
+    quote_text,
+)
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.agent_client import talk
