@@ -17,8 +17,15 @@ from importlib.resources import files
 from typing import Any
 
 from graphrag_index.errors import BudgetError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError
-from graphrag_index.llm.request import MIN_REPLY_TOKENS, Reply, Request, Usage, expected_tokens
+from graphrag_index.llm.request import (
+    MIN_REPLY_TOKENS,
+    Attempt,
+    QuarantinedError,
+    Reply,
+    Request,
+    Usage,
+    expected_tokens,
+)
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 # Factor of the concurrency when a call is refused because of a rate limit.

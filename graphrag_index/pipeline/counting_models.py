@@ -7,14 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.llm.attempts import QuarantinedError
 from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
 from graphrag_index.llm.limits import max_reply_tokens
 from graphrag_index.llm.prompts import find_quoted_texts
 from graphrag_index.llm.protocol import Capabilities
-from graphrag_index.llm.request import ENCODING, Outcome, ReplyError, Request, prompt_tokens
+from graphrag_index.llm.request import (
+    ENCODING,
+    Outcome,
+    QuarantinedError,
+    ReplyError,
+    Request,
+    prompt_tokens,
+)
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 

@@ -1,8 +1,8 @@
 """Results of tools: JSON within a limit of tokens, cut at whole records.
 
 Documents are hostile: their texts reach a language model only as marked quotations. Ids of rows
-look like `letters/text-unit/12?version=3`: numbers of rows change between versions, so an id names its
-version.
+look like `letters/text-unit/12?version=3`: numbers of rows change between versions, so an id names
+its version.
 """
 
 import json
