@@ -1,4 +1,4 @@
-"""Requests to a model: messages, reply formats, outcomes, attempts, cache keys, token counts."""
+"""Requests to a model: messages, reply formats, outcomes, attempts, cache keys, tokens."""
 
 import json
 from collections import deque
