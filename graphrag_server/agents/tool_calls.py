@@ -13,7 +13,6 @@ import anyio
 import anyio.to_thread
 from mcp_types import CallToolResult
 
-from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
@@ -60,7 +59,6 @@ from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
 from graphrag_server.routes.indexes import list_index
-from graphrag_server.routes.suggest import find_entities
 from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor
 
 # The most rows of a context; a search has fewer.
@@ -72,7 +70,6 @@ _FETCH_FRAME = 200
 # Tokens of the fields of `ask` besides the answer and the citations.
 _ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
-_MAX_COMPLETIONS = 50
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
@@ -378,21 +375,6 @@ class ToolCalls:
             return plain_result({"indexes": summaries})
         record = Record("indexes", describe_index(self.find(arguments.index)))
         return build_result({}, [record], MAX_TOKENS)
-
-    def complete(self, argument: str, typed: str, index: str) -> list[str]:
-        """Return the values of an argument that begin as typed: names of indexes or entities."""
-        if argument == "index":
-            return [hosted.name for hosted in self.visible() if hosted.name.startswith(typed)]
-        words = fold_name(typed).split()
-        if argument not in ("first", "second", "entity") or not words:
-            return []
-        require_scope(self.caller, Scope.READ)
-        titles: dict[str, None] = {}
-        for hosted in [self.find(index)] if index else self.visible():
-            store = hosted.open().store
-            found = store.entities(find_entities(store, words, _MAX_COMPLETIONS))
-            titles |= dict.fromkeys(found["title"])
-        return list(titles)
 
 
 _CALLS: dict[type, Callable[..., CallToolResult]] = {
