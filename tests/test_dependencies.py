@@ -63,8 +63,8 @@ print(*sys.modules)
 """
 
 
-# Modules of runs on many machines, and of communities on a GPU.
-BEYOND_ONE_MACHINE = {"obstore", "ray", "cupy", "pylibcugraph", "boto3"}
+# Modules of runs on many machines.
+BEYOND_ONE_MACHINE = {"obstore", "ray", "boto3"}
 
 RUN = """
 import sys

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.make_questions import (
     KINDS,
     SPLITS,
+    Corpus,
     alternate,
     check_kinds,
     draft_questions,

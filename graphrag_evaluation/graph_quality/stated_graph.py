@@ -176,9 +176,7 @@ def _read_pairs(index: CheckedIndex, units: pl.LazyFrame, passages: pl.DataFrame
 
     A relationship with spans of evidence is in a part of a document if a span touches it.
     """
-    key, ends = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *ends):
-        key, ends = "title", ["source", "target"]
+    key, ends = index.relationship_keys()
     if not index.has("relationships", *ends, "text_unit_ids"):
         return pl.DataFrame(schema=_PAIRS)
     links = index.tables["relationships"]

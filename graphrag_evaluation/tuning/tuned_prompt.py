@@ -212,14 +212,12 @@ def split_prompt(text: str) -> str:
     return text[: min(places)].rstrip() + "\n" if places else text
 
 
-def describe_documents(domain: str, words: Sequence[str], languages: Mapping[str, int]) -> str:
+def describe_documents(domain: str, languages: Mapping[str, int]) -> str:
     """Write the section of a prompt that tells what the documents are."""
     lines = [clean_line(_BRACES.sub("", domain))] if domain else []
     known = [LANGUAGE_NAMES[code] for code in languages if code in LANGUAGE_NAMES]
     if known:
         lines.append(f"They are written in {', '.join(known)}.")
-    if words:
-        lines.append(f"Words that are typical of them: {', '.join(words)}.")
     return "\n".join([ABOUT_HEADING, *lines]) if lines else ""
 
 

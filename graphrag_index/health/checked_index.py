@@ -114,6 +114,15 @@ class CheckedIndex:
         number = "community" if name == "community_reports" else "human_readable_id"
         return self.first_column(name, number, "human_readable_id") or "id"
 
+    def relationship_keys(self) -> tuple[str, list[str]]:
+        """Return the column of entities that relationships refer to, and those that refer to it.
+
+        Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
+        """
+        if self.has("relationships", "source_id", "target_id"):
+            return "id", ["source_id", "target_id"]
+        return "title", ["source", "target"]
+
     def text_unit_documents(self) -> pl.LazyFrame | None:
         """Return pairs of hashed ids: `unit` of a text unit, and `key` of its document."""
         column = self.first_column("text_units", "document_id", "document_ids")

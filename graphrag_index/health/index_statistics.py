@@ -126,10 +126,7 @@ def read_entity_graph(index: CheckedIndex) -> tuple[pl.DataFrame, Graph] | None:
     The entities have the hashes `id` and `name`, the key that relationships refer to. Node i is
     entity i. Of entities with the same name, the first is kept.
     """
-    # Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
-    key, endpoints = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *endpoints):
-        key, endpoints = "title", ["source", "target"]
+    key, endpoints = index.relationship_keys()
     if not (index.has("entities", "id", key) and index.has("relationships", *endpoints)):
         return None
     nodes = (

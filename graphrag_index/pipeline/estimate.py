@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
-from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
 from graphrag_index.pipeline.pace import (
@@ -114,7 +113,6 @@ def estimate(
     max_characters: int | None = None,
     n_workers: int | None = None,
     n_planned: int | None = None,
-    prompts: Prompts | None = None,
 ) -> Estimate:
     """Estimate the requests and the time of a run.
 
@@ -123,13 +121,13 @@ def estimate(
     the batch API is used for chat requests. `only` has the names of the steps in the result; None
     means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
     number of processes of the run; None means one per core. With `n_planned`, a run by that many
-    processes of many machines is planned. `prompts` replace those of the project.
+    processes of many machines is planned.
     """
     with (
         closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        runs = SampleRuns(workflow, settings, root, past, Path(folder), prompts)
+        runs = SampleRuns(workflow, settings, root, past, Path(folder))
         sample = Sample(max_documents, max_characters)
         steps = {step.name: step for step in workflow.steps if only is None or step.name in only}
         times, loader = [], workflow.loader
