@@ -144,6 +144,13 @@ def write_requests(estimate: Estimate, out: TextIO) -> None:
     cells = _format_requests(lines, counts, ["cost", "low", "high"], digits)
     headings = ["done", "open", f"{unit}prompt", f"{unit}reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
+    if guessed := [line for line in lines if line.n_guessed]:
+        ranges = ["{} {:,} to {:,}".format(line.step, *line.bound_requests()) for line in guessed]
+        print_lines(
+            "Requests about text units are counted exactly. Requests that depend on the names that "
+            f"the model will find are a guess, by names that rules find: {join_names(ranges)}.",
+            out,
+        )
     if not all(line.replies_are_known for line in lines):
         print_lines(
             f"Before a step has made {MIN_PAST_CALLS} calls, the length of its replies is a guess: "
@@ -267,12 +274,6 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         return
     print(file=out)
     write_estimate(found.estimate, out)
-    if is_update and any(line.reply_tokens for line in found.estimate.lines):
-        print_lines(
-            "Requests about text units are counted exactly. Requests about descriptions and "
-            "reports are a guess: the names in new text are not known yet.",
-            out,
-        )
 
 
 def dry_run_as_json(found: DryRun) -> str:

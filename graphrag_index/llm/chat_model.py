@@ -17,7 +17,6 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError, attempt_after_timeout
 from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.cancellation import (
     Cancellation,
@@ -28,12 +27,15 @@ from graphrag_index.llm.client import CallSharing, LLMClient
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
 from graphrag_index.llm.request import (
+    Attempt,
     Outcome,
     ParsedReply,
+    QuarantinedError,
     Reply,
     Request,
     Spending,
     Usage,
+    attempt_after_timeout,
     estimate_tokens,
     prompt_tokens,
 )

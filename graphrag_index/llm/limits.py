@@ -17,10 +17,11 @@ from importlib.resources import files
 from typing import Any
 
 from graphrag_index.errors import BudgetError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError
 from graphrag_index.llm.request import (
     EXPECTED_TOKENS,
     MIN_REPLY_TOKENS,
+    Attempt,
+    QuarantinedError,
     Reply,
     Request,
     Usage,

@@ -310,10 +310,10 @@ def end_purge(
     The vectors that searches have kept are deleted too. Raises GraphRAGError if a batch is open,
     or if the ledger is in use or cannot be written.
     """
-    from graphrag_index.llm.local.kept_vectors import delete_kept_vectors
+    from graphrag_index.llm.local.vector_cache import delete_vector_cache
     from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 
-    delete_kept_vectors(store.output)
+    delete_vector_cache(store.output)
     if not models.has_ledger:
         return PurgeCounts(0, 0, 0)
     sections = select_sections(workflow, settings)

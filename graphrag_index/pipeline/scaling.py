@@ -158,7 +158,7 @@ def plan_workers(
     sample = pace.sample
     steps = [_measure_work(time, pace, model) for time in times if time.cpu_seconds is not None]
     n_entities = _count_rows(sample, "entities") * pace.growth.names
-    n_edges = _count_rows(sample, "relationships") * pace.growth.pairs
+    n_edges = _count_rows(sample, "relationships") * pace.growth.names
     engine = settings.create_communities.engine
     needs = {
         "extract_graph_nlp": int(n_entities * BYTES_PER_ENTITY),
