@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.errors import GraphRAGError, StepError, TableError, WaitingError, describe_error
+from graphrag_index.errors import GraphRAGError, StepError, TableError, describe_error
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.finished_steps import (
     find_finished_steps,
@@ -25,8 +25,8 @@ from graphrag_index.pipeline.finished_steps import (
     is_complete,
 )
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
+from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
 from graphrag_index.pipeline.shards import Runner, StepShards
-from graphrag_index.pipeline.worker_processes import SECONDS_BEFORE_WORKERS, Workers, count_cores
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -43,6 +43,9 @@ from graphrag_index.storage.table_writer import TableCheck, TableWriter
 from graphrag_index.storage.vector_writer import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 from graphrag_index.storage.working_copy import locate_output
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.registry import Models
 
 logger = logging.getLogger(__name__)
 
@@ -81,54 +84,38 @@ def run_workflow(
     services: Mapping[str, Service],
     watcher: Watcher | None = None,
     *,
-    # Maximum number of processes; None: one per core.
-    n_workers: int | None = None,
-    # Makes the parts of shards, instead of processes of this machine.
+    # Makes the parts of shards; None: processes of this machine, one per core.
     runner: Runner | None = None,
-    # Returns the number of failed requests of a step.
-    quarantined: Callable[[str], int] = lambda step: 0,
-    # Returns the names of the steps that must run even if nothing has changed.
-    forced_steps: Callable[[], Collection[str]] = tuple,
-    # Returns the model usage of a version.
-    spent: Callable[[int], Spending] = lambda version: Spending(),
-    # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
-    wait: Callable[[WaitingError], None] | None = None,
+    # Counts the requests of the run, and names steps whose failed requests are sent again.
+    models: "Models | None" = None,
+    # Names of steps that must run even if nothing has changed.
+    forced_steps: Collection[str] = (),
     # Called at the end of the run, before the lock is released.
     at_end: Callable[[RunResult], None] = lambda result: None,
 ) -> RunResult:
     """Update the index: run the steps whose inputs changed, then make the new version current.
 
-    Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
+    Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`, and
+    WaitingError if requests wait in a batch.
     """
     check_services(workflow, select_sections(workflow, settings), services)
     store = TableStore(locate_output(root, settings))
     watcher = watcher or Watcher()
-    while True:
-        try:
-            with (
-                closing(watcher),
-                lock_output(store),
-                closing(runner or _prepare_workers(n_workers, store)) as used,
-                span("run", workflow=workflow.name),
-            ):
-                run = _WorkflowRun(workflow, settings, root, services, watcher, used)
-                forced = forced_steps()
-                for number, step in enumerate(workflow.steps, 1):
-                    run.run_step(step, number, step.name in forced, quarantined)
-                result = run.finish(spent)
-                at_end(result)
-                if copy := run.store.working_copy:
-                    copy.push(result.version.number)  # The ledger may have changed all the same.
-                return result
-        except WaitingError as error:
-            if wait is None:
-                raise
-            wait(error)
-
-
-def _prepare_workers(n: int | None, store: TableStore) -> Workers:
-    is_update = store.read_pointer() is not None
-    return Workers(n or count_cores(), SECONDS_BEFORE_WORKERS if is_update else 0)
+    with (
+        closing(watcher),
+        lock_output(store),
+        closing(runner or LocalRunner(count_cores())) as used,
+        span("run", workflow=workflow.name),
+    ):
+        run = _WorkflowRun(workflow, settings, root, services, watcher, used, models)
+        forced = {*forced_steps, *(models.reopened_steps() if models else ())}
+        for number, step in enumerate(workflow.steps, 1):
+            run.run_step(step, number, step.name in forced)
+        result = run.finish()
+        at_end(result)
+        if copy := run.store.working_copy:
+            copy.push(result.version.number)  # The ledger may have changed all the same.
+        return result
 
 
 class _WorkflowRun:
@@ -142,9 +129,11 @@ class _WorkflowRun:
         services: Mapping[str, Service],
         watcher: Watcher,
         runner: Runner,
+        models: "Models | None",
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
         self.services, self.watcher, self.runner = services, watcher, runner
+        self.models = models
         self.sections = select_sections(workflow, settings)
         self.store = TableStore(locate_output(root, settings))
         self.current = self.store.read_pointer()
@@ -155,9 +144,7 @@ class _WorkflowRun:
         self.done: list[StepRecord] = []
         self.steps_run: list[str] = []
 
-    def run_step(
-        self, step: Step, number: int, forced: bool, quarantined: Callable[[str], int]
-    ) -> None:
+    def run_step(self, step: Step, number: int, forced: bool) -> None:
         """Run a step, or reuse its tables if its code, settings and inputs are unchanged."""
         section = self.sections.get(step.name)
         with _wrap_failures(step):
@@ -168,7 +155,9 @@ class _WorkflowRun:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
             parts = self.store.parts_folder(step.name, key)
-            shards = StepShards(self.runner, parts, hash_step_code(step, section))
+            shards = StepShards(
+                self.runner, parts, hash_step_code(step, section), self.current is not None
+            )
             wall, cpu = time.perf_counter(), self.runner.count_cpu_seconds()
             with span("step", step=step.name), _wrap_failures(step):
                 opened = self._open_services(step, progress, shards)
@@ -178,6 +167,7 @@ class _WorkflowRun:
                 for name, service in opened.items():
                     if name in self.services:
                         tables = self.services[name].close(service, tables)
+            failed = self.models.quarantined_requests([step.name]) if self.models else []
             record = StepRecord(
                 name=step.name,
                 key=key,
@@ -186,7 +176,7 @@ class _WorkflowRun:
                 seconds=round(time.perf_counter() - wall, 3),
                 cpu_seconds=round(self.runner.count_cpu_seconds() - cpu, 3),
                 peak_memory_bytes=self.runner.measure_peak_memory(),
-                quarantined=quarantined(step.name),
+                quarantined=len(failed),
             )
             self.steps_run.append(step.name)
         self.done.append(record)
@@ -287,15 +277,16 @@ class _WorkflowRun:
             if earlier and self.store.exists(name, earlier):
                 yield earlier
 
-    def finish(self, spent: Callable[[int], Spending]) -> RunResult:
+    def finish(self) -> RunResult:
         """Make the new version the current version, if something has changed."""
+        spent = self.models.spent(self.number) if self.models else Spending()
         version = Version(
             number=self.number,
             workflow=self.workflow.name,
             program=__version__,
             steps=tuple(self.done),
             settings=self.settings.model_dump(mode="json", exclude=SECRET_SETTINGS),
-            made=make_version_record(spent(self.number), steps_run=tuple(self.steps_run)),
+            made=make_version_record(spent, steps_run=tuple(self.steps_run)),
         )
         if self.current and replace(version, number=self.current.number) == self.current:
             version = self.current

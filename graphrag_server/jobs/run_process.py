@@ -153,10 +153,7 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
         while True:
             try:
                 result = run_workflow(
-                    *(workflow, settings, root, services, watcher),
-                    quarantined=lambda step: len(models.quarantined_requests([step])),
-                    forced_steps=models.reopened_steps,
-                    spent=models.spent,
+                    *(workflow, settings, root, services, watcher), models=models
                 )
                 break
             except WorkflowError as error:

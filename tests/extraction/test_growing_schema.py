@@ -90,8 +90,7 @@ class Project:
                 settings,
                 self.root,
                 make_services(settings, models, self.root),
-                quarantined=lambda step: len(models.quarantined_requests([step])),
-                forced_steps=models.reopened_steps,
+                models=models,
             )
         self.asked = [
             asked for asked in self.server.requests[n_before:] if "chat" in asked.path
