@@ -1,5 +1,4 @@
-# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`. Workers
-# of a run on many machines use the same image, see deploy/.
+# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`.
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./

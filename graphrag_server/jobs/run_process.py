@@ -152,9 +152,7 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
             models.reopen_requests([step.name for step in workflow.steps])
         while True:
             try:
-                result = run_workflow(
-                    *(workflow, settings, root, services, watcher), models=models
-                )
+                result = run_workflow(*(workflow, settings, root, services, watcher), models=models)
                 break
             except WorkflowError as error:
                 if "Another run is writing" not in str(error):

@@ -106,9 +106,7 @@ class TestVersions:
     def test_a_step_that_ran_again_and_wrote_the_same_makes_no_other_version(
         self, project: Path
     ) -> None:
-        result = run_workflow(
-            WITH_VECTORS, numbers_of(3), project, {}, forced_steps=["embed"]
-        )
+        result = run_workflow(WITH_VECTORS, numbers_of(3), project, {}, forced_steps=["embed"])
         assert result.steps_run == ("embed",)
         assert (result.version.number, result.new_version) == (3, False)
         assert read(project, 3)["numbers"]["generation"].unique().to_list() == [3]

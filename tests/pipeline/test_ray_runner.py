@@ -151,7 +151,7 @@ def test_a_killed_node_changes_no_table_of_a_model_backed_run_into_a_bucket(
     monkeypatch.setenv("MODEL_KEY", KEY)
     set_credentials(monkeypatch)
     with Server(latency=0.05) as models, serve_objects() as objects:
-        root = write_project(tmp_path / "project", models.url, 2)
+        root = write_project(tmp_path / "project", models.url, 8)
         expected = run_alone(root)
         paid = len(models.requests)
         bucket, cache = new_bucket(objects), tmp_path / "cache"

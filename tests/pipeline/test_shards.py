@@ -17,6 +17,7 @@ import pytest
 
 from graphrag_index.errors import StepError
 from graphrag_index.pipeline import local_runner
+from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.shards import (
     MIN_MAPPED_BYTES,
@@ -24,7 +25,6 @@ from graphrag_index.pipeline.shards import (
     decode_frames,
     encode_frames,
 )
-from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
 from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import ShardFrames
