@@ -82,8 +82,10 @@ def run(
         return
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
+    from graphrag_index.pipeline.run import run_workflow
+
     with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(session.run_workflow()):
+        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 
 
@@ -102,8 +104,10 @@ def retry(
     """Send requests without a valid reply again, and bring the index up to date."""
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
+    from graphrag_index.pipeline.run import run_workflow
+
     with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(session.run_workflow()):
+        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 
 

@@ -110,6 +110,7 @@ class RunSession:
             f" --set {quote_argument(place)}" for place in places
         )
         self.settings, self.workflow = load_project(root, overrides)
+        from graphrag_index.pipeline.run import RunSetup
         from graphrag_index.pipeline.workflow import (
             check_keys,
             check_workflow,
@@ -123,34 +124,30 @@ class RunSession:
         self.models = open_models(
             self.workflow, self.settings, root, options.budget, options.batch, announce
         )
-        self.services = make_services(self.settings, self.models, root)
-        check_workflow(self.workflow, self.settings, root, self.services)
+        services = make_services(self.settings, self.models, root)
+        check_workflow(self.workflow, self.settings, root, services)
         check_keys(self.workflow, self.settings)
-        self.purged: PurgeCounts | None = None
-
-    def run_workflow(self) -> "RunResult":
-        """Run the workflow; with `--wait`, run it again whenever its batches have ended."""
-        from graphrag_index.pipeline.history import begin_purge
-        from graphrag_index.pipeline.run import run_workflow
-
         self._restore_imported()
-        if self.options.retry:
+        if options.retry:
             self._reopen_requests()
-        forced: list[str] = []
-        if self.options.purge:
-            forced = begin_purge(self.models, self.workflow, self.settings)
-        runner, watcher = self._open_runner(), self._open_watcher()
-        while True:
-            try:
-                return run_workflow(
-                    *(self.workflow, self.settings, self.root, self.services, watcher),
-                    runner=runner,
-                    models=self.models,
-                    forced_steps=forced,
-                    at_end=self._purge_if_complete,
-                )
-            except WaitingError as error:
-                self._wait_for_batch(error)
+        self.purged: PurgeCounts | None = None
+        self.project = self.workflow, self.settings, root, services
+        self.setup = RunSetup(
+            watcher=self._open_watcher(),
+            runner=self._open_runner(),
+            models=self.models,
+            forced_steps=self._begin_purge(),
+            wait=self._wait_for_batch,
+            at_end=self._purge_if_complete,
+        )
+
+    def _begin_purge(self) -> list[str]:
+        """With `--purge`, record the used requests; return the steps that must run for this."""
+        from graphrag_index.pipeline.history import begin_purge
+
+        if not self.options.purge:
+            return []
+        return begin_purge(self.models, self.workflow, self.settings)
 
     def _open_watcher(self) -> "Watcher":
         from graphrag_index.cli.terminal import TerminalWatcher
@@ -163,12 +160,11 @@ class RunSession:
     def _open_runner(self) -> "Runner":
         from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
 
-        n_workers = self.options.n_workers or count_cores()
         if self.options.runner == RunnerName.RAY:
             from graphrag_index.pipeline.ray_runner import RayRunner
 
-            return RayRunner(n_workers)
-        return LocalRunner(n_workers)
+            return RayRunner(self.options.n_workers or count_cores())
+        return LocalRunner(self.options.n_workers)
 
     def _restore_imported(self) -> None:
         """Make the imported version again, if the run starts from it and it is gone."""

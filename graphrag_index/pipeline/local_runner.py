@@ -44,12 +44,12 @@ def count_cores() -> int:
 class LocalRunner:
     """Worker processes of this machine, started when a step has several shards.
 
-    Each worker is one process with one thread, so that `n` workers use `n` cores. With `n` = 1
-    this process does the work.
+    Each worker is one process with one thread, so that `n` workers use `n` cores; None: all cores.
+    With `n` = 1 this process does the work.
     """
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int | None = None) -> None:
+        self.n = n or count_cores()
         # Sum of the CPU time, and maximum of the peak memory, of all worker processes.
         self._cpu_seconds = 0.0
         self._peak_memory_bytes = 0

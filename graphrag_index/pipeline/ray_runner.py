@@ -43,7 +43,7 @@ class RayRunner:
     The connection is opened with the first shard.
     """
 
-    seconds_alone = 0.0
+    min_bytes, seconds_alone = MIN_BYTES_FOR_WORKERS, 0.0
 
     def __init__(self, n: int) -> None:
         self._address, self._n_here = os.environ.get("RAY_ADDRESS"), n
@@ -61,10 +61,6 @@ class RayRunner:
             self._looked_at = time.monotonic()
             self._n = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         return self._n
-
-    @property
-    def min_bytes(self) -> int:
-        return MIN_BYTES_FOR_WORKERS
 
     def start(self, function: Path, shard: bytes, part: Path) -> Any:
         """Start to make a part."""

@@ -9,14 +9,14 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from graphrag_index import __version__
-from graphrag_index.errors import GraphRAGError, StepError, TableError, describe_error
+from graphrag_index.errors import GraphRAGError, StepError, TableError, WaitingError, describe_error
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.finished_steps import (
     find_finished_steps,
@@ -25,7 +25,7 @@ from graphrag_index.pipeline.finished_steps import (
     is_complete,
 )
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
+from graphrag_index.pipeline.local_runner import LocalRunner
 from graphrag_index.pipeline.shards import Runner, StepShards
 from graphrag_index.pipeline.workflow import (
     Service,
@@ -77,45 +77,57 @@ class Watcher:
         """Clean up after the end or the failure of a run."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunSetup:
+    """The helpers and the options of a run; the defaults are those of a run without models."""
+
+    watcher: Watcher = field(default_factory=Watcher)
+    # Makes the parts of shards.
+    runner: Runner = field(default_factory=LocalRunner)
+    # Counts the requests of the run, and names steps whose failed requests are sent again.
+    models: "Models | None" = None
+    # Names of steps that must run even if nothing has changed.
+    forced_steps: Collection[str] = ()
+    # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
+    wait: Callable[[WaitingError], None] | None = None
+    # Called at the end of the run, before the lock is released.
+    at_end: Callable[[RunResult], None] = lambda result: None
+
+
 def run_workflow(
     workflow: Workflow,
     settings: Settings,
     root: Path,
     services: Mapping[str, Service],
-    watcher: Watcher | None = None,
-    *,
-    # Makes the parts of shards; None: processes of this machine, one per core.
-    runner: Runner | None = None,
-    # Counts the requests of the run, and names steps whose failed requests are sent again.
-    models: "Models | None" = None,
-    # Names of steps that must run even if nothing has changed.
-    forced_steps: Collection[str] = (),
-    # Called at the end of the run, before the lock is released.
-    at_end: Callable[[RunResult], None] = lambda result: None,
+    setup: RunSetup | None = None,
 ) -> RunResult:
     """Update the index: run the steps whose inputs changed, then make the new version current.
 
-    Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`, and
-    WaitingError if requests wait in a batch.
+    Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
     """
     check_services(workflow, select_sections(workflow, settings), services)
-    store = TableStore(locate_output(root, settings))
-    watcher = watcher or Watcher()
-    with (
-        closing(watcher),
-        lock_output(store),
-        closing(runner or LocalRunner(count_cores())) as used,
-        span("run", workflow=workflow.name),
-    ):
-        run = _WorkflowRun(workflow, settings, root, services, watcher, used, models)
-        forced = {*forced_steps, *(models.reopened_steps() if models else ())}
-        for number, step in enumerate(workflow.steps, 1):
-            run.run_step(step, number, step.name in forced)
-        result = run.finish()
-        at_end(result)
-        if copy := run.store.working_copy:
-            copy.push(result.version.number)  # The ledger may have changed all the same.
-        return result
+    store, setup = TableStore(locate_output(root, settings)), setup or RunSetup()
+    while True:
+        try:
+            with (
+                closing(setup.watcher),
+                lock_output(store),
+                closing(setup.runner),
+                span("run", workflow=workflow.name),
+            ):
+                run = _WorkflowRun(workflow, settings, root, services, setup)
+                forced = {*setup.forced_steps, *run.reopened_steps()}
+                for number, step in enumerate(workflow.steps, 1):
+                    run.run_step(step, number, step.name in forced)
+                result = run.finish()
+                setup.at_end(result)
+                if copy := run.store.working_copy:
+                    copy.push(result.version.number)  # The ledger may have changed all the same.
+                return result
+        except WaitingError as error:
+            if setup.wait is None:
+                raise
+            setup.wait(error)
 
 
 class _WorkflowRun:
@@ -127,13 +139,11 @@ class _WorkflowRun:
         settings: Settings,
         root: Path,
         services: Mapping[str, Service],
-        watcher: Watcher,
-        runner: Runner,
-        models: "Models | None",
+        setup: RunSetup,
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
-        self.services, self.watcher, self.runner = services, watcher, runner
-        self.models = models
+        self.services, self.watcher, self.runner = services, setup.watcher, setup.runner
+        self.models = setup.models
         self.sections = select_sections(workflow, settings)
         self.store = TableStore(locate_output(root, settings))
         self.current = self.store.read_pointer()
@@ -187,6 +197,10 @@ class _WorkflowRun:
             self.store.write_journal(self.number, self.done)
             shards.remove_files()
         self.watcher.step_finished(record, reused)
+
+    def reopened_steps(self) -> list[str]:
+        """Return the steps whose failed requests are sent again."""
+        return self.models.reopened_steps() if self.models else []
 
     @property
     def tables(self) -> dict[str, StoredTable]:

@@ -22,7 +22,7 @@ from graphrag_index.pipeline.counting_models import (
     RequestCount,
 )
 from graphrag_index.pipeline.local_runner import LocalRunner
-from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, make_services
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
@@ -171,8 +171,8 @@ class SampleRuns:
         logger.setLevel(logging.ERROR)
         try:
             workflow = Workflow(self.workflow.name, tuple(steps))
-            runner = LocalRunner(1)
-            result = run_workflow(workflow, settings, self.root, services, watcher, runner=runner)
+            setup = RunSetup(watcher=watcher or Watcher(), runner=LocalRunner(1))
+            result = run_workflow(workflow, settings, self.root, services, setup)
         finally:
             logger.setLevel(level)
         records = {record.name: record for record in result.version.steps}

@@ -18,7 +18,7 @@ import pytest
 from graphrag_index.errors import StepError
 from graphrag_index.pipeline import local_runner
 from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
-from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline.run import RunSetup, run_workflow
 from graphrag_index.pipeline.shards import (
     MIN_MAPPED_BYTES,
     StepShards,
@@ -242,9 +242,9 @@ def test_the_command_says_how_many_workers(
     numbers: list[int] = []
 
     class CountedRunner(LocalRunner):
-        def __init__(self, n: int) -> None:
-            numbers.append(n)
+        def __init__(self, n: int | None) -> None:
             super().__init__(n)
+            numbers.append(self.n)
 
     monkeypatch.setattr(local_runner, "LocalRunner", CountedRunner)
     command = ["run", "--set", "workflow=loading", *option]
@@ -282,7 +282,8 @@ def test_tables_are_equal_for_any_number_of_workers(
         settings = load_settings(root, [f"output={output}"])
         workflow = load_workflow(root, settings.workflow)
         services = make_services(settings, None, root)
-        result = run_workflow(workflow, settings, root, services, runner=LocalRunner(n_workers))
+        setup = RunSetup(runner=LocalRunner(n_workers))
+        result = run_workflow(workflow, settings, root, services, setup)
         # The parts of one step are kept, for the current version.
         [folder] = root.glob(f"{output}/parts/*")
         assert folder.name.startswith("extract_graph_nlp-")
