@@ -26,7 +26,7 @@ from graphrag_evaluation.generation.questions_of_facts import ask_about_everythi
 from graphrag_evaluation.retrieval_scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 
 REPOSITORY = Path(__file__).parent.parent
 SEARCHES = ("global", "ask", "local", "lazy", "drift", "basic text", "basic vector")

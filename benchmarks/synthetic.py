@@ -15,11 +15,11 @@ from pydantic import BaseModel
 from graphrag_index.llm.local.static_model import load_static_model
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import Workflow
-from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import step
 from graphrag_index.steps.generate_text_embeddings import create_search_tables
+from graphrag_nlp.list_columns import gather_lists
 
 # For each entity of the index.
 RELATIONSHIPS, MENTIONS = 5, 10

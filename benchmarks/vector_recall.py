@@ -33,7 +33,7 @@ from graphrag_index.storage.vector_store import (
     VectorTable,
 )
 from graphrag_index.storage.vector_writer import VectorWriter
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 
 SETS = Path(__file__).parent.parent.parent / "shared/data/retrieval"
 SENTENCES = 8_000

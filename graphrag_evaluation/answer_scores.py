@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_index.text.citations import check_citations, find_cited_rows
-from graphrag_index.text.normalize import UNSPACED, fold
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.citations import check_citations, find_cited_rows
+from graphrag_nlp.text.normalize import UNSPACED, fold
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question_words import content_words

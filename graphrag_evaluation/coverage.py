@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.question.question_words import content_words, language_in
 
 Matrix = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_index.errors import InputError, why_unread
-from graphrag_index.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name
 
 _EXPECTED = (
     '{"document": …, "entities": [a name, or {"title": …, "type": …, "start_char": …, '

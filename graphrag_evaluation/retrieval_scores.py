@@ -8,8 +8,8 @@ from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.systems import System
 from graphrag_index.llm.request import ENCODING
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.tokens import load_encoding
+from graphrag_index.llm.tokens import load_encoding
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.written_answer import DeferredContext
 

@@ -4,8 +4,8 @@ import csv
 import gc
 import json
 import sys
-import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from inspect import Signature, signature
 from pathlib import Path
@@ -19,6 +19,7 @@ from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
+    from graphrag_index.llm.request import TextSink
     from graphrag_query.answer import Answer
     from graphrag_query.index import Index
     from graphrag_query.structured.sandbox import QueryResult
@@ -31,31 +32,78 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_TEXTS = tomllib.loads(Path(__file__).with_name("command_line.toml").read_text(encoding="utf-8"))
-_ARGUMENTS = {name: typer.Argument(**texts) for name, texts in _TEXTS["arguments"].items()}
-_OPTIONS = {name: typer.Option(f"--{name}", **texts) for name, texts in _TEXTS["options"].items()}
-
-QuestionArgument = Annotated[str, _ARGUMENTS["question"]]
-NamesArgument = Annotated[list[str], _ARGUMENTS["names"]]
-QueryArgument = Annotated[str | None, _ARGUMENTS["query"]]
-RootOption = Annotated[Path, _OPTIONS["root"]]
-IndexOption = Annotated[Path | None, _OPTIONS["index"]]
-SetOption = Annotated[list[str] | None, _OPTIONS["set"]]
-AsOfOption = Annotated[int | None, _OPTIONS["as-of"]]
+QuestionArgument = Annotated[str, typer.Argument(help="The question.", metavar="QUESTION")]
+NamesArgument = Annotated[
+    list[str], typer.Argument(help="A question, or names of entities.", metavar="QUESTION|NAME")
+]
+QueryArgument = Annotated[
+    str | None, typer.Argument(help="The query; - reads it from the input.", metavar="QUERY")
+]
+RootOption = Annotated[Path, typer.Option("--root", help="Folder of settings.yaml.", metavar="DIR")]
+IndexOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--index",
+        help="Folder of the index, ours or Microsoft GraphRAG's, instead of `output`.",
+        metavar="DIR",
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Override a setting: section.key=value.", metavar="KEY=VALUE"),
+]
+AsOfOption = Annotated[
+    int | None, typer.Option("--as-of", help="Ask an earlier version.", metavar="VERSION")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-ContextOption = Annotated[bool, _OPTIONS["show-context"]]
-StreamOption = Annotated[bool, _OPTIONS["stream"]]
-SessionOption = Annotated[Path | None, _OPTIONS["session"]]
-WhereOption = Annotated[list[str] | None, _OPTIONS["where"]]
-TypeOption = Annotated[list[str] | None, _OPTIONS["type"]]
-SinceOption = Annotated[str, _OPTIONS["since"]]
-UntilOption = Annotated[str, _OPTIONS["until"]]
-LimitOption = Annotated[int | None, _OPTIONS["limit"]]
-TimeoutOption = Annotated[float | None, _OPTIONS["timeout"]]
+ContextOption = Annotated[
+    bool,
+    typer.Option(
+        "--show-context",
+        help="Print the rows that were read (with a model: its context) before the answer, "
+        "or after a streamed answer.",
+    ),
+]
+StreamOption = Annotated[
+    bool, typer.Option("--stream", help="Print the answer while it is being written.")
+]
+SessionOption = Annotated[
+    Path | None,
+    typer.Option("--session", help="Continue the conversation in this file.", metavar="FILE"),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        help="Use only documents with this path, title, language or metadata.",
+        metavar="COLUMN=PATTERN",
+    ),
+]
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="Use only entities of this type.", metavar="TYPE"),
+]
+SinceOption = Annotated[
+    str,
+    typer.Option("--since", help="Use documents since a date such as 1914.", metavar="DATE"),
+]
+UntilOption = Annotated[
+    str,
+    typer.Option("--until", help="Use documents until a date such as 1914.", metavar="DATE"),
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", help="Maximum rows (1,000).", metavar="ROWS", min=1)
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", help="Time limit of the query (30).", metavar="SECONDS"),
+]
 JsonRowsOption = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
-CsvOption = Annotated[bool, _OPTIONS["csv"]]
-SchemaOption = Annotated[bool, _OPTIONS["schema"]]
-MethodOption = Annotated[str, _OPTIONS["method"]]
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
+SchemaOption = Annotated[bool, typer.Option("--schema", help="Print the schema, and exit.")]
+MethodOption = Annotated[
+    str, typer.Option("--method", help="Which search answers.", metavar="SEARCH")
+]
 
 
 def _open_index(
@@ -98,7 +146,7 @@ def _open_filtered(
 
 
 def _with_index(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of `_open_filtered` to a command.
+    """Add the options of `_open_filtered` to a command of the program.
 
     The command gets the opened index and the options that the user has set.
     """
@@ -113,7 +161,8 @@ def _with_index(command: Callable[..., None]) -> Callable[..., None]:
     # Typer reads the arguments and options of a command from its signature.
     run.__dict__["__signature__"] = Signature([*own, *options.values()])
     run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+    app.command(cls=ExplainingCommand)(run)
+    return command
 
 
 def _write_options(values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -132,94 +181,169 @@ def _write_options(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(written)
 
 
-def _search_command(method: str) -> Callable[..., None]:
-    """Return the command function of a search."""
+@dataclass(frozen=True)
+class _Asked:
+    """An opened index, with how its answer is wanted."""
 
-    def command(
+    index: "Index"
+    session: Path | None
+    sink: "TextSink | None"
+
+    def search(self, method: str, question: str, *names: str) -> "Answer":
+        """Answer a question, in a conversation if there is one, or search for names."""
+        if self.session is not None:
+            conversation = self.index.conversation(self.session)
+            return self.index.converse(conversation, question, method, sink=self.sink)
+        return self.index.search(method, question, *names, sink=self.sink)
+
+
+def _search(command: Callable[..., "Answer"]) -> Callable[..., "Answer"]:
+    """Make a function from an index and a question, or names, a command of the program.
+
+    The command prints the answer, and has the options of answers; conversations are of questions.
+    """
+
+    def answer(
         index: "Index",
         options: tuple[str, ...],
-        question: QuestionArgument,
         *,
         json_: JsonOption = False,
         show_context: ContextOption = False,
         stream: StreamOption = False,
         session: SessionOption = None,
+        **words: Any,
     ) -> None:
-        search = partial(index.search, method, question)
-        if session is not None:
-            search = partial(index.converse, index.conversation(session), question, method)
-        asked = None if session is None else question
+        def search(sink: "TextSink | None" = None) -> "Answer":
+            return command(_Asked(index, session, sink), **words)
+
+        asked = None if session is None else words["question"]
         _print_answer(search, options, json_, show_context, stream, asked)
 
-    return _with_index(command)
-
-
-def _names_command(method: str) -> Callable[..., None]:
-    """Return the command function of a search that takes a question or names."""
-
-    def command(
-        index: "Index",
-        options: tuple[str, ...],
-        names: NamesArgument,
-        *,
-        json_: JsonOption = False,
-        show_context: ContextOption = False,
-        stream: StreamOption = False,
-    ) -> None:
-        _print_answer(partial(index.search, method, *names), options, json_, show_context, stream)
-
-    return _with_index(command)
-
-
-def _query_command(language: str) -> Callable[..., None]:
-    """Return the command function of a query language, `sql` or `cypher`."""
-
-    def command(
-        query: QueryArgument = None,
-        root: RootOption = Path(),
-        index_folder: IndexOption = None,
-        limit: LimitOption = None,
-        timeout: TimeoutOption = None,
-        json_: JsonRowsOption = False,
-        csv_: CsvOption = False,
-        as_of: AsOfOption = None,
-        schema: SchemaOption = False,
-        set_: SetOption = None,
-    ) -> None:
-        if schema and language == "cypher":
-            from graphrag_query.structured.cypher_graph import graph_schema
-
-            print(graph_schema())
-            return
-        with _open_index(root, index_folder, set_, as_of) as index:
-            if schema:
-                from graphrag_query.structured.queries import sql_schema
-
-                print(sql_schema(index.store))
-                return
-            limits: dict[str, Any] = {"max_rows": limit, "timeout": timeout}
-            limits = {name: value for name, value in limits.items() if value is not None}
-            if query is None:
-                raise typer.BadParameter("write a query, or use --schema")
-            text = sys.stdin.read() if query == "-" else query
-            if language == "sql":
-                result = index.sql(text, **limits)
-            else:
-                result = index.cypher(text, say=partial(print, file=sys.stderr), **limits)
-            _print_rows(result, json_, csv_)
-
+    (own,) = list(signature(command).parameters.values())[1:]
+    index, options, *shown, session, _ = signature(answer).parameters.values()
+    sessions = [session] if own.name == "question" else []
+    answer.__dict__["__signature__"] = Signature([index, options, own, *shown, *sessions])
+    answer.__name__, answer.__doc__ = command.__name__.rstrip("_"), command.__doc__
+    _with_index(answer)
     return command
 
 
-for _name, _help in _TEXTS["searches"].items():
-    app.command(_name, help=_help, cls=ExplainingCommand)(_search_command(_name))
-for _name, _help in _TEXTS["searches_of_names"].items():
-    app.command(_name, help=_help, cls=ExplainingCommand)(_names_command(_name))
-for _name, _help in _TEXTS["query_languages"].items():
-    app.command(_name, help=_help, cls=ExplainingCommand)(_query_command(_name))
+@_search
+def ask(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Choose a search for a question, and answer with it."""
+    return asked.search("ask", question)
+
+
+@_search
+def local(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask about a person, place or thing."""
+    return asked.search("local", question)
+
+
+@_search
+def global_(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask about the whole corpus: answer from community reports."""
+    return asked.search("global", question)
+
+
+@_search
+def basic(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask about a passage: answer from similar text units."""
+    return asked.search("basic", question)
+
+
+@_search
+def drift(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask a broad question: answer from reports, then from details."""
+    return asked.search("drift", question)
+
+
+@_search
+def lazy(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask about anything, without reports."""
+    return asked.search("lazy", question)
+
+
+@_search
+def structured(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Ask how many or which: a model writes a query."""
+    return asked.search("structured", question)
+
+
+@_search
+def path(asked: _Asked, names: NamesArgument) -> "Answer":
+    """Ask how two or more entities are connected."""
+    return asked.search("path", *names)
+
+
+@_search
+def neighbourhood(asked: _Asked, names: NamesArgument) -> "Answer":
+    """Show what surrounds an entity."""
+    return asked.search("neighbourhood", *names)
 
 
 @app.command(cls=ExplainingCommand)
+def sql(
+    query: QueryArgument = None,
+    root: RootOption = Path(),
+    index_folder: IndexOption = None,
+    limit: LimitOption = None,
+    timeout: TimeoutOption = None,
+    json_: JsonRowsOption = False,
+    csv_: CsvOption = False,
+    as_of: AsOfOption = None,
+    schema: SchemaOption = False,
+    set_: SetOption = None,
+) -> None:
+    """Query the tables in SQL, such as SELECT type, count(*) FROM entities GROUP BY type."""
+    with _open_index(root, index_folder, set_, as_of) as index:
+        if schema:
+            from graphrag_query.structured.queries import sql_schema
+
+            print(sql_schema(index.store))
+            return
+        result = index.sql(_read_query(query), **_limits(limit, timeout))
+        _print_rows(result, json_, csv_)
+
+
+@app.command(cls=ExplainingCommand)
+def cypher(
+    query: QueryArgument = None,
+    root: RootOption = Path(),
+    index_folder: IndexOption = None,
+    limit: LimitOption = None,
+    timeout: TimeoutOption = None,
+    json_: JsonRowsOption = False,
+    csv_: CsvOption = False,
+    as_of: AsOfOption = None,
+    schema: SchemaOption = False,
+    set_: SetOption = None,
+) -> None:
+    """Query the graph in Cypher, such as MATCH (a:Entity)-[:RELATED]-(b) RETURN a.title LIMIT 5."""
+    if schema:
+        from graphrag_query.structured.cypher_graph import graph_schema
+
+        print(graph_schema())
+        return
+    with _open_index(root, index_folder, set_, as_of) as index:
+        say = partial(print, file=sys.stderr)
+        result = index.cypher(_read_query(query), say=say, **_limits(limit, timeout))
+        _print_rows(result, json_, csv_)
+
+
+def _read_query(query: str | None) -> str:
+    """Return a query of the command line, or of the input."""
+    if query is None:
+        raise typer.BadParameter("write a query, or use --schema")
+    return sys.stdin.read() if query == "-" else query
+
+
+def _limits(max_rows: int | None, timeout: float | None) -> dict[str, Any]:
+    """Return the limits of a query that the user has set."""
+    limits = {"max_rows": max_rows, "timeout": timeout}
+    return {name: value for name, value in limits.items() if value is not None}
+
+
 @_with_index
 def chat(
     index: "Index",

@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -163,20 +162,6 @@ def test_a_comparison_of_checkouts_finds_values_types_order_bytes_and_failures(
     assert [name for _, name in found if not found["case", name]] == ["equal"]
     for name, (_, _, expected) in cases.items():
         assert expected in found["case", name]
-
-
-def test_the_share_of_new_communities_counts_members_on_all_levels(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
-    from community_engines import members_of, share_of_new
-
-    before = [np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, -1, -1, -1])]
-    # Node 5 joins the second part; other numbers of the same parts are no change.
-    after = [np.array([1, 1, 1, 0, 0, 0]), np.array([1, 1, 0, -1, -1, -1])]
-    assert [len(members_of(labels)) for labels in before] == [2, 1]
-    assert share_of_new(before, before) == 0
-    assert share_of_new(before, after) == pytest.approx(1 / 3)
 
 
 class SmallSet:

@@ -20,7 +20,7 @@ ONLY_FOR_INDEXING = {
     "aiohttp",
     "charset_normalizer",
     "graphrag_index.communities",
-    "graphrag_index.nlp",
+    "graphrag_nlp.names",
     "graphrag_index.readers",
     "graphrag_index.extraction",
     "graphrag_index.reports",
@@ -63,8 +63,8 @@ print(*sys.modules)
 """
 
 
-# Modules of runs on many machines, and of communities on a GPU.
-BEYOND_ONE_MACHINE = {"obstore", "ray", "cupy", "pylibcugraph", "boto3"}
+# Modules of runs on many machines.
+BEYOND_ONE_MACHINE = {"obstore", "ray", "boto3"}
 
 RUN = """
 import sys

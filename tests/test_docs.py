@@ -22,14 +22,14 @@ from graphrag_evaluation.systems import split_values
 from graphrag_index.errors import ExitCode
 from graphrag_index.llm.local.own_model import ModelDescription
 from graphrag_index.llm.local.reader_model import ReaderDescription
-from graphrag_index.nlp.uncased import LANGUAGE_CODES as CASELESS
 from graphrag_index.resolution.decisions_file import DecisionsParser
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import Settings, load_settings
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps import STEPS
-from graphrag_index.text.languages import languages
+from graphrag_nlp.names.uncased import LANGUAGE_CODES as CASELESS
+from graphrag_nlp.text.languages import languages
 from graphrag_query.answer import Answer, Citation, Outcome, Usage
 from graphrag_server.server_settings import load_server_settings
 from tests.conftest import REPOSITORY, run_project

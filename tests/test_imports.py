@@ -21,25 +21,26 @@ HEAVY = {
 FOUNDATION = {"errors", "spans"}
 # The parts of the program, and the parts that each may import.
 PARTS = {
-    "schema": "",
-    "text": "schema",
+    # graphrag_nlp imports nothing of the other packages; they use its `text` everywhere.
+    "text": "",
+    "names": "text",
+    "schema": "text",
     "storage": "schema text",
     "step": "schema storage",
     "llm": "schema text storage",
-    "communities": "schema step storage",
-    "nlp": "schema step text",
-    "extraction": "schema step text storage llm nlp",
-    "resolution": "schema step text storage llm nlp",
-    "reports": "schema step text storage llm nlp",
-    "readers": "schema step text storage extraction",
+    "communities": "schema step text storage",
+    "extraction": "schema step text storage llm",
+    "resolution": "schema step text storage llm names",
+    "reports": "schema step text storage llm names",
+    "readers": "schema step text storage llm extraction",
     "microsoft": "schema text storage llm extraction reports",
-    "steps": "schema step text storage llm communities nlp extraction resolution reports readers "
+    "steps": "schema step text storage llm communities names extraction resolution reports readers "
     "microsoft",
     "pipeline": "schema step text storage llm resolution readers microsoft steps",
     "export": "schema step text storage communities",
     "health": "schema step text storage communities microsoft",
     "query": "schema text storage llm microsoft",
-    "evaluation": "schema step text storage llm communities nlp extraction resolution reports "
+    "evaluation": "schema step text storage llm communities names extraction resolution reports "
     "steps pipeline export health query",
     "server": "schema step text storage llm communities resolution readers microsoft steps "
     "pipeline export health query evaluation",
@@ -59,11 +60,19 @@ def part_of(module: str) -> str:
     if package in ("graphrag_query", "graphrag_server", "graphrag_evaluation"):
         return package.removeprefix("graphrag_")
     folder = rest.partition(".")[0]
+    if package == "graphrag_nlp":
+        return folder if folder in PARTS else "text"
     return "" if folder in FOUNDATION else ROOTS.get(folder, folder if folder in PARTS else "")
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    for package in ("graphrag_index", "graphrag_query", "graphrag_server", "graphrag_evaluation"):
+    for package in (
+        "graphrag_nlp",
+        "graphrag_index",
+        "graphrag_query",
+        "graphrag_server",
+        "graphrag_evaluation",
+    ):
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             names = path.relative_to(REPOSITORY).with_suffix("").parts
             yield ".".join(name for name in names if name != "__init__"), path

@@ -48,7 +48,13 @@ def files_below(folder: Path, name: str) -> set[str]:
 def test_a_wheel_holds_the_packages_the_workflows_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    names = ("graphrag_index", "graphrag_query", "graphrag_server", "graphrag_evaluation")
+    names = (
+        "graphrag_nlp",
+        "graphrag_index",
+        "graphrag_query",
+        "graphrag_server",
+        "graphrag_evaluation",
+    )
     packages = set().union(*(files_below(REPOSITORY, name) for name in names))
     workflows = {f"graphrag_index/{name}" for name in files_below(REPOSITORY, "workflows")}
     assert held == packages | workflows
@@ -58,7 +64,7 @@ def test_a_wheel_holds_the_packages_the_workflows_and_nothing_else(wheel: Path) 
         "graphrag_evaluation/py.typed",
         "graphrag_index/llm/local/all-MiniLM-L6-v2.onnx",
         "graphrag_index/llm/local/static.safetensors",
-        "graphrag_index/text/encodings/o200k_base.tiktoken.gz",
+        "graphrag_index/llm/encodings/o200k_base.tiktoken.gz",
         "graphrag_index/workflows/embedded.yaml",
     } <= held
 

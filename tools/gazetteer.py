@@ -42,8 +42,8 @@ from german_words import (
 from sources import check_source, read_faker_lists, read_package
 from type_lists import read_faker_surnames
 
-from graphrag_index.nlp.known_names import list_known_names
-from graphrag_index.nlp.name_words import (
+from graphrag_nlp.names.known_names import list_known_names
+from graphrag_nlp.names.name_words import (
     COMMON_WORDS_FILE,
     GIVEN_NAMES,
     LOAN_WORDS,
@@ -52,9 +52,9 @@ from graphrag_index.nlp.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_index.nlp.type_classifier import rate_words
-from graphrag_index.text.languages import languages
-from graphrag_index.text.places import KINDS, PLACES_FILE, normalize_places
+from graphrag_nlp.names.type_classifier import rate_words
+from graphrag_nlp.text.languages import languages
+from graphrag_nlp.text.places import KINDS, PLACES_FILE, normalize_places
 
 SOURCES = {
     "cldr-localenames-full-48.2.0.tgz": (

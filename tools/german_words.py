@@ -11,7 +11,7 @@ from pathlib import Path
 from sources import read_package
 from type_lists import read_persons
 
-from graphrag_index.nlp.compounds import MIN_PART, is_made_of, is_made_only_of
+from graphrag_nlp.names.compounds import MIN_PART, is_made_of, is_made_only_of
 
 # Endings of inflected nouns and of loan words, and the number of compounds of a common noun.
 NOUN_ENDINGS = "e en er n es nen se ern innen in ien sse ssen".split()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import yaml
 
-from graphrag_index.nlp import entity_types
-from graphrag_index.nlp.type_classifier import KINDS
+from graphrag_nlp.names import entity_types
+from graphrag_nlp.names.type_classifier import KINDS
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]

@@ -1,4 +1,4 @@
-"""Fit the classifier of `graphrag_index/nlp/type_classifier.py`, and write its files.
+"""Fit the classifier of `graphrag_nlp/names/type_classifier.py`, and write its files.
 
     python tools/type_weights.py FOLDER
 
@@ -42,12 +42,12 @@ from type_lists import (
 )
 from type_usages import NO_NAME, Usages, read_labels, read_marks, read_usages
 
-from graphrag_index.nlp.known_names import list_known_names
-from graphrag_index.nlp.name_words import (
+from graphrag_nlp.names.known_names import list_known_names
+from graphrag_nlp.names.name_words import (
     FIRMS_FILE,
     common_words,
 )
-from graphrag_index.nlp.type_classifier import (
+from graphrag_nlp.names.type_classifier import (
     KINDS,
     LETTER_FEATURES,
     LETTER_SCALE,
@@ -63,7 +63,7 @@ from graphrag_index.nlp.type_classifier import (
     list_letter_features,
     rate_names,
 )
-from graphrag_index.text.languages import languages
+from graphrag_nlp.text.languages import languages
 
 # Levels of the words table: numbers of people with a surname or a given name, and populations.
 SURNAME_LEVELS, GIVEN_NAME_LEVELS = (3, 6, 16, 61), (3, 10, 51)

@@ -3,7 +3,6 @@
 facts.py            sentences that state a fact about a named subject
 questions_of_facts.py  questions of each kind from facts
 index_sentences.py  sentences of an index that stand alone, with the names in them
-corpus.py           the texts of an index, searched for other answers
 make_questions.py   a seeded choice of questions of all kinds, split by document
 fact_words.yaml     the words and patterns of English sentences that facts.py understands
 

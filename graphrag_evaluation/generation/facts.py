@@ -15,8 +15,8 @@ from typing import Any
 
 from graphrag_evaluation.generation.index_sentences import Mention, Sentence
 from graphrag_evaluation.questions import GoldSpan
-from graphrag_index.text.languages import language_of, read_lists, word_set
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.languages import language_of, read_lists, word_set
+from graphrag_nlp.text.normalize import fold
 
 # Names of a sentence that are tried as its subject.
 MAX_SUBJECTS = 4

@@ -10,8 +10,8 @@ import polars as pl
 
 from graphrag_evaluation.questions import GoldSpan
 from graphrag_index.errors import TableError
-from graphrag_index.text.sentences import split_sentences
-from graphrag_index.text.standalone import stand_alone
+from graphrag_nlp.text.sentences import split_sentences
+from graphrag_nlp.text.standalone import stand_alone
 from graphrag_query.index import Index
 
 # Text units that sentences are read from, evenly spaced; more would only add to the choice.

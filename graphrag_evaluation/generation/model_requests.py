@@ -17,7 +17,7 @@ from graphrag_index.llm.request import (
     Request,
     object_schema,
 )
-from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.answering.llm import clean_text
 
 TEXT, BOOLEAN = {"type": "string"}, {"type": "boolean"}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from graphrag_evaluation.generation.corpus import Corpus
 from graphrag_evaluation.generation.make_questions import (
     KINDS,
     SPLITS,
+    Corpus,
     alternate,
     check_kinds,
     draft_questions,
@@ -30,7 +30,7 @@ from graphrag_evaluation.generation.questions_of_facts import Draft
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.index import Index
 
 # Step under which the ledger stores the requests.

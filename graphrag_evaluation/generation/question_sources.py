@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_evaluation.generation.make_questions import SPLITS, split_of
 from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, Draft
 from graphrag_evaluation.questions import GoldSpan
-from graphrag_index.text.sentences import find_quotation, split_sentences
+from graphrag_nlp.text.sentences import find_quotation, split_sentences
 from graphrag_query.index import Index
 
 # Text units that passages are chosen from, evenly spaced: bounds memory and time.

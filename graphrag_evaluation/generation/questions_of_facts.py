@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from graphrag_evaluation.generation.facts import Fact, fact_words, names_subject
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_index.text.languages import word_set
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_nlp.text.languages import word_set
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 
 # How a subject is asked for and described, by the type of its entity.
 _ASKED = {"person": "Who", "geo": "Who or what", "organization": "Who or what"}

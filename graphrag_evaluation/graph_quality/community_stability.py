@@ -19,11 +19,11 @@ from graphrag_index.communities.simple_graph import (
     count_neighbours,
 )
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
-from graphrag_index.schema.list_columns import find_rows, keep_first_keys
-from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.schema.settings.project_settings import read_recorded_settings
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.steps.create_communities import build_microsoft_levels
 from graphrag_index.storage.table_store import TableStore
+from graphrag_nlp.list_columns import find_rows, keep_first_keys
 
 # Share of the documents that each resample leaves out.
 DROPPED_SHARE = 0.1
@@ -195,7 +195,7 @@ def _make_builder(index: CheckedIndex, titles: pl.Series) -> Build:
     settings = CreateCommunities(engine="microsoft")
     if index.version is not None and not index.is_imported:
         version = TableStore(index.path).read_version(index.version)
-        settings = Settings.model_validate(version.settings).create_communities
+        settings = read_recorded_settings(version.settings).create_communities
     if settings.engine == "microsoft":
         return partial(build_microsoft_levels, titles, settings=settings)
     return partial(build_hierarchy, settings=settings)
@@ -204,9 +204,7 @@ def _make_builder(index: CheckedIndex, titles: pl.Series) -> Build:
 def read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
     """Read the entities and relationships with the documents of their text units."""
     units = index.text_unit_documents()
-    key, ends = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *ends):
-        key, ends = "title", ["source", "target"]
+    key, ends = index.relationship_keys()
     columns = (*ends, "text_unit_ids")
     if units is None or not (
         index.has("entities", "id", "title") and index.has("relationships", *columns)

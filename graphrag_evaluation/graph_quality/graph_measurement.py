@@ -37,7 +37,7 @@ from graphrag_index.health.index_statistics import read_entity_graph
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, load_settings
 from graphrag_index.step import Progress
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.text.normalize import fold_names
+from graphrag_nlp.text.normalize import fold_names
 
 # Connected components with fewer entities are small.
 MIN_COMPONENT_SIZE = 3

@@ -15,8 +15,8 @@ from graphrag_evaluation.graph_quality.graph_figures import (
 )
 from graphrag_evaluation.statistics import SEED
 from graphrag_index.health.checked_index import CheckedIndex, count_rows, explode_lists
-from graphrag_index.schema.list_columns import find_rows, keep_first_keys
-from graphrag_index.text.normalize import UNSPACED, fold_names
+from graphrag_nlp.list_columns import find_rows, keep_first_keys
+from graphrag_nlp.text.normalize import UNSPACED, fold_names
 
 Flags = npt.NDArray[np.bool_]
 # Documents whose texts are in memory at once.

@@ -20,7 +20,7 @@ from graphrag_evaluation.graph_quality.stated_graph import (
 from graphrag_evaluation.reference_file import MarkedPassage, check_span, read_marked_passages
 from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex, count_rows
-from graphrag_index.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name
 
 # Names of a document, best first.
 _NAMES_OF_DOCUMENTS = ("id", "path", "title")

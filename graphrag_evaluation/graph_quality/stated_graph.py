@@ -8,8 +8,8 @@ import polars as pl
 from graphrag_evaluation.graph_quality.grounding import holds_name, read_names
 from graphrag_evaluation.reference_file import MarkedEntity, MarkedPassage
 from graphrag_index.health.checked_index import CheckedIndex, explode_lists
-from graphrag_index.schema.list_columns import find_rows, keep_first_keys
-from graphrag_index.text.normalize import fold_name, fold_names
+from graphrag_nlp.list_columns import find_rows, keep_first_keys
+from graphrag_nlp.text.normalize import fold_name, fold_names
 
 # The places of an index that are compared: `document` is the row of the document, `text` the
 # normalized text of a part of it, and null for a whole document.
@@ -176,9 +176,7 @@ def _read_pairs(index: CheckedIndex, units: pl.LazyFrame, passages: pl.DataFrame
 
     A relationship with spans of evidence is in a part of a document if a span touches it.
     """
-    key, ends = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *ends):
-        key, ends = "title", ["source", "target"]
+    key, ends = index.relationship_keys()
     if not index.has("relationships", *ends, "text_unit_ids"):
         return pl.DataFrame(schema=_PAIRS)
     links = index.tables["relationships"]

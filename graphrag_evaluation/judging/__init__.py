@@ -1,7 +1,6 @@
 """Judgements of answers by a language model, with evidence that is checked.
 
-judge.py          a model as judge: its requests, its scores, what was not readable
-criteria.py       what is asked of one answer: the requests and the reading of the replies
-pairwise.py       two answers to one question, always in both orders
-position_bias.py  recorded verdicts, and what they owe to the order of the answers
+judge.py     a model as judge: its requests, its scores, what was not readable
+criteria.py  what is asked of one answer: the requests and the reading of the replies
+pairwise.py  two answers to one question, always in both orders
 """

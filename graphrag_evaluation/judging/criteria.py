@@ -14,7 +14,7 @@ from graphrag_index.llm.request import (
     Request,
     object_schema,
 )
-from graphrag_index.text.sentences import find_quotation, split_sentences
+from graphrag_nlp.text.sentences import find_quotation, split_sentences
 from graphrag_query.answer import Outcome
 from graphrag_query.answering.llm import RATING_FORMAT, clean_text
 

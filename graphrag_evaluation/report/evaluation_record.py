@@ -9,7 +9,7 @@ from graphrag_evaluation.judging.pairwise import PairSummary
 from graphrag_evaluation.statistics import Agreement, Interval
 from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import replace_surrogates
 
 Means = dict[str, dict[str, Interval]]
 

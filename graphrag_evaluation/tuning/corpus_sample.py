@@ -1,8 +1,7 @@
-"""A seeded sample of the text units of an index, and the words that set its documents apart."""
+"""A seeded sample of the text units of an index."""
 
-import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -11,25 +10,20 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.llm.request import ENCODING
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.tokens import load_encoding
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.retrieval.index_store import IndexStore
 
 # A shorter text unit, in characters, is a heading or a fragment: nothing can be extracted.
 MIN_CHARACTERS = 80
 # Text units that the sample is chosen from. The limit bounds time and memory.
 MAX_POOL = 5_000
-MAX_DOMAIN_WORDS = 12
-_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 @dataclass(frozen=True)
 class SampledPassage:
-    """A text unit of the index, or a passage of a reference file."""
+    """A text unit of the index."""
 
-    number: int  # of the text unit; -1 for a passage of a reference file
+    number: int  # of the text unit
     document: str  # id of the document
     label: str  # names the passage in messages
     text: str
@@ -39,7 +33,7 @@ class SampledPassage:
 
     @property
     def key(self) -> str:
-        """The place of the passage: several records of one file have the same label."""
+        """The place of the passage."""
         return f"{self.document}:{self.start_char}:{len(self.text)}"
 
 
@@ -51,8 +45,6 @@ class CorpusSample:
     held_out: tuple[SampledPassage, ...]
     languages: Mapping[str, int]  # documents of the index by language, the most frequent first
     n_documents: int
-    words: tuple[str, ...]  # that set the documents to tune on apart
-    tuning_documents: frozenset[str]  # ids of all documents that are not held out
 
 
 def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample:
@@ -91,48 +83,12 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> CorpusSample
     # Two documents may have the same passage.
     texts = {fold(passage.text) for passage in tuning}
     languages = Counter(documents["language"].to_list())
-    own = pool.filter(pl.col("document_id").is_in(list(first)))
     return CorpusSample(
         tuning,
         tuple(passage for passage in held_out if fold(passage.text) not in texts),
         dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
         documents.height,
-        find_domain_words(own.select("document_id", "language", "text").iter_rows()),
-        frozenset(first),
     )
-
-
-def find_domain_words(texts: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """Return the words that set documents apart from usual text, the most typical first.
-
-    `texts` are triples (document, language, text). A word is typical if more documents contain it
-    than usual documents of the same length would (Kullback & Leibler, Ann. Math. Stat. 22, 1951).
-    How frequent it is in usual text follows from its rank in the vocabulary of a tokenizer, by
-    Zipf's law. Names are left out: only words in lower case count, and capitalized nouns where
-    the language has them.
-    """
-    encoding = load_encoding(ENCODING)
-    documents: dict[str, set[str]] = defaultdict(set)
-    names, n_words = set[str](), 0
-    for document, code, text in texts:
-        language = language_of(code)
-        names.add(document)
-        for word in _WORD.findall(text):
-            n_words += 1
-            is_noun = language.capitalizes_nouns and word.istitle()
-            if (word.islower() or is_noun) and word.lower() not in language.function_words:
-                documents[word].add(document)
-    length = n_words / max(1, len(names))
-
-    def divergence(word: str) -> float:
-        tokens = encoding.encode_ordinary(f" {word}")
-        rank = tokens[0] if len(tokens) == 1 else encoding.n_vocab
-        usual = -np.expm1(-length / ((rank + 1) * np.log(encoding.n_vocab)))
-        share = len(documents[word]) / len(names)
-        return share * float(np.log(share / usual))
-
-    frequent = [word for word, found in documents.items() if len(found) > 1]
-    return tuple(sorted(frequent, key=lambda word: (-divergence(word), word))[:MAX_DOMAIN_WORDS])
 
 
 def _read_vectors(store: IndexStore, numbers: Sequence[int]) -> "npt.NDArray[np.float32]":

@@ -9,7 +9,7 @@ from graphrag_evaluation.tuning.known_records import KnownRecords, locate_record
 from graphrag_index.extraction.alignment import Span
 from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.request import ENCODING, Outcome
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 
 # What a thousand tokens of prompt and reply cost in the score.
 PENALTY_OF_1000_TOKENS = 0.02

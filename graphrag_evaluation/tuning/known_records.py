@@ -1,19 +1,17 @@
 """Entities and relationships of passages that are known without the prompt that is tuned.
 
-They are those of the index, of the linguistic extractor, of another model or of a file by hand.
+They are those of the index, of the linguistic extractor or of another model.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from graphrag_evaluation.reference_file import MarkedPassage, read_marked_passages
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
-from graphrag_index.errors import InputError, TableError
+from graphrag_index.errors import TableError
 from graphrag_index.extraction.alignment import Passage, Span
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
@@ -21,7 +19,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
 from graphrag_index.storage.memo import join_batches
-from graphrag_index.text.normalize import fold_name, title_key
+from graphrag_nlp.text.normalize import title_key
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Types of the linguistic extractor that only say that the type is not known.
@@ -84,7 +82,7 @@ def extract_by_rules(
     if not store.has_table("sentences"):
         raise TableError(
             f"The index in {store.backend.output} has no table sentences, which the linguistic "
-            "extractor reads: name a reference with --reference or --reference-model."
+            "extractor reads: name a reference with --reference-model."
         )
     ids = sorted({passage.document for passage in passages})
     documents = store.scan("documents").filter(pl.col("id").is_in(ids)).collect()
@@ -181,56 +179,3 @@ def locate_records(passage: SampledPassage, found: FoundRecords) -> tuple[KnownR
             span = text.find_evidence(places[link.source], places[link.target])
             pairs.setdefault((one, other), span)
     return KnownRecords(tuple(entities), pairs), absent
-
-
-def read_reference_file(
-    path: Path, store: IndexStore
-) -> tuple[list[SampledPassage], dict[str, KnownRecords]]:
-    """Read passages with their records from a file of marked passages.
-
-    The document is named by path, title or id, and the text is a passage of it, word for word.
-    Optional entities are left out. Returns the passages, and the records by the key of the
-    passage. Raises `InputError`.
-    """
-    rows = store.scan("documents").select("id", "title", "path", "text", "language").collect()
-    # Several records of one file have the same path.
-    by_name: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for row in rows.iter_rows(named=True):
-        for name in {row["id"], row["path"], row["title"]}:
-            by_name[name].append(row)
-    passages, records = [], {}
-    for marked in read_marked_passages(path):
-        named, text = by_name.get(marked.document, []), marked.text
-        if not text:
-            raise InputError(f"{marked.where}: a tuning needs the text of a passage.")
-        holder = next((one for one in named if text in one["text"]), None)
-        if holder is None:
-            what = "has no such passage" if named else "is not in the index"
-            raise InputError(f"{marked.where}: the document {marked.document!r} {what}.")
-        start = holder["text"].index(text)
-        label = f"{marked.document}, characters {start} to {start + len(text)}"
-        passage = SampledPassage(-1, holder["id"], label, text, start, holder["language"])
-        records[passage.key] = _place_names(passage, marked)
-        passages.append(passage)
-    return passages, records
-
-
-def _place_names(passage: SampledPassage, marked: MarkedPassage) -> KnownRecords:
-    text = Passage(passage.text, passage.language)
-    entities, order = list[KnownEntity](), dict[str, int]()
-    for entity in marked.entities:
-        names = (entity.title, *entity.aliases)
-        if entity.is_optional or fold_name(entity.title) in order:
-            continue
-        place = next(filter(None, map(text.find_name, names)), None)
-        if place is None:
-            raise InputError(f"{marked.where}: the passage does not name {entity.title!r}.")
-        for name in names:
-            order.setdefault(fold_name(name), len(entities))
-        entities.append(KnownEntity(entity.title, "/".join(entity.types[:1]), place.spans))
-    linked: dict[tuple[int, int], Span] = {}
-    for pair in marked.relationships or ():
-        ends = {order.get(fold_name(name), -1) for name in pair}
-        if len(ends) == 2 and -1 not in ends:
-            linked[min(ends), max(ends)] = (0, len(passage.text))
-    return KnownRecords(tuple(entities), linked)

@@ -14,8 +14,9 @@ from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.cached_model import CachedModel
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.ledger import DONE, FILE, Ledger, LedgerEntry
+from graphrag_index.llm.ledger import DONE, FILE, Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     ENCODING,
@@ -26,27 +27,23 @@ from graphrag_index.llm.request import (
     pair_outcomes,
     request_key,
 )
-from graphrag_index.pipeline.counting_models import PastReplies
+from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 PROMPT = "extract_graph"
 # The ledger counts all requests of a tuning for this step.
 TUNE_STEP = "tune"
 
 
-class ProposedPrompts(Prompts):
-    """The prompts of a project, with proposed texts in place of some."""
+class _ProposedPrompts(Prompts):
+    """The prompts of a project, with a proposed text for the extraction."""
 
-    def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, text: str) -> None:
         super().__init__(root)
-        self.texts = texts
+        self.text = text
 
     def read_prompt(self, name: str) -> str:
-        return self.texts[name] if name in self.texts else super().read_prompt(name)
-
-    def project_prompts(self) -> dict[str, str]:
-        return dict(sorted({**super().project_prompts(), **self.texts}.items()))
+        return self.text if name == PROMPT else super().read_prompt(name)
 
 
 class _NoHistory:
@@ -71,7 +68,7 @@ class PromptTrial:
     _prompt: ExtractionPrompt = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        prompts = ProposedPrompts(self.root, {PROMPT: self.text})
+        prompts = _ProposedPrompts(self.root, self.text)
         schema = schema_from_settings(self.settings)
         prompt = ExtractionPrompt(schema, self.settings.max_gleanings, prompts, _NoHistory())
         object.__setattr__(self, "_prompt", prompt)
@@ -151,17 +148,18 @@ class ReusingModel:
             yield request
 
 
-class KnownReplies(PastReplies):
-    """The ledger of a tuning, and behind it that of the index, for an estimate."""
+class UnsentRequests:
+    """A substitute for a chat model: it answers from ledgers, and keeps what they do not answer."""
 
-    def __init__(self, folder: Path, output: Path) -> None:
-        super().__init__(folder)
-        self._of_index = PastReplies(output)
+    def __init__(self, name: str, settings: ModelSettings, ledgers: Sequence[Ledger]) -> None:
+        self.settings, self.requests = settings, list[Request]()
+        self._known = [CachedModel(name, settings, TUNE_STEP, ledger) for ledger in ledgers]
 
-    def find_entry(self, key: str) -> LedgerEntry | None:
-        entry = super().find_entry(key) or self._of_index.find_entry(key)
-        return entry if entry is not None and entry.state == DONE else super().find_entry(key)
-
-    def close(self) -> None:
-        self._of_index.close()
-        super().close()
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Yield the replies of the ledgers; a request that they do not answer has failed."""
+        for request in requests:
+            found = (model.cached_values(request) for model in self._known)
+            values = next(filter(None, found), ())
+            if not values:
+                self.requests.append(request)
+            yield Outcome(request.unit, values, failure="" if values else "not sent")

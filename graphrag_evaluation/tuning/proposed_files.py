@@ -10,14 +10,12 @@ from typing import Any
 import yaml
 
 from graphrag_evaluation.tuning.extraction_score import mean_parts
-from graphrag_evaluation.tuning.prompt_trial import PROMPT, ProposedPrompts
+from graphrag_evaluation.tuning.prompt_trial import PROMPT
 from graphrag_evaluation.tuning.tuned_prompt import compose_prompt, split_prompt
 from graphrag_evaluation.tuning.tuning_run import Tuning
 from graphrag_index.errors import SettingsError, why_unread
 from graphrag_index.llm.ledger import FILE as LEDGER_FILE
 from graphrag_index.llm.prompts import FOLDER, Prompts
-from graphrag_index.pipeline.changes import DryRun, dry_run
-from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings
 from graphrag_index.storage.atomic import check_outside, write_text_file
@@ -30,8 +28,6 @@ DESCRIBED_PROMPTS = {
     "create_community_reports": "create_community_reports",
 }
 SECTION, KEY = "extract_graph", "entity_types"
-# Documents of the sample for the prediction of a first run.
-MAX_PREDICTED_DOCUMENTS = 100
 
 
 def replace_entity_types(text: str, types: Sequence[str]) -> str:
@@ -140,35 +136,7 @@ def unified_diff(root: Path, files: Mapping[str, str]) -> str:
     return "".join(parts)
 
 
-def predict_run(root: Path, settings: Settings, tuning: Tuning | None) -> DryRun:
-    """Predict the next run with the proposed prompt and types, or without if None."""
-    prompts: Prompts = Prompts(root)
-    if tuning is not None:
-        settings = settings.model_copy(update={SECTION: tuning.settings})
-        prompts = ProposedPrompts(root, {PROMPT: tuning.prompt})
-    workflow = load_workflow(root, settings.workflow)
-    return dry_run(workflow, settings, root, MAX_PREDICTED_DOCUMENTS, Watcher(), prompts=prompts)
-
-
-def summarize_prediction(before: DryRun, after: DryRun) -> dict[str, Any]:
-    """Return steps, calls, tokens and money of the next run, before and after a tuning."""
-
-    def totals(found: DryRun) -> dict[str, Any]:
-        lines = found.estimate.lines if found.estimate else ()
-        costs = [line.cost for line in lines]
-        known = [cost for cost in costs if cost is not None]
-        return {
-            "steps": list(found.run),
-            "calls": sum(line.n_to_ask for line in lines),
-            "prompt_tokens": sum(line.prompt_tokens for line in lines),
-            "reply_tokens": sum(line.reply_tokens for line in lines),
-            "cost": sum(known) if len(known) == len(costs) else None,
-        }
-
-    return {"before": totals(before), "after": totals(after)}
-
-
-def report_tuning(tuning: Tuning, prediction: Mapping[str, Any]) -> dict[str, Any]:
+def report_tuning(tuning: Tuning) -> dict[str, Any]:
     """Return everything about a tuning, for `tuning.json`."""
     comparison = tuning.comparison
     evaluation: dict[str, Any] | None = None
@@ -196,13 +164,10 @@ def report_tuning(tuning: Tuning, prediction: Mapping[str, Any]) -> dict[str, An
         "languages": tuning.sample.languages,
         "tuned_on": [passage.label for passage in tuning.sample.tuning],
         "domain": tuning.domain,
-        "words": list(tuning.sample.words),
         "types": [asdict(one) for one in tuning.types],
         "examples": [asdict(example) for example in tuning.examples],
         "unreadable": tuning.n_unreadable,
-        "optimized": asdict(tuning.optimized) if tuning.optimized else None,
         "evaluation": evaluation,
-        "next_run": prediction,
     }
 
 

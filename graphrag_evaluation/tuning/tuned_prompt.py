@@ -14,7 +14,7 @@ from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords, clean_line
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 # Headings of the added sections. A later tuning replaces everything from the first heading on.
 ABOUT_HEADING, EXAMPLES_HEADING = "# About these documents", "# Examples from these documents"
@@ -212,14 +212,12 @@ def split_prompt(text: str) -> str:
     return text[: min(places)].rstrip() + "\n" if places else text
 
 
-def describe_documents(domain: str, words: Sequence[str], languages: Mapping[str, int]) -> str:
+def describe_documents(domain: str, languages: Mapping[str, int]) -> str:
     """Write the section of a prompt that tells what the documents are."""
     lines = [clean_line(_BRACES.sub("", domain))] if domain else []
     known = [LANGUAGE_NAMES[code] for code in languages if code in LANGUAGE_NAMES]
     if known:
         lines.append(f"They are written in {', '.join(known)}.")
-    if words:
-        lines.append(f"Words that are typical of them: {', '.join(words)}.")
     return "\n".join([ABOUT_HEADING, *lines]) if lines else ""
 
 

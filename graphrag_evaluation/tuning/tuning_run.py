@@ -1,6 +1,6 @@
-"""A tuning: sample, description, types, examples, better instructions, and the comparison."""
+"""A tuning: sample, description, types, examples, and the comparison."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,9 +13,7 @@ from graphrag_evaluation.tuning.known_records import (
     extract_by_rules,
     locate_records,
     read_index_records,
-    read_reference_file,
 )
-from graphrag_evaluation.tuning.optimization import OptimizedInstructions, optimize_instructions
 from graphrag_evaluation.tuning.prompt_trial import PROMPT, PromptTrial, system_and_user
 from graphrag_evaluation.tuning.tuned_prompt import (
     MAX_TYPES,
@@ -30,7 +28,6 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     propose_types,
     split_prompt,
 )
-from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import type_key
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens, quote_text
@@ -39,8 +36,8 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_query.retrieval.index_store import IndexStore
 
-# GEPA improves instructions on half of the passages, and chooses by the other half.
-MIN_OPTIMIZED_PASSAGES = 4
+# Seed of the sample.
+SEED = 17
 # Tokens of passages in the request that asks for a description of the documents.
 MAX_DESCRIBED_TOKENS = 12_000
 
@@ -58,11 +55,7 @@ class TuningOptions:
     model: str | None
     types: tuple[str, ...] = ()
     n_passages: int = 48
-    seed: int = 17
     reference_model: str | None = None
-    reference_file: Path | None = None
-    # Replies that --optimize may score; 0 keeps the instructions.
-    max_scored: int = 0
 
 
 @dataclass(frozen=True)
@@ -93,7 +86,6 @@ class Tuning:
     prompt: str
     settings: ExtractGraph  # with the proposed types
     n_unreadable: int  # replies, or records of replies, that could not be read
-    optimized: OptimizedInstructions | None
     comparison: Comparison | None
 
 
@@ -122,18 +114,10 @@ class _TuningRun:
         self.open_model = open_model
         self.model = open_model(options.model) if options.model else None
         self.prompts = Prompts(root, "graphrag_evaluation")
-        self.sample = sample_corpus(store, options.n_passages, options.seed)
+        self.sample = sample_corpus(store, options.n_passages, SEED)
         self.in_force = Prompts(root).read_prompt(PROMPT)
         self.n_unreadable = 0
         self.given = (*options.types, *settings.extract_graph.entity_types)
-        self.held_out: Sequence[SampledPassage] = self.sample.held_out
-        self.tuning: Sequence[SampledPassage] = self.sample.tuning
-        self.by_hand: dict[str, KnownRecords] = {}
-        if options.reference_file is not None:
-            passages, self.by_hand = read_reference_file(options.reference_file, store)
-            seen = self.sample.tuning_documents
-            self.held_out = [one for one in passages if one.document not in seen]
-            self.tuning = [one for one in passages if one.document in seen]
 
     def run(self) -> Tuning:
         passages = self.sample.tuning
@@ -154,16 +138,9 @@ class _TuningRun:
         )
         by_key = {type_key(one.name): one.name for one in types}
         examples = self._choose_examples(known, by_key, found)
-        about = describe_documents(description.domain, self.sample.words, self.sample.languages)
-        instructions, optimized = split_prompt(self.in_force), None
-
-        def trial(text: str) -> PromptTrial:
-            return PromptTrial(self.root, section, compose_prompt(text, about, examples))
-
-        if self.model is not None and self.options.max_scored:
-            optimized = self._optimize(self.model, instructions, trial, examples)
-            instructions = optimized.text
-        proposed = trial(instructions)
+        about = describe_documents(description.domain, self.sample.languages)
+        prompt = compose_prompt(split_prompt(self.in_force), about, examples)
+        proposed = PromptTrial(self.root, section, prompt)
         comparison = self._compare(self.model, proposed) if self.model is not None else None
         return Tuning(
             sample=self.sample,
@@ -174,7 +151,6 @@ class _TuningRun:
             prompt=proposed.text,
             settings=section,
             n_unreadable=self.n_unreadable,
-            optimized=optimized,
             comparison=comparison,
         )
 
@@ -242,58 +218,23 @@ class _TuningRun:
         self, passages: Sequence[SampledPassage]
     ) -> tuple[str, Mapping[str, KnownRecords]]:
         """Return the known records of passages, and a description of their source."""
-        options = self.options
-        if options.reference_file is not None:
-            return f"the file {options.reference_file.name}", self.by_hand
-        if options.reference_model is not None:
-            model = self.open_model(options.reference_model)
-            found = self._extract(model, passages)
-            return f"the model {options.reference_model}", _locate_all(passages, found)
+        name = self.options.reference_model
+        if name is not None:
+            found = self._extract(self.open_model(name), passages)
+            return f"the model {name}", _locate_all(passages, found)
         what = "the linguistic extractor"
         if any(step.name == "extract_graph_nlp" for step in self.store.version.steps):
             return what, read_index_records(self.store, passages)
         return what, extract_by_rules(self.store, passages, self.settings.extract_graph_nlp)
 
-    def _optimize(
-        self,
-        model: RequestSender,
-        instructions: str,
-        trial: Callable[[str], PromptTrial],
-        examples: Sequence[PromptExample],
-    ) -> OptimizedInstructions:
-        """Improve the instructions on the passages to tune on, except those of the examples."""
-        shown = {example.text for example in examples}
-        passages = [one for one in self.tuning if one.text not in shown]
-        if len(passages) < MIN_OPTIMIZED_PASSAGES:
-            raise SettingsError(
-                f"--optimize needs {MIN_OPTIMIZED_PASSAGES} passages to tune on, besides those of "
-                f"the examples, and there are {len(passages)}: raise --passages, or index more."
-            )
-        _, known = self._reference(passages)
-
-        def evaluate(text: str, batch: Sequence[SampledPassage]) -> list[ExtractionScore]:
-            return trial(text).evaluate(model, batch, known)
-
-        reflector = model
-        if self.options.reference_model is not None:
-            reflector = self.open_model(self.options.reference_model)
-        return optimize_instructions(
-            instructions,
-            evaluate,
-            reflector,
-            self.prompts,
-            (passages[0::2], passages[1::2]),
-            self.options.max_scored,
-            self.options.seed,
-        )
-
     def _compare(self, model: RequestSender, proposed: PromptTrial) -> Comparison:
         """Score the prompt in force and the proposed prompt on the held-out passages."""
         in_force = PromptTrial(self.root, self.settings.extract_graph, self.in_force)
-        reference, known = self._reference(self.held_out)
-        before, after = (one.evaluate(model, self.held_out, known) for one in (in_force, proposed))
+        held_out = self.sample.held_out
+        reference, known = self._reference(held_out)
+        before, after = (one.evaluate(model, held_out, known) for one in (in_force, proposed))
         totals = [[score.total for score in scores] for scores in (before, after)]
-        clusters = [passage.document for passage in self.held_out]
+        clusters = [passage.document for passage in held_out]
         difference = compare_paired(totals[0], totals[1], clusters)
         return Comparison(reference, before, after, difference)
 

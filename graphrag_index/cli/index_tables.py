@@ -11,7 +11,7 @@ from graphrag_index.pipeline.version_differences import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version, VersionOrigin
-from graphrag_index.text.normalize import display_width, fit_line
+from graphrag_nlp.text.normalize import display_width, fit_line
 
 TOP_COMMUNITIES = 10
 TOP_ENTITIES = 15

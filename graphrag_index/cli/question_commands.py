@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, format_paid
+from graphrag_index.cli import (
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    format_paid,
+)
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
@@ -32,15 +39,6 @@ Split = Annotated[
     str,
     typer.Option("--split", metavar="SPLIT", help="Only questions to tune on, or to report on."),
 ]
-Layout = Annotated[
-    str,
-    typer.Option(
-        "--layout",
-        metavar="LAYOUT",
-        help="graphrag-index, benchmark-qed, ragas, hotpotqa, musique, graphrag-bench or "
-        "wildgraphbench.",
-    ),
-]
 To = Annotated[Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")]
 Model = Annotated[
     str,
@@ -57,7 +55,6 @@ def make(
     seed: Seed = 17,
     kinds: Kinds = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
     split: Split = "",
-    layout: Layout = "graphrag-index",
     to: To = Path("questions.jsonl"),
     model: Model = "",
     budget: Budget = None,
@@ -68,12 +65,10 @@ def make(
     """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
-    from graphrag_evaluation.questions import LAYOUTS, write_questions
+    from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
     from graphrag_index.cli.index_tables import align_columns
 
-    if layout not in LAYOUTS:
-        raise SettingsError(f"There is no layout {layout!r}, but {', '.join(LAYOUTS)}.")
     if split and split not in SPLITS:
         raise SettingsError(f"There is no split {split!r}, but {', '.join(SPLITS)}.")
     if not model and (estimate or budget is not None):
@@ -96,7 +91,7 @@ def make(
         raise GraphRAGError(
             f"None of the {len(made):,} questions is of the split {split}: raise --n."
         )
-    write_questions(kept, to, layout)
+    write_questions(kept, to)
     counts = Counter((question.kind, question.split) for question in kept)
     rows: list[Sequence[str]] = [("kind", *SPLITS)]
     for kind in dict.fromkeys(question.kind for question in kept):
@@ -170,17 +165,7 @@ def _ask_model(
 def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
     """Print what the requests for questions and their checks cost, if none is dropped."""
     from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
-    from graphrag_index.llm.limits import price_of_model
-    from graphrag_index.llm.request import EXPECTED_TOKENS, prompt_tokens
+    from graphrag_index.llm.limits import estimate_requests
 
-    n_tokens = sum(prompt_tokens(request, settings.models[model]) for request in requests)
-    price = price_of_model(settings.models[model])
-    said = "unknown price"
-    if price is not None:
-        n_reply = len(requests) * EXPECTED_TOKENS
-        cost = (n_tokens * price.input + n_reply * price.output) / 1e6
-        said = f"at most about ${cost:,.2f}"
-    print(
-        f"{model}: {len(requests):,} requests, {n_tokens:,} tokens of prompts, {said}. "
-        f"Others replace dropped questions: at most {MAX_ROUNDS} times as much."
-    )
+    said = describe_estimate(model, *estimate_requests(requests, settings.models[model]))
+    print(f"{said}. Others replace dropped questions: at most {MAX_ROUNDS} times as much.")

@@ -13,7 +13,7 @@ from graphrag_index.resolution.decisions_edit import (
     read_resolution_table,
 )
 from graphrag_index.resolution.decisions_file import read_decisions
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 APPLIED_BY_RUN = "`graphrag-index run` applies the decision."
 _ANSWER_KEYS = "m merge, o merge under the other name, n never, s skip, q quit"

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 # Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
 BYTES_PER_EDGE = {"native": 210, "igraph": 270, "leidenalg": 300}
-# Engines of k-cores work on the arrays alone, and cugraph on a copy of them on the GPU.
-OTHER_BYTES_PER_EDGE = 150
-# What its developers estimate for graphs on several GPUs (github.com/rapidsai/cugraph/issues/4884).
-GPU_BYTES_PER_EDGE = 300
 # A graph of fewer edges fits anywhere.
 MIN_STATED_BYTES = 500_000_000
 
@@ -311,7 +307,8 @@ class RunSession:
 
 def estimate_graph_memory(engine: str, n_edges: int) -> int:
     """Return the peak memory in bytes of an engine of communities on a graph."""
-    return n_edges * BYTES_PER_EDGE.get(engine, OTHER_BYTES_PER_EDGE)
+    # The engine microsoft is the same library as native.
+    return n_edges * BYTES_PER_EDGE.get(engine, BYTES_PER_EDGE["native"])
 
 
 def read_free_memory() -> int | None:
@@ -346,8 +343,6 @@ def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
         f"The graph of {n_nodes:,} entities and {n_edges:,} relationships needs about "
         f"{needed / 1e9:.1f} GB with the engine {engine}"
     )
-    if engine == "cugraph":
-        text += f", beside {n_edges * GPU_BYTES_PER_EDGE / 1e9:.1f} GB on the GPU"
     if free is None or needed <= free:
         return f"{text}."
     return (

@@ -2,13 +2,21 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, load_project, root_option
+from graphrag_index.cli import (
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    load_project,
+    root_option,
+)
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
@@ -42,33 +50,15 @@ Passages = Annotated[
         "--passages", metavar="N", min=2, help="Passages of the sample; half are held out."
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample.")]
-Reference = Annotated[
-    Path | None,
-    typer.Option(
-        "--reference", metavar="FILE", help="Passages with their entities by hand: .jsonl"
-    ),
-]
 ReferenceModel = Annotated[
     str | None,
     typer.Option(
         "--reference-model", metavar="MODEL", help="A stronger model to compare replies with."
     ),
 ]
-Optimize = Annotated[bool, typer.Option("--optimize", help="Improve the instructions by GEPA.")]
-MaxReplies = Annotated[
-    int,
-    typer.Option(
-        "--max-replies",
-        metavar="N",
-        min=1,
-        help="With --optimize: begin no round after so many replies.",
-    ),
-]
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the proposal.")]
 To = Annotated[
     Path | None,
-    typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/NAME."),
+    typer.Option("--to", metavar="DIR", help="Folder of the proposal, instead of tuning/proposal."),
 ]
 Install = Annotated[
     bool, typer.Option("--install", help="Put the proposal into force if it is better.")
@@ -82,14 +72,9 @@ def tune(
     no_model: NoModel = False,
     types: Types = "",
     passages: Passages = 48,
-    seed: Seed = 17,
-    reference: Reference = None,
     reference_model: ReferenceModel = None,
-    optimize: Optimize = False,
-    max_replies: MaxReplies = 200,
     budget: Budget = None,
     estimate: OnlyEstimate = False,
-    name: Name = "proposal",
     to: To = None,
     install: Install = False,
     yes: Yes = False,
@@ -98,60 +83,40 @@ def tune(
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
     from graphrag_evaluation.project_folders import TUNING
-    from graphrag_evaluation.tuning.optimization import check_gepa
     from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
     from graphrag_index.storage.atomic import lock_target
     from graphrag_query.retrieval.index_store import IndexStore
 
-    _check_options(name, model, no_model, reference, reference_model, install, yes)
-    if optimize:
-        check_gepa()
+    _check_options(model, no_model, install, yes)
     options = TuningOptions(
         None if no_model else model or _extracting_model(settings, workflow),
         tuple(filter(None, map(str.strip, types.split(",")))),
         passages,
-        seed,
         reference_model,
-        reference,
-        max_replies if optimize else 0,
     )
-    if options.model is None and (optimize or install):
-        option = "--optimize" if optimize else "--install"
+    if options.model is None and install:
         raise SettingsError(
-            f"{option} needs a model, since a prompt is measured by the replies to it: name a chat "
+            "--install needs a model, since a prompt is measured by the replies to it: name a chat "
             "model of the settings with --model."
         )
     store = IndexStore.open(locate_output(root, settings))
-    folder = to or root / TUNING / name
+    folder = to or root / TUNING / "proposal"
     check_folder(folder, root, locate_output(root, settings))
     if estimate:
         _print_estimate(store, root, settings, options, folder)
         return
     with lock_target(folder, "tuning"):
         with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
-            files, tuning = _propose(store, root, settings, options, folder, budget)
+            files, tuning = _propose(store, root, settings, workflow, options, folder, budget)
         print(f"\nThe proposal is in {folder}; changes.diff shows what it would change.")
         if install:
             _install(root, folder, files, tuning, yes)
 
 
-def _check_options(
-    name: str,
-    model: str | None,
-    no_model: bool,
-    reference: Path | None,
-    reference_model: str | None,
-    install: bool,
-    yes: bool,
-) -> None:
-    from graphrag_evaluation.project_folders import check_folder_name
-
-    check_folder_name(name)
+def _check_options(model: str | None, no_model: bool, install: bool, yes: bool) -> None:
     if no_model and model:
         raise SettingsError("--no-model and --model exclude each other.")
-    if reference and reference_model:
-        raise SettingsError("--reference and --reference-model exclude each other.")
     if install and not yes and not sys.stdin.isatty():
         raise SettingsError("--install changes prompts and settings: add --yes to confirm.")
 
@@ -166,6 +131,7 @@ def _propose(
     store: "IndexStore",
     root: Path,
     settings: "Settings",
+    workflow: "Workflow",
     options: "TuningOptions",
     folder: Path,
     budget: float | None,
@@ -179,7 +145,6 @@ def _propose(
 
     output = locate_output(root, settings)
     # What would prevent the files is told before a model is paid.
-    now = proposed.predict_run(root, settings, None)
     proposed.check_settings_text(root)
     let_ctrl_c_end_waits()
     with (
@@ -195,11 +160,13 @@ def _propose(
         tuning = tune(store, root, settings, options, open_model)
         spent = models.spent(0)
     _print_tuning(tuning)
-    then = proposed.predict_run(root, settings, tuning)
-    prediction = proposed.summarize_prediction(now, then)
-    _print_prediction(prediction, settings)
+    if not any(step.name == "extract_graph" for step in workflow.steps):
+        print(
+            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
+            "with a workflow that has the step extract_graph."
+        )
     files = proposed.proposed_files(root, settings, tuning)
-    proposed.write_proposal(folder, root, files, proposed.report_tuning(tuning, prediction))
+    proposed.write_proposal(folder, root, files, proposed.report_tuning(tuning))
     if options.model is not None:
         cost = "at an unknown price" if spent.cost is None else f"for ${spent.cost:.4f}"
         print(f"\nThis proposal took {spent.calls:,} calls {cost}, with those of earlier runs.")
@@ -218,8 +185,6 @@ def _print_tuning(tuning: "Tuning") -> None:
     )
     if tuning.domain:
         print(f"Documents: {tuning.domain}")
-    if sample.words:
-        print(f"Typical words: {', '.join(sample.words)}.")
     rows: list[Sequence[str]] = [("type of entities", "passages", "")]
     rows += [
         (one.name, f"{one.n_passages:,}", "given" if one.is_given else "") for one in tuning.types
@@ -228,12 +193,6 @@ def _print_tuning(tuning: "Tuning") -> None:
     print(f"\n{format_count('examples', len(tuning.examples))} from the documents.")
     if tuning.n_unreadable:
         print(f"{format_count('replies or records', tuning.n_unreadable)} could not be read.")
-    if tuning.optimized is not None:
-        one = tuning.optimized
-        print(
-            f"GEPA tried {one.n_candidates:,} instructions with {one.n_scored:,} scored replies; "
-            f"{one.n_unreadable:,} proposals could not be read."
-        )
     if tuning.comparison is None:
         print("Not measured, since no model was asked.")
     else:
@@ -274,31 +233,6 @@ def describe_difference(comparison: "Comparison") -> str:
     )
 
 
-def _print_prediction(prediction: "dict[str, Any]", settings: "Settings") -> None:
-    from graphrag_index.cli.index_tables import align_columns, format_cost
-
-    before, after = prediction["before"], prediction["after"]
-    rows: list[Sequence[str]] = [("the next run", "now", "with the proposal")]
-    for key, label in (
-        ("calls", "calls"),
-        ("prompt_tokens", "tokens of prompts"),
-        ("reply_tokens", "tokens of replies"),
-    ):
-        rows.append((label, f"{before[key]:,}", f"{after[key]:,}"))
-    rows.append(("$", format_cost(before["cost"]), format_cost(after["cost"])))
-    print("", *align_columns(rows, left=[0]), sep="\n")
-    if again := [step for step in after["steps"] if step not in before["steps"]]:
-        print(f"Steps that run again with the proposal: {', '.join(again)}.")
-    else:
-        print("No step runs only because of the proposal.")
-    if "extract_graph" not in after["steps"]:
-        print(
-            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
-            "with a workflow that has the step extract_graph; `--set workflow=standard` predicts "
-            "such a run."
-        )
-
-
 def _install(
     root: Path, folder: Path, files: "dict[str, str]", tuning: "Tuning", yes: bool
 ) -> None:
@@ -326,40 +260,28 @@ def _install(
 def _print_estimate(
     store: "IndexStore", root: Path, settings: "Settings", options: "TuningOptions", folder: Path
 ) -> None:
-    """Print the requests of a tuning, counted with simulated replies."""
-    from dataclasses import replace
-
-    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, KnownReplies
+    """Print the requests of a tuning that its ledger and that of the index do not answer."""
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, UnsentRequests
     from graphrag_evaluation.tuning.tuning_run import tune
-    from graphrag_index.cli.request_tables import write_requests
-    from graphrag_index.pipeline.counting_models import CountingModels
-    from graphrag_index.pipeline.estimate import Estimate, estimate_step_costs
+    from graphrag_index.llm.ledger import FILE, Ledger
+    from graphrag_index.llm.limits import estimate_requests
+    from graphrag_index.schema.settings.models import find_model
 
     if options.model is None:
         print("No model is asked: the proposal costs nothing.")
         return
-    with closing(KnownReplies(folder, locate_output(root, settings))) as past:
-        models = CountingModels(settings.models, past)
-        tune(
-            store,
-            root,
-            settings,
-            replace(options, max_scored=0),
-            lambda name: models.open_chat_model(name, TUNE_STEP),
-        )
-        counts = [count for count in models.counts if count.n_to_ask or count.n_answered]
-        if options.max_scored and counts:
-            # Each scored reply costs a request like those that are counted.
-            first, n = counts[0], max(1, counts[0].n_to_ask)
-            share = 1 + options.max_scored / n
-            first.n_to_ask += options.max_scored
-            first.fixed_tokens = round(first.fixed_tokens * share)
-            first.prompt_tokens = round(first.prompt_tokens * share)
-            first.reply_tokens = round(first.reply_tokens * share)
-        lines = tuple(
-            estimate_step_costs(count, (1, 1, 1), settings, past, batch=False) for count in counts
-        )
-        n_documents = store.n_rows("documents")
-        write_requests(
-            Estimate(lines, n_documents, n_documents, not past.is_empty, (), None), sys.stdout
-        )
+    models: dict[str, UnsentRequests] = {}
+    with ExitStack() as stack:
+        ledgers = [
+            stack.enter_context(closing(Ledger(place, read_only=True)))
+            for place in (folder, locate_output(root, settings))
+            if (place / FILE).exists()
+        ]
+
+        def open_model(name: str) -> UnsentRequests:
+            found = find_model(settings.models, name, TUNE_STEP)
+            return models.setdefault(name, UnsentRequests(name, found, ledgers))
+
+        tune(store, root, settings, options, open_model)
+    for name, model in models.items():
+        print(describe_estimate(name, *estimate_requests(model.requests, model.settings)))

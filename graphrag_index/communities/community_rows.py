@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.communities.simple_graph import Integers, Nodes
-from graphrag_index.schema.list_columns import NumberLists, distinct_pairs, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids
+from graphrag_nlp.list_columns import NumberLists, distinct_pairs, gather_lists
 
 # Number of entities in the communities of a batch: more only if one community has more. It limits
 # memory and does not change the results.

@@ -19,8 +19,8 @@ import polars as pl
 
 from graphrag_index.communities.simple_graph import Floats, Graph, Integers, find_components
 from graphrag_index.communities.text_vectors import Vectors, find_main_directions, normalize_rows
-from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
+from graphrag_nlp.list_columns import NumberLists
 
 # Maximum number of groups that are compared with each other.
 MAX_COMPARED = 128

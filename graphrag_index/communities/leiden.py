@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_index.communities.core_hierarchy import HEURISTICS, partition_into_cores
-from graphrag_index.communities.cores import partition_by_cores
 from graphrag_index.communities.simple_graph import (
     Graph,
     Integers,
@@ -31,8 +29,6 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 MAX_NODES_UNSCALED = 1_000
 # Microsoft GraphRAG splits parts with at least this many nodes.
 MICROSOFT_CLUSTER_SIZE = 10
-# About where a GPU becomes faster than a core of the CPU (`benchmarks/gpu_communities.py`).
-MIN_EDGES_FOR_GPU = 100_000
 
 # A way to partition a graph: a function of a graph with edges, the settings and the level, which
 # returns the label of each node.
@@ -99,26 +95,10 @@ def partition_with_leidenalg(rows: SparseRows, settings: CreateCommunities, leve
     return np.array(found.membership, dtype=np.int64)
 
 
-def partition_with_cugraph(rows: SparseRows, settings: CreateCommunities, level: int) -> Integers:
-    """Partition a graph with Leiden on a GPU; a small graph with the engine `native`."""
-    if len(rows.indices) // 2 < MIN_EDGES_FOR_GPU:
-        return partition_with_graspologic(rows, settings, level)
-    from graphrag_index.communities.cugraph_leiden import partition_on_gpu
-
-    resolution = choose_resolution(settings, rows.n_nodes, level)
-    return partition_on_gpu(rows, resolution, settings.seed)
-
-
-LEIDEN_ENGINES: Mapping[str, Engine] = {
+ENGINES: Mapping[str, Engine] = {
     "native": partition_with_graspologic,
     "igraph": partition_with_igraph,
     "leidenalg": partition_with_leidenalg,
-}
-ENGINES: Mapping[str, Engine] = {
-    **LEIDEN_ENGINES,
-    "cugraph": partition_with_cugraph,
-    "core": partition_by_cores,
-    **dict.fromkeys(HEURISTICS, partition_into_cores),
 }
 
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import find_rows
 
 # Number of relationships that are read at once. It limits memory and does not change the results.
 BATCH_EDGES = 1_048_576

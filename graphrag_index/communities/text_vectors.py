@@ -15,14 +15,14 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.simple_graph import Allocate, Floats
-from graphrag_index.schema.list_columns import (
+from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import (
     Integers,
     distinct_pairs,
     find_rows,
     number_values,
     spread_lists,
 )
-from graphrag_index.storage.memo import read_batches
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

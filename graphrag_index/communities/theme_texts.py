@@ -9,7 +9,7 @@ import numpy.typing as npt
 from graphrag_index.communities.simple_graph import Floats, Integers
 from graphrag_index.communities.text_clusters import BATCH_SCORES, compute_means, find_highest
 from graphrag_index.communities.text_vectors import Vectors
-from graphrag_index.schema.list_columns import NumberLists
+from graphrag_nlp.list_columns import NumberLists
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -44,7 +44,7 @@ from graphrag_index.communities.theme_texts import (
     measure_own_shares,
     weigh_mentions,
 )
-from graphrag_index.schema.list_columns import NumberLists
+from graphrag_nlp.list_columns import NumberLists
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from graphrag_index.export.exported_graph import (
     open_text_file,
     write_rows,
 )
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 
 # Factor for coordinates: the layout spans about -1 to 1; programs draw nodes 10 units wide.
 _XY_SCALE = 1_000
 # Beginnings of files, and types of the node and edge attributes of GraphML and GEXF.
-_FORMATS = read_lists("export/graph_formats")
+_FORMATS = read_lists("graphrag_index/export/graph_formats")
 _NODE_FIELDS: dict[str, str] = _FORMATS["node_fields"]
 _EDGE_FIELDS: dict[str, str] = _FORMATS["edge_fields"]
 _GREY_RGB = 153

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from graphrag_index.text.languages import MIN_STEM, Language, find_stems, language_of
-from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.languages import MIN_STEM, Language, find_stems, language_of
+from graphrag_nlp.text.normalize import UNSPACED_OR_HANGUL, letters, letters_with_offsets
+from graphrag_nlp.text.sentences import split_sentences
 
 Span = tuple[int, int]
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from graphrag_index.extraction.reply_records import MAX_NAME_CHARS, REPLY_WORDS, clean_line
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.text.normalize import title_key
-from graphrag_index.text.sentences import find_quotation, split_sentences
+from graphrag_nlp.text.normalize import title_key
+from graphrag_nlp.text.sentences import find_quotation, split_sentences
 
 # Parts of a quotation with fewer characters are not searched, because they may match anywhere.
 MIN_QUOTED_CHARS = 12

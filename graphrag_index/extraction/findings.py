@@ -19,11 +19,11 @@ from graphrag_index.extraction.reply_records import (
     FoundRelationship,
     clean_line,
 )
-from graphrag_index.schema.list_columns import gather_by_owner
 from graphrag_index.schema.settings.step_sections import Star
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import ShardFrames
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.list_columns import gather_by_owner
+from graphrag_nlp.text.normalize import title_key
 
 FINDINGS = TABLES["text_unit_findings"]
 # Columns of `text_unit_findings` that contain a list of records.

@@ -21,7 +21,7 @@ from graphrag_index.extraction.reply_records import (
 )
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, object_schema
 from graphrag_index.schema.settings.step_sections import ExtractGraph
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 # Words that models write instead of an unknown name, such as "none".
 NAME_PLACEHOLDERS = frozenset(REPLY_WORDS["no_names"])

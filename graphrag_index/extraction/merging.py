@@ -13,12 +13,12 @@ import polars as pl
 
 from graphrag_index.extraction.findings import FINDINGS, LIST_COLUMNS
 from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.schema.list_columns import Integers, gather_by_owner
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.memo import regroup_batches
 from graphrag_index.storage.partitions import hash_partitions
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.list_columns import Integers, gather_by_owner
+from graphrag_nlp.text.normalize import title_key
 
 # Number of text units per partition. It limits memory and does not change the results.
 PARTITION_TEXT_UNITS = 4_096

@@ -30,7 +30,7 @@ from graphrag_index.extraction.reply_records import (
 )
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import Message, Request
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 # Key under which the requested schemas are stored, in the same database as the replies.
 HISTORY_KEY = "schemas of extract_graph"

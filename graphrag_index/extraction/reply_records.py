@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from graphrag_index.llm.request import ReplyError
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import replace_surrogates, title_key
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import replace_surrogates, title_key
 
 # Maximum number of characters of a name or a type. A longer text is probably a sentence.
 MAX_NAME_CHARS = 200
 # Strength of a relationship if the reply states none.
 DEFAULT_STRENGTH = 5.0
 # Names of fields, types and placeholders that models use in replies.
-REPLY_WORDS = read_lists("extraction/data/replies")
+REPLY_WORDS = read_lists("graphrag_index/extraction/data/replies")
 _NAMES_OF_FIELD = REPLY_WORDS["fields"]
 _KIND_OF_WORD: dict[str, str] = REPLY_WORDS["kinds"]
 _STRENGTH_OF_WORD: dict[str, float] = {

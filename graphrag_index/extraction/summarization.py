@@ -16,7 +16,7 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 
 # Tokens reserved in a prompt for names, types and list markers.
 N_RESERVED_PROMPT_TOKENS = 300

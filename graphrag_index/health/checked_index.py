@@ -23,9 +23,9 @@ from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.storage.working_copy import WorkingCopy
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 
-_LISTS = read_lists("health/checked_tables")
+_LISTS = read_lists("graphrag_index/health/checked_tables")
 # Columns that checks need. `a|b` means that one of the two columns is enough.
 NEEDED_COLUMNS: Mapping[str, str] = _LISTS["needed_columns"]
 # Name of one row of each table, in messages.
@@ -35,7 +35,7 @@ REFERENCES: Mapping[str, str] = _LISTS["references"]
 # Section of a citation → column of the numbers that the section cites.
 CITED_COLUMNS: Mapping[str, str] = _LISTS["cited_columns"]
 # Titles of checks, notes on repeated values, and explanations of findings.
-TEXTS: Mapping[str, Mapping[str, str]] = read_lists("health/finding_texts")
+TEXTS: Mapping[str, Mapping[str, str]] = read_lists("graphrag_index/health/finding_texts")
 EXPLANATIONS = TEXTS["explanations"]
 _UNCHECKED_COLUMNS = ("raw_data", "metadata")
 MAX_EXAMPLES = 5
@@ -114,6 +114,15 @@ class CheckedIndex:
         """Return the column that identifies a row in messages: its number, or else its id."""
         number = "community" if name == "community_reports" else "human_readable_id"
         return self.first_column(name, number, "human_readable_id") or "id"
+
+    def relationship_keys(self) -> tuple[str, list[str]]:
+        """Return the column of entities that relationships refer to, and those that refer to it.
+
+        Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
+        """
+        if self.has("relationships", "source_id", "target_id"):
+            return "id", ["source_id", "target_id"]
+        return "title", ["source", "target"]
 
     def text_unit_documents(self) -> pl.LazyFrame | None:
         """Return pairs of hashed ids: `unit` of a text unit, and `key` of its document."""

@@ -10,7 +10,6 @@ import polars as pl
 from graphrag_index.health import report_checks, row_checks
 from graphrag_index.health.checked_index import TEXTS, CheckedIndex, CheckResult
 from graphrag_index.health.index_statistics import IndexStatistics, compute_statistics
-from graphrag_index.health.single_document_bridges import find_single_document_bridges
 from graphrag_index.schema.settings.health import Check as Limits
 from graphrag_index.step import Progress, Silent
 
@@ -64,7 +63,6 @@ def check_index(
 def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> IndexHealth:
     vectors = row_checks.read_embedded_tables(index)
     oversized = partial(report_checks.find_oversized_communities, max_size=limits.oversized_above)
-    bridges = partial(find_single_document_bridges, min_entities=limits.bridged_entities)
     checks: Mapping[str, Callable[[CheckedIndex], CheckResult]] = {
         "dangling_ids": row_checks.find_dangling_ids,
         "duplicates": row_checks.find_duplicate_rows,
@@ -78,7 +76,6 @@ def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> Inde
         "empty_reports": report_checks.find_empty_reports,
         "oversized_communities": oversized,
         "equal_documents": row_checks.find_equal_documents,
-        "single_document_bridges": bridges,
     }
     progress.start(len(checks) + 1, "checks")
     outcomes = []

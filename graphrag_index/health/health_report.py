@@ -20,7 +20,7 @@ from graphrag_index.health.checked_index import Finding
 from graphrag_index.health.checks import CheckOutcome, IndexHealth
 from graphrag_index.health.index_statistics import IndexStatistics, LevelStatistics, count_in_bins
 from graphrag_index.storage.atomic import write_text_file
-from graphrag_index.text.normalize import fit_line
+from graphrag_nlp.text.normalize import fit_line
 
 LINE_WIDTH = 100  # characters per line of the text report, unless the caller gives another width
 # Limits of the text report: numbers of findings and examples.
@@ -30,12 +30,6 @@ _MAX_JSON_DOCUMENTS = 10_000
 # Maximum number of documents and languages on the page.
 _MAX_DOCUMENTS, _MAX_LANGUAGES = 200, 20
 _MAX_TITLE_CHARS = 80
-# Sizes of plots in SVG units; the style of the page sets the width in pixels.
-_WIDTH, _HEIGHT = 480, 190
-_LEFT, _BOTTOM, _TOP = 8, 24, 18
-_ROW, _NAME = 24, 150
-_MAX_BAR_WIDTH = 64  # SVG units; only plots with few bars reach it
-_MAX_LABELS = 12  # labels that fit side by side below a plot
 
 # (label, count) of each bar.
 Bars = Sequence[tuple[str, int]]
@@ -279,26 +273,23 @@ def _number_items(statistics: IndexStatistics) -> Iterator[str]:
 
 
 def _plot_figures(statistics: IndexStatistics) -> Iterator[str]:
-    plots: list[tuple[str, Bars, str]] = []
+    plots: list[tuple[str, Bars]] = []
     if statistics.graph is not None:
-        plots.append(("Entities by degree", statistics.graph.degree_histogram, "entities"))
+        plots.append(("Entities by degree", statistics.graph.degree_histogram))
     for level in statistics.levels:
-        title = f"Communities of level {level.level} by entities"
-        plots.append((title, level.size_histogram, "communities"))
+        plots.append((f"Communities of level {level.level} by entities", level.size_histogram))
     documents = statistics.documents
     for name in ("text_units", "entities") if documents.height else ():
         if not documents[name].null_count():
-            bars = count_in_bins(documents[name].to_numpy())
-            plots.append((f"Documents by {name.replace('_', ' ')}", bars, "documents"))
-    drawings = [(title, draw_vertical_bars(bars, title, unit)) for title, bars, unit in plots]
-    title = "Documents by language"
+            counts = count_in_bins(documents[name].to_numpy())
+            plots.append((f"Documents by {name.replace('_', ' ')}", counts))
     languages = [
         (str(language["language"] or "und"), int(language["documents"]))
         for language in statistics.languages[:_MAX_LANGUAGES]
     ]
-    for name, drawing in [*drawings, (title, draw_horizontal_bars(languages, title, "documents"))]:
-        if drawing:
-            yield f"<figure><figcaption>{escape(name)}</figcaption>{drawing}</figure>"
+    for title, bars in [*plots, ("Documents by language", languages)]:
+        if bars:
+            yield f"<figure><figcaption>{title}</figcaption>{draw_bars(bars)}</figure>"
 
 
 def _document_table(documents: pl.DataFrame) -> str:
@@ -329,60 +320,13 @@ def _document_table(documents: pl.DataFrame) -> str:
     )
 
 
-def draw_vertical_bars(bars: Bars, title: str, unit: str) -> str:
-    """Return a histogram as SVG; hovering over a bar shows its count."""
-    if not bars:
-        return ""
+def draw_bars(bars: Bars) -> str:
+    """Return a table with a bar for each count."""
     most = max(count for _, count in bars) or 1
-    room = _HEIGHT - _BOTTOM - _TOP
-    step = (_WIDTH - 2 * _LEFT) / len(bars)
-    width = min(step * 0.82, _MAX_BAR_WIDTH)
-    every = -(-len(bars) // _MAX_LABELS)
-    parts = []
-    for at, (name, count) in enumerate(bars):
-        middle = _LEFT + step * (at + 0.5)
-        # The minimum height keeps the smallest count visible.
-        height = max(room * count / most, 1.5) if count else 0
-        top = _HEIGHT - _BOTTOM - height
-        parts.append(
-            f"<g><title>{escape(name)}: {count:,} {escape(unit)}</title>"
-            f'<rect class="bar" x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" '
-            f'height="{height:.1f}" rx="2"/>'
-        )
-        if count and len(bars) <= _MAX_LABELS:
-            parts.append(f'<text class="value" x="{middle:.1f}" y="{top - 5:.1f}">{count:,}</text>')
-        if at % every == 0:
-            parts.append(
-                f'<text class="name" x="{middle:.1f}" y="{_HEIGHT - 7}">{escape(name)}</text>'
-            )
-        parts.append("</g>")
-    line = _HEIGHT - _BOTTOM
-    axis = f'<line class="axis" x1="0" y1="{line}" x2="{_WIDTH}" y2="{line}"/>'
-    return _svg_element(_HEIGHT, title, "".join(parts) + axis)
-
-
-def draw_horizontal_bars(bars: Bars, title: str, unit: str) -> str:
-    """Return horizontal bars as SVG, with the label at the left of each bar."""
-    if not bars:
-        return ""
-    most = max(count for _, count in bars) or 1
-    room = _WIDTH - _NAME - 70
-    parts = []
-    for at, (name, count) in enumerate(bars):
-        y = at * _ROW
-        width = max(room * count / most, 1.5) if count else 0
-        shown = name if len(name) <= 22 else f"{name[:21]}…"
-        parts.append(
-            f"<g><title>{escape(name)}: {count:,} {escape(unit)}</title>"
-            f'<text class="row" x="{_NAME - 8}" y="{y + 16}">{escape(shown)}</text>'
-            f'<rect class="bar" x="{_NAME}" y="{y + 4}" width="{width:.1f}" height="16" rx="2"/>'
-            f'<text class="count" x="{_NAME + width + 6:.1f}" y="{y + 16}">{count:,}</text></g>'
-        )
-    return _svg_element(len(bars) * _ROW + 4, title, "".join(parts))
-
-
-def _svg_element(height: int, title: str, content: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(title)}">'
-        f"{content}</svg>"
+    rows = (
+        f'<tr><th dir="auto">{escape(name)}</th>'
+        f'<td><div class="bar" style="width:{100 * count / most:.1f}%"></div></td>'
+        f'<td class="number">{count:,}</td></tr>'
+        for name, count in bars
     )
+    return f'<table class="bars"><tbody>{"".join(rows)}</tbody></table>'

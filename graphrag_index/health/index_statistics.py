@@ -21,9 +21,9 @@ from graphrag_index.health.checked_index import (
     count_rows,
     explode_lists,
 )
-from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.tables import parse_columns
-from graphrag_index.text.languages import detect_language
+from graphrag_nlp.list_columns import find_rows
+from graphrag_nlp.text.languages import detect_language
 
 # Maximum number of text units whose vectors are compared.
 _MAX_COMPARED_TEXT_UNITS = 5_000
@@ -126,10 +126,7 @@ def read_entity_graph(index: CheckedIndex) -> tuple[pl.DataFrame, Graph] | None:
     The entities have the hashes `id` and `name`, the key that relationships refer to. Node i is
     entity i. Of entities with the same name, the first is kept.
     """
-    # Relationships of Microsoft GraphRAG have titles of source and target, but no ids.
-    key, endpoints = "id", ["source_id", "target_id"]
-    if not index.has("relationships", *endpoints):
-        key, endpoints = "title", ["source", "target"]
+    key, endpoints = index.relationship_keys()
     if not (index.has("entities", "id", key) and index.has("relationships", *endpoints)):
         return None
     nodes = (

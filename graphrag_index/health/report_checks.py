@@ -19,8 +19,8 @@ from graphrag_index.health.checked_index import (
     find_defects,
     name_row,
 )
-from graphrag_index.schema.list_columns import Integers
-from graphrag_index.text.citations import find_citations
+from graphrag_nlp.list_columns import Integers
+from graphrag_nlp.text.citations import find_citations
 
 _REPORTS_PER_BATCH = 4_096
 _REPORT_TEXT_COLUMNS = ("full_content", "summary")  # preferred column first

@@ -19,8 +19,8 @@ import polars as pl
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import BYTES_OF_TEN_TOKENS, ENCODING
-from graphrag_index.schema.list_columns import Integers
-from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
+from graphrag_index.llm.tokens import TokenCounts, count_tokens, load_encoding
+from graphrag_nlp.list_columns import Integers
 
 FOLDER = "prompts"
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")

@@ -13,7 +13,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, Usage
 from graphrag_index.llm.retries import RetryError, ServerError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import replace_surrogates
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypedDict, TypeVar
 
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import content_id
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # The encoding that tokens are counted with. The counts of other encodings are similar.
 ENCODING = "o200k_base"

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_index.llm.request import ReplyFormat
-from graphrag_index.text.normalize import letters
+from graphrag_nlp.text.normalize import letters
 
 # Maximum levels of nesting around the requested object.
 MAX_NESTING = 4

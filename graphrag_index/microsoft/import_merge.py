@@ -12,11 +12,11 @@ from graphrag_index.microsoft.read_communities import find_relationships_within
 from graphrag_index.microsoft.read_positions import find_first_rows, find_row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import PROMPT_HASH_OF_IMPORTS, CommunityEvidence
-from graphrag_index.schema.list_columns import RowGroups, find_rows, gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.citations import renumber_citations
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.list_columns import RowGroups, find_rows, gather_lists
+from graphrag_nlp.text.citations import renumber_citations
+from graphrag_nlp.text.normalize import title_key
 
 Row = dict[str, Any]
 

@@ -33,7 +33,7 @@ from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import cast_to_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
-from graphrag_index.text.normalize import UNSPACED, stem_word
+from graphrag_nlp.text.normalize import UNSPACED, stem_word
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,6 +13,7 @@ from typing import Any
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.microsoft.migrate_project import (
     ConvertedPrompts,
     ConvertedSettings,
@@ -34,7 +35,6 @@ from graphrag_index.schema.settings.project_settings import (
 )
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.working_copy import locate_output
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # Value of unset variables while the settings are checked; it is valid as an address too.

@@ -24,11 +24,11 @@ from graphrag_index.schema.settings.section import (
     read_text_file,
     read_yaml,
 )
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import fit_line
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import fit_line
 
 # Rules of the conversion; the comments in `migrate_keys.yaml` describe the sections.
-RULES = read_lists("microsoft/migrate_keys")
+RULES = read_lists("graphrag_index/microsoft/migrate_keys")
 
 
 def invert_section(section: str) -> dict[str, str]:

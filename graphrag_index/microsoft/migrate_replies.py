@@ -36,13 +36,13 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ReplyError, request_key
 from graphrag_index.llm.retries import RetryError
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.microsoft.migrate_project import RULES, MicrosoftProject, UnsetVariableError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.working_copy import locate_output
-from graphrag_index.text.tokens import count_tokens, load_encoding
 
 # Names in the cache of the two steps whose replies can be used.
 EXTRACTION, EMBEDDING = "extract_graph", "text_embedding"

@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.microsoft.read_positions import find_first_rows
-from graphrag_index.schema.list_columns import gather_by_owner, spread_lists
 from graphrag_index.schema.tables import INTEGERS, STRINGS, TABLES, Table
+from graphrag_nlp.list_columns import gather_by_owner, spread_lists
 
 _DEFAULT_TITLE = pl.format("Community {}", "community")
 # Columns that a report copies from its community, with defaults for an unknown community.

@@ -11,11 +11,11 @@ import polars as pl
 from graphrag_index.errors import TableError, describe_error
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, FINDINGS, TABLES, parse_columns
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 
 _LEGACY_PREFIX = "create_final_"
 # Renamed, required and derived columns of each table.
-COLUMN_RULES: Mapping[str, Mapping[str, Any]] = read_lists("microsoft/read_columns")
+COLUMN_RULES: Mapping[str, Mapping[str, Any]] = read_lists("graphrag_index/microsoft/read_columns")
 # Types of the columns that are read but that our tables lack.
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "text_units": parse_columns("document_ids: strings"),

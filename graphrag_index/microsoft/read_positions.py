@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.extraction.alignment import NameMentions, Passage, Span, find_whole_words
-from graphrag_index.schema.list_columns import (
+from graphrag_index.schema.tables import EVIDENCE, TABLES, parse_columns
+from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import (
     Integers,
     RowGroups,
     distinct_pairs,
@@ -18,9 +20,7 @@ from graphrag_index.schema.list_columns import (
     gather_lists,
     spread_lists,
 )
-from graphrag_index.schema.tables import EVIDENCE, TABLES, parse_columns
-from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.normalize import fold_in_place
+from graphrag_nlp.text.normalize import fold_in_place
 
 _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.

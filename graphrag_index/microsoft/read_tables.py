@@ -41,8 +41,8 @@ from graphrag_index.microsoft.read_positions import (
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.citations import renumber_citations
-from graphrag_index.text.languages import detect_language
+from graphrag_nlp.text.citations import renumber_citations
+from graphrag_nlp.text.languages import detect_language
 
 _BATCH_ROWS = 1_024  # documents or text units that are read at once
 _DEFAULT_ENCODING = "cl100k_base"
@@ -191,7 +191,7 @@ class MicrosoftIndex:
                     unit_ids = unit_ids.reshape((len(unit_ids), 1)).arr.to_list()
                 made[column] = invert_lists(*find_row_pairs(unit_ids, ids), linked["id"], len(ids))
         if "n_tokens" not in has:
-            from graphrag_index.text.tokens import count_tokens, load_encoding
+            from graphrag_index.llm.tokens import count_tokens, load_encoding
 
             encoding = load_encoding(_DEFAULT_ENCODING)
             texts = read_batches(rows.select("text"), _BATCH_ROWS)

@@ -34,7 +34,6 @@ from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.prompts import Prompts
     from graphrag_index.pipeline.estimate import Estimate
 
 ADDED, CHANGED, RENAMED, DELETED = "added", "changed", "renamed", "deleted"
@@ -193,13 +192,12 @@ def dry_run(
     max_documents: int,
     watcher: Watcher | None = None,
     batch: bool = False,
-    prompts: "Prompts | None" = None,
 ) -> DryRun:
     """Predict the steps and the price of `run_workflow`.
 
     For an update, the requests for all documents are counted. For a first run, the number of
     requests is estimated from a sample of `max_documents` documents. With `batch`, the price of
-    the batch API is used for chat requests. `prompts` replace those of the project.
+    the batch API is used for chat requests.
     Raises InputError if the input folder has no document.
     """
     # Import this module only here, because the import takes long.
@@ -209,7 +207,7 @@ def dry_run(
     if store.output.exists() and not store.output.is_dir():
         raise make_output_folder_error(store)
     current, loader = store.read_pointer(), workflow.loader
-    run, kept = plan_steps(workflow, settings, root, prompts=prompts)
+    run, kept = plan_steps(workflow, settings, root)
     changes, unread = None, []
     if loader is not None:
         before = _find_loader_record(store, current, loader)
@@ -223,12 +221,12 @@ def dry_run(
                 old = digest_table(store, str(loader.input_table), tables)
                 changes = compare_documents(old, now)
             if before is not None and not changes and unread == unread_before:
-                run, kept = plan_steps(workflow, settings, root, (loader.name,), prompts)
+                run, kept = plan_steps(workflow, settings, root, (loader.name,))
     costs = None
     if find_asking_steps(workflow, settings) & set(run):
         n_documents = max_documents if current is None else sys.maxsize
         asked = (workflow, settings, root, n_documents, watcher, batch, run)
-        costs = estimate(*asked, prompts=prompts)
+        costs = estimate(*asked)
     number = current.number if current else None
     name = loader.name if loader else None
     return DryRun(store.place, number, run, kept, name, changes, unread, costs)
@@ -253,7 +251,6 @@ def plan_steps(
     settings: Settings,
     root: Path,
     same: Collection[str] = (),
-    prompts: "Prompts | None" = None,
 ) -> tuple[list[str], list[str]]:
     """Return the names of the steps that would run, and the names of the steps to reuse.
 
@@ -262,7 +259,7 @@ def plan_steps(
     steps in `same` are known to write the same tables again.
     """
     sections = select_sections(workflow, settings)
-    services = make_services(settings, None, root, prompts)
+    services = make_services(settings, None, root)
     store = TableStore(locate_output(root, settings))
     current = store.read_pointer()
     known = find_finished_steps(store, current, store.next_number())

@@ -22,9 +22,9 @@ from graphrag_index.llm.limits import max_reply_tokens
 from graphrag_index.llm.prompts import find_quoted_texts
 from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import ENCODING, Outcome, ReplyError, Request, prompt_tokens
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings, find_model
-from graphrag_index.text.sentences import split_sentences
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
-from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
 from graphrag_index.pipeline.local_runner import count_cores
@@ -98,7 +97,6 @@ def estimate(
     loaded: LoadedDocuments | None = None,
     max_characters: int | None = None,
     n_workers: int | None = None,
-    prompts: Prompts | None = None,
 ) -> Estimate:
     """Estimate the requests and the time of a run.
 
@@ -106,14 +104,13 @@ def estimate(
     documents are read, and at most the first `max_characters` of each. With `batch`, the price of
     the batch API is used for chat requests. `only` has the names of the steps in the result; None
     means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
-    number of processes of the run; None means one per core. `prompts` replace those of the
-    project.
+    number of processes of the run; None means one per core.
     """
     with (
         closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        runs = SampleRuns(workflow, settings, root, past, Path(folder), prompts)
+        runs = SampleRuns(workflow, settings, root, past, Path(folder))
         size = settings.create_text_units.max_tokens
         asks = bool(find_asking_steps(workflow, settings))
         sample = Sample(max_documents, size, max_characters, counts_pairs=asks)

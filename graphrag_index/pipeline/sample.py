@@ -12,7 +12,6 @@ import polars as pl
 
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.llm.local.local_models import EmbeddingModel
-from graphrag_index.llm.prompts import Prompts
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import (
     DUMMY_DIMENSION,
@@ -95,9 +94,7 @@ class SampleRuns:
         root: Path,
         past: PastReplies,
         folder: Path,
-        prompts: Prompts | None = None,
     ) -> None:
-        self.prompts = prompts
         self.workflow, self.settings, self.root = workflow, settings, root
         self.past, self.folder, self.n_runs = past, folder, 0
         store = TableStore(locate_output(root, settings))
@@ -153,7 +150,7 @@ class SampleRuns:
         shards: dict[str, TimedShards] = defaultdict(TimedShards)
         embedded: list[Sequence[str]] = []
         services = {
-            **make_services(settings, models, self.root, self.prompts),
+            **make_services(settings, models, self.root),
             "previous": Service(open=lambda step, section: self.last),
             "shards": Service(lambda step, section: shards[step.name]),
         }

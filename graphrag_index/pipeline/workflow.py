@@ -253,15 +253,12 @@ def _suggest_name(name: str, known: list[str], otherwise: str) -> str:
     return f"known: {', '.join(known)}." if known else otherwise
 
 
-def make_services(
-    settings: Settings, models: "Models | None", root: Path, prompts: Prompts | None = None
-) -> dict[str, Service]:
+def make_services(settings: Settings, models: "Models | None", root: Path) -> dict[str, Service]:
     """Return the models and prompts of a project as services, by name.
 
-    If `models` is None, the models of the settings are opened. `prompts` replace those of the
-    project, for the prediction of a run with proposed prompts.
+    If `models` is None, the models of the settings are opened.
     """
-    prompts = prompts or Prompts(root)
+    prompts = Prompts(root)
     vectors = settings.generate_text_embeddings.model
 
     def remote() -> "Models":

@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import replace_surrogates
 
 Record = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
 characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters; for
 other scripts, charset-normalizer. An uncertain result is logged with words of the file.
-`benchmarks/encodings.py` compares this order with charset-normalizer alone.
+`benchmarks/file_encodings.py` compares this order with charset-normalizer alone.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
 from graphrag_index.readers.document import UnreadableFile, normalize_newlines
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
-_ENCODING_LISTS = read_lists("readers/data/encodings")
+_ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
 _CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
 # Minimum distinct non-ASCII letters for a certain result; cp1252 is certain without any.

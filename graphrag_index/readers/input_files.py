@@ -14,7 +14,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, is_bucket
 from graphrag_index.storage.fetched_folder import fetch_folder
 from graphrag_index.storage.versions import INDEX_FILE
-from graphrag_index.text.normalize import translate_glob
+from graphrag_nlp.text.normalize import translate_glob
 
 # The files of the report of an evaluation, which graphrag_evaluation writes.
 REPORT_FILES = {"evaluation.json", "evaluation.html", "junit.xml"}

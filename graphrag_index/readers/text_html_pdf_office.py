@@ -27,8 +27,8 @@ from graphrag_index.readers.document import (
 )
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.text.languages import read_lists, word_set
-from graphrag_index.text.sentences import find_headings
+from graphrag_nlp.text.languages import read_lists, word_set
+from graphrag_nlp.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
@@ -44,7 +44,7 @@ _DOCTYPE_WITH_SUBSET = re.compile(
 )
 _CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.IGNORECASE)
 
-_TAG_LISTS = read_lists("readers/data/html")
+_TAG_LISTS = read_lists("graphrag_index/readers/data/html")
 _VOID_TAGS, _HIDDEN_TAGS = word_set(_TAG_LISTS["void"]), word_set(_TAG_LISTS["hidden"])
 _EDGE_TAGS, _MAIN_TAGS = word_set(_TAG_LISTS["edges"]), word_set(_TAG_LISTS["content"])
 _BLOCKS = word_set(_TAG_LISTS["blocks"])

@@ -7,10 +7,10 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.own_sentences import OwnSentences
-from graphrag_index.schema.list_columns import Integers, NumberLists, gather_lists
 from graphrag_index.step import ShardFrames
-from graphrag_index.text.sentences import are_quotable
-from graphrag_index.text.values import find_dates
+from graphrag_nlp.list_columns import Integers, NumberLists, gather_lists
+from graphrag_nlp.text.sentences import are_quotable
+from graphrag_nlp.text.values import find_dates
 
 # Number of candidate sentences of a report, and the share of its sentences that are candidates if
 # these are more, up to the maximum.

@@ -10,8 +10,8 @@ import polars as pl
 
 from graphrag_index.reports.report import format_citations
 from graphrag_index.reports.statements import SourceSpan
-from graphrag_index.schema.list_columns import gather_by_owner, gather_lists, spread_lists
 from graphrag_index.schema.tables import TABLES
+from graphrag_nlp.list_columns import gather_by_owner, gather_lists, spread_lists
 
 STATEMENTS: Any = TABLES["community_reports"].schema["statements"]
 # Value of `finding` in the table `report_choices` for a sentence of the summary.

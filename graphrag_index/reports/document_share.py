@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers, RowGroups
+from graphrag_nlp.list_columns import Integers, RowGroups
 
 # Number of documents from which the share of one document is limited.
 MIN_DOCUMENTS = 3

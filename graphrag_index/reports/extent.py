@@ -10,11 +10,13 @@ import polars as pl
 from graphrag_index.reports.report import join_titles, rank_communities
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.places import find_places
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.places import find_places
 
 # Types of entities and kinds of places that are counted, with the singular and the plural noun.
-COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("text/data/report_words")["counted_types"]
+COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("graphrag_nlp/text/data/report_words")[
+    "counted_types"
+]
 _NOUNS = "|".join(noun for nouns in COUNTED_TYPES.values() for noun in nouns)
 # A sentence that `describe_extent` returns, in which `_KIND` is a counted kind.
 _KIND = rf"[\d,]+ (?:{_NOUNS})"

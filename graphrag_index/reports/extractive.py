@@ -12,7 +12,7 @@ from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.report_titles import Headings, Names
 from graphrag_index.reports.statements import StatementWords, choose_spans
 from graphrag_index.reports.theme_terms import Term
-from graphrag_index.text.sentences import distinctive_words
+from graphrag_nlp.text.sentences import distinctive_words
 
 # Maximum number of sentences in a summary; the next constants are for each finding.
 MAX_SUMMARY_SENTENCES = 2

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.storage.memo import locate_list_values
+from graphrag_nlp.list_columns import Integers, find_rows
 
 
 class OwnSentences(NamedTuple):

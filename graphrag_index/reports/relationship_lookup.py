@@ -3,14 +3,14 @@
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import (
+from graphrag_index.storage.memo import read_batches
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
+from graphrag_nlp.list_columns import (
     distinct_pairs,
     find_rows,
     gather_lists,
     spread_lists,
 )
-from graphrag_index.storage.memo import read_batches
-from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 
 BATCH_ROWS = 64 * ROW_GROUP_SIZE  # relationships that are read at once
 

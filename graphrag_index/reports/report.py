@@ -16,14 +16,14 @@ import polars as pl
 
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.llm.scores import parse_score
-from graphrag_index.schema.list_columns import Integers, RowGroups, find_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids, read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.citations import check_citations, number_cited_rows, renumber_citations
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import replace_surrogates, title_key
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.list_columns import Integers, RowGroups, find_rows
+from graphrag_nlp.text.citations import check_citations, number_cited_rows, renumber_citations
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import replace_surrogates, title_key
+from graphrag_nlp.text.sentences import split_sentences
 
 # Columns of the table `covariates`, in which a row is a claim, that are shown in a context.
 CLAIM_COLUMNS = (
@@ -40,10 +40,10 @@ REPORT_SCHEMA = object_schema(
         "findings": {"type": "array", "items": _FINDING_SCHEMA},
     }
 )
-_REPLY_WORDS = read_lists("reports/data/replies")
+_REPLY_WORDS = read_lists("graphrag_index/reports/data/replies")
 FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
 _HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
-_CONJUNCTIONS: Mapping[str, str] = read_lists("text/data/report_words")["conjunctions"]
+_CONJUNCTIONS: Mapping[str, str] = read_lists("graphrag_nlp/text/data/report_words")["conjunctions"]
 # Highest rating of a report; the lowest is 0.
 MAX_RATING = 10
 # Maximum number of ids per section of a citation; "+more" stands for further ids.

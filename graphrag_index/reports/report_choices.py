@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.reports.chosen_statements import Choice
-from graphrag_index.schema.list_columns import (
+from graphrag_index.schema.tables import TABLES, content_id
+from graphrag_nlp.list_columns import (
     Integers,
     gather_by_owner,
     gather_lists,
     pack_lists,
     spread_lists,
 )
-from graphrag_index.schema.tables import TABLES, content_id
 
 CHOICES_TABLE = TABLES["report_choices"]
 _CHOICE: Any = CHOICES_TABLE.schema["statements"]

@@ -17,9 +17,9 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import ROW_SHARE, RenderedRows, TokenBudget, count_lines, csv_line
 from graphrag_index.reports.document_share import DocumentRoom
 from graphrag_index.reports.report import CLAIM_COLUMNS, CitedReport, CommunityMembers, SectionRows
-from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.step import ShardFrames, Shards
-from graphrag_index.text.citations import number_cited_rows, renumber_canonical
+from graphrag_nlp.list_columns import Integers, find_rows
+from graphrag_nlp.text.citations import number_cited_rows, renumber_canonical
 
 REPORTS_HEADING = "-----Reports-----\nid,report\n"
 SECTION_COLUMNS = {

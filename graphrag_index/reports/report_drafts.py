@@ -29,7 +29,7 @@ from graphrag_index.reports.theme_sentences import ThemeSentences
 from graphrag_index.reports.theme_terms import Term, find_terms, is_vague, rank_terms, says_little
 from graphrag_index.reports.theme_titles import ThemeName
 from graphrag_index.reports.title_members import is_media_name
-from graphrag_index.text.languages import language_of
+from graphrag_nlp.text.languages import language_of
 
 # Number of the best sentences whose nearness to the centre is measured.
 MAX_CENTRAL_SENTENCES = 8

@@ -18,15 +18,15 @@ from graphrag_index.reports.report import (
     CommunityMembers,
     make_text_columns,
 )
-from graphrag_index.schema.list_columns import (
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.memo import content_ids, locate_list_values
+from graphrag_nlp.list_columns import (
     Integers,
     RowGroups,
     find_rows,
     gather_lists,
     spread_lists,
 )
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.storage.memo import content_ids, locate_list_values
 
 Flags = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]

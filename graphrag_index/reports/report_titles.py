@@ -10,8 +10,8 @@ from graphrag_index.reports.chosen_statements import Evidence
 from graphrag_index.reports.extent import format_period
 from graphrag_index.reports.report import join_titles
 from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK, Term, is_vague, says_little
-from graphrag_index.text.normalize import fold
-from graphrag_index.text.noun_phrases import PLACE_NOUNS
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.noun_phrases import PLACE_NOUNS
 
 # Maximum number of names in a heading, besides its term.
 MAX_HEADING_NAMES = 3

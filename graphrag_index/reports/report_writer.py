@@ -23,9 +23,9 @@ from graphrag_index.reports.report_evidence import (
     SectionIds,
 )
 from graphrag_index.reports.statement_sources import StatementSources
-from graphrag_index.schema.list_columns import find_rows, gather_lists, spread_lists
 from graphrag_index.storage.memo import reuse_rows
 from graphrag_index.storage.table_store import Previous
+from graphrag_nlp.list_columns import find_rows, gather_lists, spread_lists
 
 
 class ReportWriter:

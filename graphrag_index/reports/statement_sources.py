@@ -15,9 +15,9 @@ from graphrag_index.reports.statements import (
     make_statement_column,
     stem_words,
 )
-from graphrag_index.schema.list_columns import find_rows
-from graphrag_index.text.citations import find_citations
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.list_columns import find_rows
+from graphrag_nlp.text.citations import find_citations
+from graphrag_nlp.text.sentences import split_sentences
 
 # Maximum number of text units that are searched for one statement. Those of cited relationships
 # and claims come before those of cited entities, which may be many.

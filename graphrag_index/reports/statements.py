@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.schema.list_columns import gather_by_owner
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import distinctive_words
+from graphrag_nlp.list_columns import gather_by_owner
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.sentences import distinctive_words
 
 # Minimum share (0 to 1) of the words of a statement that a sentence has which states it: of the
 # names, and of the other words. A sentence must have all numbers of the statement.

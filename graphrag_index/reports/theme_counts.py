@@ -12,8 +12,8 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.reports.theme_terms import find_words, is_subject_word, round_up
-from graphrag_index.schema.list_columns import Integers, distinct_pairs, number_values
 from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import Integers, distinct_pairs, number_values
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.nlp.name_words import common_words
-from graphrag_index.schema.list_columns import Integers, distinct_pairs, number_values
-from graphrag_index.text.languages import language_of, read_lists, word_set
-from graphrag_index.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
+from graphrag_nlp.list_columns import Integers, distinct_pairs, number_values
+from graphrag_nlp.names.name_words import common_words
+from graphrag_nlp.text.languages import language_of, read_lists, word_set
+from graphrag_nlp.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 
 # Words of at least four letters, in scripts with spaces between words.
 _LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
@@ -217,7 +217,7 @@ def is_subject_word(word: pl.Expr) -> pl.Expr:
 @cache
 def _subject_pattern(language: str = "") -> str:
     """Return a regular expression for the words of common subjects in one or all languages."""
-    subjects = read_lists("text/data/common_subjects")["subjects"]
+    subjects = read_lists("graphrag_nlp/text/data/common_subjects")["subjects"]
     words = {
         word
         for one in subjects
@@ -246,7 +246,9 @@ _ENDINGS = {"de": ("", "s", "es", "n", "en", "e"), "es": ("", "s", "es"), "": ("
 
 @cache
 def _vague_words(language: str) -> frozenset[str]:
-    return word_set(read_lists("text/data/report_words")["vague_words"].get(language, ""))
+    return word_set(
+        read_lists("graphrag_nlp/text/data/report_words")["vague_words"].get(language, "")
+    )
 
 
 def is_vague(term: str, language: str) -> bool:

@@ -25,8 +25,8 @@ from graphrag_index.reports.theme_counts import (
 )
 from graphrag_index.reports.theme_terms import is_vague, says_little
 from graphrag_index.reports.title_members import is_media_name
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.noun_phrases import (
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.noun_phrases import (
     PLACE_NOUNS,
     PhraseGrammar,
     find_noun_phrase,

@@ -7,16 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.nlp.known_names import find_known_type
-from graphrag_index.nlp.name_words import (
+from graphrag_index.reports.report import join_titles
+from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
+from graphrag_nlp.list_columns import Integers
+from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.name_words import (
     ORGANIZATION_WORDS,
     common_words,
     known_firms,
 )
-from graphrag_index.reports.report import join_titles
-from graphrag_index.reports.theme_terms import MAX_FREQUENT_RANK
-from graphrag_index.schema.list_columns import Integers
-from graphrag_index.text.languages import read_lists, word_set
+from graphrag_nlp.text.languages import read_lists, word_set
 
 Flags = npt.NDArray[np.bool_]
 
@@ -24,7 +24,7 @@ Flags = npt.NDArray[np.bool_]
 ENTITIES_IN_TITLE = (3, 2, 4)
 
 # Kinds of organizations, which name none alone, except newspapers.
-_LISTS = read_lists("text/data/report_words")
+_LISTS = read_lists("graphrag_nlp/text/data/report_words")
 _KINDS = ORGANIZATION_WORDS - word_set(_LISTS["newspapers"])
 # A name in capitals: WHO, IT.
 _ACRONYM = r"^\P{Ll}*\p{Lu}\P{Ll}*\p{Lu}\P{Ll}*$"

@@ -22,9 +22,9 @@ from graphrag_index.reports.theme_terms import (
     split_words,
 )
 from graphrag_index.reports.theme_titles import ThemeName
-from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.step import ShardFrames
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.list_columns import gather_lists
+from graphrag_nlp.text.languages import read_lists
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ QUOTATION_START, QUOTATION_FACTOR = r"""^["'“„«‘「『]""", 0.5
 # begin with ">" or with initials, "GLM>", unlike "p > 0.05" and "speed > limit".
 PERSONAL_FACTOR, OLD_LETTER_FACTOR = 0.7, 0.3
 OLD_LETTER = r"(?:^|\s\p{Lu}{1,4}|^\p{L}{1,4})>\s+[^\d\s]"
-_LISTS = read_lists("text/data/report_words")
+_LISTS = read_lists("graphrag_nlp/text/data/report_words")
 # By language. A word in capitals alone is none: "US".
 _PERSONAL_PATTERNS = {
     code: "|".join(

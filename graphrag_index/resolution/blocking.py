@@ -14,11 +14,11 @@ import polars as pl
 
 from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME
 from graphrag_index.resolution.parsed_name import Name, is_initial
-from graphrag_index.schema.list_columns import gather_lists
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.partitions import hash_partitions
-from graphrag_index.text.normalize import UNSPACED, fold
+from graphrag_nlp.list_columns import gather_lists
+from graphrag_nlp.text.normalize import UNSPACED, fold
 
 Vectors = npt.NDArray[np.float32]
 

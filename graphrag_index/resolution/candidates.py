@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
-from graphrag_index.text.normalize import title_key, translate_glob
+from graphrag_nlp.text.normalize import title_key, translate_glob
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from graphrag_index.resolution.decisions_file import (
 from graphrag_index.schema.settings.section import read_text_file
 from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import title_key
 
 # Comment at the start of a new file.
-FILE_HEADER: str = read_lists("resolution/data/words")["file_header"]
+FILE_HEADER: str = read_lists("graphrag_index/resolution/data/words")["file_header"]
 _NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
 
 # (start, end, replacement): the span in the text, and the new text of the span.

@@ -28,7 +28,7 @@ import yaml
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.section import read_settings_yaml, read_text_file
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys in the section `split`: conditions for the text units that belong to a part of an entity.

@@ -15,7 +15,7 @@ import polars as pl
 from graphrag_index.resolution.candidates import ExtractedEntities, Node
 from graphrag_index.resolution.scoring import Pair
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 # Value of the column `evidence` for a decision that a person made.
 DECIDED_BY_PERSON = ("decided by a person",)

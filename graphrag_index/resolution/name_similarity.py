@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from rapidfuzz.distance import OSA
 
 from graphrag_index.resolution.parsed_name import Name, is_initial
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import fold, is_unspaced, letters_accented
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import fold, is_unspaced, letters_accented
 
 FIRST_LETTERS, INITIALS = "first letters", "initials"
 # Maximum score of two names that differ in letters or words.
 MAX_DOUBTFUL_SCORE = 0.89
-_SCORE_WITHOUT_PART: dict[str, float] = read_lists("resolution/data/words")["scores_without_part"]
+_SCORE_WITHOUT_PART: dict[str, float] = read_lists("graphrag_index/resolution/data/words")[
+    "scores_without_part"
+]
 # If names have fewer letters than this, a different letter or space means a different name.
 MIN_LETTERS_OF_NAME = 8
 # If words have fewer letters than this, a different letter means a different word: Mets, Nets.

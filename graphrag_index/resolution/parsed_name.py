@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from graphrag_index.nlp.name_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
-from graphrag_index.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.names.name_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
+from graphrag_nlp.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
+from graphrag_nlp.text.normalize import fold
 
-_WORDS = read_lists("resolution/data/words")
+_WORDS = read_lists("graphrag_index/resolution/data/words")
 _COMPANY_FORMS = word_set(_WORDS["company_forms"])
 _SHORT_COMPANY_FORMS = word_set(_WORDS["short_company_forms"])
 _ARTICLES, _DISTINGUISHING = word_set(_WORDS["articles"]), word_set(_WORDS["distinguishing"])

@@ -34,8 +34,8 @@ from graphrag_index.resolution.name_similarity import (
 from graphrag_index.resolution.parsed_name import Name, kind_of_type
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import fold
 
 # Maximum amounts added to the score of a doubtful pair that shares documents or neighbours.
 DOCUMENT_BONUS = 0.05
@@ -57,7 +57,8 @@ _COMPARED_COLUMNS = ("left", "right", *TABLES["compared_names"].columns)
 MAX_DESCRIPTION_CHARACTERS = 600
 # Keys of the answer in a reply, words that mean "same", and words that mean "different".
 _ANSWER_WORDS = {
-    name: words.split() for name, words in read_lists("resolution/data/words")["answers"].items()
+    name: words.split()
+    for name, words in read_lists("graphrag_index/resolution/data/words")["answers"].items()
 }
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from graphrag_index.resolution.entity_merging import Resolution
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 Row = dict[str, Any]
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
-from graphrag_index.communities.core_hierarchy import HEURISTICS
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.islands import group_small_components
 from graphrag_index.communities.leiden import (
@@ -43,11 +42,11 @@ from graphrag_index.communities.simple_graph import (
 from graphrag_index.communities.text_clusters import number_sections
 from graphrag_index.communities.text_vectors import Vectors, embed_text_units
 from graphrag_index.communities.themes import Themes, find_themes
-from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
-from graphrag_index.step import Project, Shards, step
+from graphrag_index.step import Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
+from graphrag_nlp.list_columns import NumberLists
 
 # A function that returns the community of each node, from coarse levels to fine ones.
 FindLevels = Callable[[Graph, CreateCommunities], list[Integers]]
@@ -55,18 +54,9 @@ FindLevels = Callable[[Graph, CreateCommunities], list[Integers]]
 logger = logging.getLogger(__name__)
 
 
-def _check_engine(settings: CreateCommunities, _: Project) -> None:
-    """Raise SettingsError if the engine is not installed, before the run has cost anything."""
-    if settings.engine == "cugraph":
-        from graphrag_index.communities.cugraph_leiden import load_cugraph
-
-        load_cugraph()
-
-
 @step(
     writes=["communities", "community_lineage", "map_communities", "map_entities"],
     code_version=9,
-    check=_check_engine,
 )
 def create_communities(
     entities: pl.LazyFrame,
@@ -80,9 +70,9 @@ def create_communities(
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Split the entity graph into a hierarchy of communities, or update the last hierarchy.
 
-    The algorithm is hierarchical Leiden, or one of k-cores. The coarsest communities contain all
-    entities. A community of more than `max_cluster_size` entities is split again, if possible, into
-    sub-communities of the next level. Connected components of fewer than `min_component_size`
+    The algorithm is hierarchical Leiden. The coarsest communities contain all entities. A community
+    of more than `max_cluster_size` entities is split again, if possible, into sub-communities of
+    the next level. Connected components of fewer than `min_component_size`
     entities are gathered into island communities: components of the same documents, and of
     documents with similar texts, come together.
     If these are more than `max_themes`, levels of themes are put above them, which group them by
@@ -204,10 +194,7 @@ def _choose_method(
     if settings.engine == "microsoft":
         titles = entities.select("title").collect()["title"].gather(by_id)
         rebuild = partial(build_microsoft_levels, titles)
-    # Moves of nodes by modularity would take the hierarchies of k-cores apart.
-    is_movable = settings.engine not in HEURISTICS
-    is_old = before and before.communities.height and is_movable
-    if before and is_old and _has_same_settings(before.settings, settings):
+    if before and before.communities.height and _has_same_settings(before.settings, settings):
         return partial(_update_levels, before, rebuild)
     return rebuild
 

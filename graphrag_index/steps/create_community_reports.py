@@ -29,12 +29,12 @@ from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence
 from graphrag_index.reports.report_writer import ReportWriter
 from graphrag_index.reports.statement_sources import StatementSources
-from graphrag_index.schema.list_columns import Integers
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, Shards, step
 from graphrag_index.storage.table_store import Previous
-from graphrag_index.text.citations import check_citations
+from graphrag_nlp.list_columns import Integers
+from graphrag_nlp.text.citations import check_citations
 
 logger = logging.getLogger(__name__)
 

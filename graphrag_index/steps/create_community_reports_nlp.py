@@ -39,16 +39,16 @@ from graphrag_index.reports.title_members import (
     rank_title_members,
 )
 from graphrag_index.reports.written_reports import write_reports
-from graphrag_index.schema.list_columns import Integers, NumberLists, RowGroups, find_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunityReportsNlp
 from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
 from graphrag_index.steps.extract_graph_nlp import find_rows_at
 from graphrag_index.storage.memo import locate_list_values, read_batches, read_known_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.headlines import read_headlines
-from graphrag_index.text.sentences import Quotations
-from graphrag_index.text.standalone import stand_alone, trim_sentences
+from graphrag_nlp.list_columns import Integers, NumberLists, RowGroups, find_rows
+from graphrag_nlp.text.headlines import read_headlines
+from graphrag_nlp.text.sentences import Quotations
+from graphrag_nlp.text.standalone import stand_alone, trim_sentences
 
 # Number of reports for which sentences are chosen at once, and whose rows are written at once. This
 # number and the next ones limit memory and do not change the results.

@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers
+from graphrag_index.llm.tokens import TokenCounts, count_tokens, load_encoding
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress, ShardFrames, Shards, step
@@ -20,17 +20,17 @@ from graphrag_index.storage.memo import (
     split_by_size,
 )
 from graphrag_index.storage.table_store import Previous
-from graphrag_index.text.code import find_code
-from graphrag_index.text.languages import detect_language
-from graphrag_index.text.ranges import is_inside
-from graphrag_index.text.sentences import (
+from graphrag_nlp.list_columns import Integers
+from graphrag_nlp.text.code import find_code
+from graphrag_nlp.text.languages import detect_language
+from graphrag_nlp.text.ranges import is_inside
+from graphrag_nlp.text.sentences import (
     Heading,
     find_headings,
     find_segment_starts,
     join_headings_above,
     split_sentences,
 )
-from graphrag_index.text.tokens import TokenCounts, count_tokens, load_encoding
 
 # Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
 # The numbers limit memory and do not change the results.

@@ -30,7 +30,7 @@ from graphrag_index.storage.memo import (
     reuse_rows,
 )
 from graphrag_index.storage.table_store import Previous
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.nlp.find_names import MENTION_COLUMNS, Entities, ReadMentions, find_mentions
-from graphrag_index.nlp.mention_links import (
+from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
+from graphrag_index.storage.memo import read_stable_batches, regroup_batches, split_by_size
+from graphrag_index.storage.partitions import hash_partitions
+from graphrag_nlp.list_columns import Integers, gather_lists, pack_lists
+from graphrag_nlp.names.find_names import MENTION_COLUMNS, Entities, ReadMentions, find_mentions
+from graphrag_nlp.names.mention_links import (
     BLOCK_MENTIONS,
     LINKED_COLUMNS,
     PAIR_COLUMNS,
@@ -17,14 +23,8 @@ from graphrag_index.nlp.mention_links import (
     link_block,
     merge_pairs,
 )
-from graphrag_index.nlp.uncased import find_fallback_entity
-from graphrag_index.schema.list_columns import Integers, gather_lists, pack_lists
-from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Partitions, Progress, ShardFrames, Shards, step
-from graphrag_index.storage.memo import read_stable_batches, regroup_batches, split_by_size
-from graphrag_index.storage.partitions import hash_partitions
-from graphrag_index.text.sentences import Quotations, are_quotable
+from graphrag_nlp.names.uncased import find_fallback_entity
+from graphrag_nlp.text.sentences import Quotations, are_quotable
 
 # Mean size of the texts of a shard, and maximum size if it has several documents, in bytes. After
 # an update only shards with changed documents are processed again, so they should be small. These

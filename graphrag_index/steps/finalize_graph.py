@@ -14,12 +14,6 @@ from graphrag_index.communities.simple_graph import (
     check_weights,
     count_neighbours,
 )
-from graphrag_index.schema.list_columns import (
-    distinct_pairs,
-    find_rows,
-    gather_lists,
-    spread_lists,
-)
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.step import Partitions, Shards, step
 from graphrag_index.storage.memo import (
@@ -27,7 +21,13 @@ from graphrag_index.storage.memo import (
     read_batches,
     regroup_batches,
 )
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.list_columns import (
+    distinct_pairs,
+    find_rows,
+    gather_lists,
+    spread_lists,
+)
+from graphrag_nlp.text.normalize import title_key
 
 Numbers = npt.NDArray[np.int32]
 

@@ -17,7 +17,6 @@ from graphrag_index.microsoft.import_folder import (
     fingerprint_imported,
 )
 from graphrag_index.microsoft.import_merge import ImportMerge, make_evidence_of_reports, shift_rows
-from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, SerialShards, Step, step
@@ -29,6 +28,7 @@ from graphrag_index.steps.generate_text_embeddings import (
     select_embedded_rows,
 )
 from graphrag_index.storage.memo import read_batches
+from graphrag_nlp.list_columns import find_rows
 
 logger = logging.getLogger(__name__)
 

@@ -6,15 +6,15 @@ from contextlib import ExitStack
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import (
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Partitions, Shards, step
+from graphrag_index.storage.memo import LISTS_PER_BATCH, read_batches
+from graphrag_nlp.list_columns import (
     distinct_pairs,
     find_rows,
     gather_lists,
     spread_lists,
 )
-from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Partitions, Shards, step
-from graphrag_index.storage.memo import LISTS_PER_BATCH, read_batches
 
 # Number of text units per batch. It limits memory and does not change the results.
 BATCH_TEXT_UNITS = 20_000

@@ -47,7 +47,7 @@ from graphrag_index.step import Progress, Project, Shards, step
 from graphrag_index.storage.memo import read_known_rows, regroup_batches
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

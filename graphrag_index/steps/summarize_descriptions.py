@@ -10,7 +10,6 @@ from graphrag_index.extraction.summarization import SummaryPrompt, join_descript
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
-from graphrag_index.schema.list_columns import find_rows
 from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
@@ -23,8 +22,9 @@ from graphrag_index.storage.memo import (
 )
 from graphrag_index.storage.table_store import Previous
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_index.text.languages import detect_language
-from graphrag_index.text.values import find_dates, find_numbers
+from graphrag_nlp.list_columns import find_rows
+from graphrag_nlp.text.languages import detect_language
+from graphrag_nlp.text.values import find_dates, find_numbers
 
 TABLE = TABLES["description_summaries"]
 # Number of rows per batch. The number limits memory and does not change the results.

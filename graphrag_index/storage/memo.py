@@ -12,16 +12,16 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.errors import TableError
-from graphrag_index.schema.list_columns import (
+from graphrag_index.schema.tables import Table, content_id
+from graphrag_index.storage.table_store import Previous
+from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
+from graphrag_nlp.list_columns import (
     Integers,
     NumberLists,
     find_rows,
     gather_lists,
     spread_lists,
 )
-from graphrag_index.schema.tables import Table, content_id
-from graphrag_index.storage.table_store import Previous
-from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 
 logger = logging.getLogger(__name__)
 

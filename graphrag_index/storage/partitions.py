@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers
+from graphrag_nlp.list_columns import Integers
 
 # Rows are written to the file when this many bytes have been appended. It limits memory.
 MAX_BUFFERED_BYTES = 16_000_000

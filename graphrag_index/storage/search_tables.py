@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from graphrag_index.schema.list_columns import find_rows, gather_lists, spread_lists
 from graphrag_index.schema.tables import PLACES, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_index.storage.text_unit_topics import (
@@ -20,7 +19,8 @@ from graphrag_index.storage.text_unit_topics import (
     normalize_names,
     pair_text_units_with_entities,
 )
-from graphrag_index.text.normalize import fold_names, phonetic_keys
+from graphrag_nlp.list_columns import find_rows, gather_lists, spread_lists
+from graphrag_nlp.text.normalize import fold_names, phonetic_keys
 
 # Rows per batch of tables without and with texts. They limit memory.
 ROWS_PER_BATCH = 131_072

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.list_columns import Integers
 from graphrag_index.storage.memo import read_batches
-from graphrag_index.text.normalize import fold_names
+from graphrag_nlp.list_columns import Integers
+from graphrag_nlp.text.normalize import fold_names
 
 # Rows per batch of links. They limit memory.
 LINKS_PER_BATCH = 1_000_000

@@ -14,7 +14,7 @@ from graphrag_index.schema.tables import Table
 from graphrag_index.storage.table_writer import EqualBatches, check_columns, empty_table
 from graphrag_index.storage.vector_store import ROWS_PER_FRAGMENT, connect, convert_os_errors
 from graphrag_index.storage.versions import StoredTable, Vectors
-from graphrag_index.text.normalize import UNSPACED
+from graphrag_nlp.text.normalize import UNSPACED
 
 if TYPE_CHECKING:
     import pyarrow as pa

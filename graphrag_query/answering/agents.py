@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.question.question_words import WORD, stop_words_of
 

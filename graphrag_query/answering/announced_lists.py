@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, as_one_line
 from graphrag_query.question.question_words import WORD

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.answering.agents import find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     FIT_OF_COUNT,

@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import (
+from graphrag_nlp.text.languages import (
     MONTHS,
     PARTICLES,
     Language,
@@ -15,7 +15,7 @@ from graphrag_index.text.languages import (
     language_of,
     read_lists,
 )
-from graphrag_index.text.normalize import fold, is_unspaced, stem_word
+from graphrag_nlp.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.answer_kind import WantedAnswer
 from graphrag_query.question.question_words import WORD, stop_words_of
 
@@ -269,7 +269,7 @@ def _possible_reason_pattern(code: str) -> re.Pattern[str] | None:
 def _pattern(name: str) -> re.Pattern[str]:
     """Compile the pattern of NUMBER, DURATION, DATE or TIME."""
     lists = read_lists("answer_spans", Path(__file__).parent)
-    values = read_lists("nlp/data/values")
+    values = read_lists("graphrag_nlp/names/data/values")
 
     def alternatives(words: str) -> str:
         return "|".join(sorted(map(re.escape, set(words.split())), key=len, reverse=True))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.direct_answer_words import find_particles, find_verb_stems
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (

@@ -7,7 +7,7 @@ resolved to a passage of a document: the sentence most similar to the model's st
 
 import re
 
-from graphrag_index.text.citations import (
+from graphrag_nlp.text.citations import (
     MAX_CITATION_CHARACTERS,
     POSSIBLE_YEARS,
     ShownRows,
@@ -15,8 +15,8 @@ from graphrag_index.text.citations import (
     find_cut_off_citation,
     find_unfinished_citation,
 )
-from graphrag_index.text.normalize import UNSPACED, letters, stem_word
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.normalize import UNSPACED, letters, stem_word
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation
 from graphrag_query.question.question_words import WORD, content_words

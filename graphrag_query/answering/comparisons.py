@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.answering.answer_spans import find_answer_spans
 from graphrag_query.answering.cell_values import find_number
 from graphrag_query.answering.direct_answer_words import (

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.text.languages import Language, read_lists, word_set
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.direct_answer_words import denies
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.question_words import WORD

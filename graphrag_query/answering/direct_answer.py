@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from graphrag_index.text.languages import Language
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.answering.agents import asks_for_agent, find_agents, is_passive
 from graphrag_query.answering.answer_spans import (
     AnswerSpan,

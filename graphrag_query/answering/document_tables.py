@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.tables import Cell, find_tables
 from graphrag_query.question.question import Question

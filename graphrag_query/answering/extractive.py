@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
-from graphrag_index.text.standalone import find_edges
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_nlp.text.standalone import find_edges
 from graphrag_query.answer import Citation
 from graphrag_query.answering.statements import (
     NO_OPENING,

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.question.question import Question

@@ -8,9 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import Language, language_of, read_lists
-from graphrag_index.text.normalize import fold, stem_word
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.languages import Language, language_of, read_lists
+from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answering.agents import is_passive
 from graphrag_query.answering.answer_spans import TYPES_OF_KIND
 from graphrag_query.answering.asked_words import AskedWords

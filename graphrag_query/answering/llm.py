@@ -25,8 +25,8 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_index.llm.scores import parse_score
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import replace_surrogates
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
 from graphrag_query.retrieval.second_look import LocalReranker, Reranker, SecondLook
 

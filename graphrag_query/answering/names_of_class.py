@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.text.languages import Language, read_lists
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import VAGUE_TYPES, find_answer_spans
 from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.question.answer_kind import WantedAnswer

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.standalone import find_edges
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.standalone import find_edges
 from graphrag_query.answering.extractive import Candidate
 
 # Minimum number of words of a sentence without the parts of the page beside it.

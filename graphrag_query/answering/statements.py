@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.text.code import blank_code
-from graphrag_index.text.languages import expand_pattern, read_lists, word_set
-from graphrag_index.text.sentences import find_headings, split_sentences
+from graphrag_nlp.text.code import blank_code
+from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
+from graphrag_nlp.text.sentences import find_headings, split_sentences
 from graphrag_query.answering.tables import find_tables
 from graphrag_query.answering.wrapped_lines import find_lines, is_open_line
 from graphrag_query.question.question_words import split_joined_words

@@ -4,7 +4,7 @@ from collections.abc import Container, Sequence
 from functools import cache
 from pathlib import Path
 
-from graphrag_index.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_query.answering.extractive import Candidate
 from graphrag_query.question.question_words import WORD, stop_words_of
 

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.answer import Answer
 from graphrag_query.answering.cell_values import read_dates, read_numbers
 from graphrag_query.answering.comparisons import ORDERS

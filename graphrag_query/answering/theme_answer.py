@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from graphrag_index.text.languages import map_words_to_languages
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words
+from graphrag_nlp.text.languages import map_words_to_languages
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import as_one_line, cite_passage

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import (
     FIT_OF_COUNT,
     find_answer_spans,

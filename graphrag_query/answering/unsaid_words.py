@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords, find_words_beside_names
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists

@@ -2,7 +2,7 @@
 
 import re
 
-from graphrag_index.text.languages import detect_language, language_of
+from graphrag_nlp.text.languages import detect_language, language_of
 
 # Minimum number of characters of a line whose sentence may go on in the next line.
 MIN_CHARS_OF_FULL_LINE = 40

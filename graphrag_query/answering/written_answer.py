@@ -13,7 +13,7 @@ import polars as pl
 
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget
 from graphrag_index.llm.request import TextSink
-from graphrag_index.text.citations import ShownRows, find_cited_rows
+from graphrag_nlp.text.citations import ShownRows, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from graphrag_index.text.languages import MONTHS, Language, language_of
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.languages import MONTHS, Language, language_of
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.answering.agents import find_named_agents
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import (

@@ -8,14 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.text.languages import (
+from graphrag_nlp.text.languages import (
     Language,
     detect_language,
     language_of,
     read_lists,
     word_set,
 )
-from graphrag_index.text.normalize import fold, stem_word
+from graphrag_nlp.text.normalize import fold, stem_word
 from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.irregular_verbs import find_other_forms
 from graphrag_query.question.question_words import WORD, language_in, stop_words_of

@@ -11,7 +11,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.storage.atomic import write_json
-from graphrag_index.text.languages import detect_language
+from graphrag_nlp.text.languages import detect_language
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, find_records, read_questions, reply_format
 from graphrag_query.question.question import Mentions, Question

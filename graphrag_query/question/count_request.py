@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from graphrag_index.text.languages import PARTICLES, Language, languages, word_set
-from graphrag_index.text.normalize import fold, is_unspaced, stem_word
+from graphrag_nlp.text.languages import PARTICLES, Language, languages, word_set
+from graphrag_nlp.text.normalize import fold, is_unspaced, stem_word
 from graphrag_query.question.cues import compile_cues, fold_question, remove_cues
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from graphrag_index.text.languages import language_of, read_lists
-from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_nlp.text.languages import language_of, read_lists
+from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.question.question_words import WORD
 
 # Maximum number of words before the only verb of a question: "How did the climate change?"

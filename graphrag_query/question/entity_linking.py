@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from rapidfuzz.distance import OSA
 
-from graphrag_index.text.languages import Language
-from graphrag_index.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
+from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
 from graphrag_query.question.question_words import NameSpan, possible_stems, stop_words_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from graphrag_index.text.languages import Language, read_lists
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.normalize import stem_word
 
 _VERBS: Mapping[str, str] = read_lists("irregular_verbs", Path(__file__).parent)
 # The stemmer takes "eated" in "overheated" for the ending of "create".

@@ -11,8 +11,8 @@ from rapidfuzz.distance import Indel
 from graphrag_index.errors import format_count
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
-from graphrag_index.text.languages import Language
-from graphrag_index.text.normalize import fold, fold_name, stem_word
+from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
 from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.answer_kind import (

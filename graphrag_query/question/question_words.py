@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.local.local_models import BUILT_IN_MODELS
-from graphrag_index.text.languages import (
+from graphrag_nlp.text.languages import (
     HONORIFICS,
     MIN_STEM,
     PARTICLES,
@@ -27,7 +27,7 @@ from graphrag_index.text.languages import (
     read_lists,
     word_set,
 )
-from graphrag_index.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
+from graphrag_nlp.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore

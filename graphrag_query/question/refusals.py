@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from graphrag_index.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language, read_lists
 
 _TEXTS: Mapping[str, Mapping[str, str]] = read_lists("refusals", Path(__file__).parent)
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graphrag_index.text.languages import MIN_STEM, Language
-from graphrag_index.text.normalize import fold, fold_name
+from graphrag_nlp.text.languages import MIN_STEM, Language
+from graphrag_nlp.text.normalize import fold, fold_name
 from graphrag_query.question.entity_linking import find_row, rows_with_prefix
 from graphrag_query.question.question_words import WORD, NameSpan, TextWords
 from graphrag_query.retrieval.index_store import IndexStore

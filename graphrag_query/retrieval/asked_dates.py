@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from graphrag_index.text.languages import MONTHS, Language
+from graphrag_nlp.text.languages import MONTHS, Language
 
 if TYPE_CHECKING:
     from graphrag_query.retrieval.index_store import IndexStore

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.index_store import RankedTextUnit

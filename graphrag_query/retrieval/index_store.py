@@ -13,7 +13,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.microsoft.prepended_text import read_prepended
-from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.schema.settings.project_settings import Settings, read_recorded_settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
@@ -105,7 +105,7 @@ class IndexStore:
     @cached_property
     def settings(self) -> Settings:
         """The settings that the index was made with."""
-        return Settings.model_validate(self.version.settings)
+        return read_recorded_settings(self.version.settings)
 
     @property
     def filters(self) -> Mapping[str, Any]:

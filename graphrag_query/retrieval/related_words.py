@@ -17,8 +17,8 @@ import polars as pl
 
 from graphrag_index.llm.local.static_model import load_word_table
 from graphrag_index.llm.local.word_pieces import UNKNOWN
-from graphrag_index.text.languages import Language, read_lists
-from graphrag_index.text.normalize import fold
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.normalize import fold
 from graphrag_query.question.question_words import WORD
 
 # Cosine of two words above which they are related. A cosine of 1 counts 1, this one counts 0.
@@ -173,7 +173,7 @@ def find_terms(word: str, language: str, lists: str = _TERMS) -> frozenset[int]:
 def _read_terms(lists: str) -> list[dict[str, list[str]]]:
     found = []
     if lists in (_SUBJECTS, _SUBJECTS_AND_TERMS):
-        found += read_lists("text/data/common_subjects")["subjects"]
+        found += read_lists("graphrag_nlp/text/data/common_subjects")["subjects"]
     own = read_lists("question_terms", Path(__file__).parent)
     if lists != _SUBJECTS:
         found += own["synonyms"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line

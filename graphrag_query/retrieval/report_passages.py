@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.sentences import split_sentences
-from graphrag_index.text.standalone import stand_alone
+from graphrag_nlp.text.sentences import split_sentences
+from graphrag_nlp.text.standalone import stand_alone
 from graphrag_query.answer import Context
 from graphrag_query.answering.written_answer import source_context
 from graphrag_query.question.cues import asks_for_everything

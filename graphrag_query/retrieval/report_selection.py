@@ -11,7 +11,7 @@ from graphrag_index.errors import ModelError, join_names
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import check_citations
+from graphrag_nlp.text.citations import check_citations
 from graphrag_query.answer import Context, RatedReport
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphrag_index.text.citations import find_citations
+from graphrag_nlp.text.citations import find_citations
 from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.answering.extractive import Candidate, is_question, split_into_candidates
 from graphrag_query.retrieval.index_store import IndexStore

@@ -5,8 +5,8 @@ from functools import cache
 
 import polars as pl
 
-from graphrag_index.text.languages import languages
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import languages
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.theme_passages import sample_text_units
 

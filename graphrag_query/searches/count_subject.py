@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import format_count
-from graphrag_index.text.languages import MIN_STEM, Language, find_stems
-from graphrag_index.text.normalize import fold, is_unspaced
+from graphrag_nlp.text.languages import MIN_STEM, Language, find_stems
+from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.question.count_request import CountRequest
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD

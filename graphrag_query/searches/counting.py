@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import join_names
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.answering.count_table import (
     PERIOD_NAMES,

@@ -11,8 +11,8 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import DriftSearch
-from graphrag_index.text.citations import ShownRows, check_citations
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, split_sentences
+from graphrag_nlp.text.citations import ShownRows, check_citations
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Context, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import Candidate, rank_sentences, split_into_candidates

@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import ShownRows, check_citations, find_cited_rows
+from graphrag_nlp.text.citations import ShownRows, check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.llm import (
     LLM,

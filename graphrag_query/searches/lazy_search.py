@@ -13,7 +13,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_index.text.citations import check_citations, find_cited_rows
+from graphrag_nlp.text.citations import check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.llm import (
     LLM,

@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from graphrag_index.text.languages import Language, read_lists, word_set
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.places import find_places
+from graphrag_nlp.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.places import find_places
 from graphrag_query.answering.theme_answer import Point
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
@@ -166,7 +166,7 @@ def _may_be_companies(titles: pl.Series, types: pl.Series) -> pl.Series:
 
 @cache
 def _company_forms() -> list[str]:
-    return sorted(word_set(read_lists("resolution/data/words")["company_forms"]))
+    return sorted(word_set(read_lists("graphrag_index/resolution/data/words")["company_forms"]))
 
 
 def unite_countries(entities: pl.DataFrame, kind: str) -> "np.ndarray":

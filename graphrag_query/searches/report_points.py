@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.answering.page_parts import cut_link
 from graphrag_query.answering.theme_answer import Point, first_subject

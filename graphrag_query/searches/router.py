@@ -8,8 +8,8 @@ from typing import Any
 
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import is_unspaced
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
 from graphrag_query.question.count_request import read_count_request

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.text.languages import expand_pattern, read_lists
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.standalone import stand_alone
+from graphrag_nlp.text.languages import expand_pattern, read_lists
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.standalone import stand_alone
 from graphrag_query.answering.extractive import (
     Candidate,
     RankedSentence,

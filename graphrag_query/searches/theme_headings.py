@@ -7,10 +7,10 @@ from math import log
 
 import numpy as np
 
-from graphrag_index.text.headlines import read_headlines
-from graphrag_index.text.languages import Language, language_of
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
+from graphrag_nlp.text.headlines import read_headlines
+from graphrag_nlp.text.languages import Language, language_of
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_grammar
 from graphrag_query.answering.extractive import TextUnit, as_one_line
 from graphrag_query.answering.theme_answer import Point, value_of
 from graphrag_query.question.question import Question

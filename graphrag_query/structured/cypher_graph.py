@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import QueryError
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 from graphrag_query.structured.sandbox import Files, Limits, Ready, Rows, graph_library
 
 # Increase this when labels or properties change, so that older databases are rebuilt.

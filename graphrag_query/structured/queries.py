@@ -24,7 +24,7 @@ import polars as pl
 from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.text.languages import read_lists
+from graphrag_nlp.text.languages import read_lists
 from graphrag_query.structured.cypher_graph import SCHEMA_VERSION, build_graph
 from graphrag_query.structured.sandbox import (
     DamagedError,

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphrag_index.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name
 from graphrag_server.agents.mcp_tools import GraphArguments
 from graphrag_server.agents.row_ids import RowId
 from graphrag_server.agents.tool_results import Record, link_passage

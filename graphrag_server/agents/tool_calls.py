@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import anyio.to_thread
 from mcp_types import CallToolResult
 
-from graphrag_index.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_server.agents.row_ids import RowId
 from graphrag_server.problems import RequestError
 

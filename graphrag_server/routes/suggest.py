@@ -6,7 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from graphrag_index.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.question.entity_linking import rows_with_prefix
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_server.routes.communities import Community, read_communities

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from graphrag_index.cli.index_tables import PrintedTable, format_table, write_overview
-from graphrag_index.text.normalize import fit_line
+from graphrag_nlp.text.normalize import fit_line
 from tests.fixtures.small_index import table, write_index
 
 

@@ -16,7 +16,6 @@ from graphrag_index.communities.layout import (
 )
 from graphrag_index.communities.leiden import (
     ENGINES,
-    LEIDEN_ENGINES,
     build_hierarchy,
     build_microsoft_hierarchy,
     partition_graph,
@@ -90,7 +89,7 @@ def test_modularity_of_two_triangles_and_a_bridge():
     assert compute_modularity(graph_of(2), np.array([0, 1])) == 0
 
 
-@pytest.mark.parametrize("engine", sorted(LEIDEN_ENGINES))
+@pytest.mark.parametrize("engine", sorted(ENGINES))
 @pytest.mark.parametrize(("quality", "resolution"), [("modularity", 1.0), ("cpm", 0.5)])
 def test_every_engine_separates_two_triangles(engine, quality, resolution):
     labels = partition_graph(

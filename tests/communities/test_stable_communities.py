@@ -310,20 +310,3 @@ def test_whatever_happens_the_hierarchy_and_its_lineage_are_whole(
     again, lineage = corpus.run(history[-1], max_cluster_size=4, min_component_size=2)
     assert again.equals(communities)
     assert set(lineage["status"]) <= {"kept", "died"}
-
-
-@pytest.mark.parametrize("engine", ["rkh", "m2hc", "mrc"])
-def test_hierarchies_of_cores_are_built_again_and_keep_numbers(
-    corpus: Corpus, tmp_path: Path, engine: str
-) -> None:
-    first, _ = corpus.run(THREE, engine=engine)
-    # One link more makes a and c one component.
-    links = [*THREE, ("c0", "a1", 0.5)]
-    updated, lineage = corpus.run(links, engine=engine)
-    rebuilt, _ = Corpus(tmp_path / "new").run(links, engine=engine)
-    assert [sorted(ids) for ids in updated["entity_ids"]] == [
-        sorted(ids) for ids in rebuilt["entity_ids"]
-    ]
-    assert members(first) == {0: "ab", 1: "c"}
-    assert members(updated) == {0: "abc"}
-    assert told(lineage)[0][0] == "merged"

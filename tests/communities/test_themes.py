@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 from graphrag_index.communities.simple_graph import build_graph
 from graphrag_index.communities.text_vectors import find_main_directions, learn_word_vectors
 from graphrag_index.communities.themes import find_themes, plan_levels, split_vectors
-from graphrag_index.schema.list_columns import NumberLists
 from graphrag_index.schema.settings.step_sections import CreateCommunities
+from graphrag_nlp.list_columns import NumberLists
 from tests.fixtures.community_tables import (
     TOPICS,
     CommunityRuns,

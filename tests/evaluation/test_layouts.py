@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graphrag_evaluation.judging.position_bias import read_verdicts
 from graphrag_evaluation.questions import EvaluationQuestion, read_questions, write_questions
 from graphrag_evaluation.reference_file import read_marked_passages
 from graphrag_index.errors import GraphRAGError, SettingsError
@@ -26,7 +25,6 @@ FIELDS = {
         *("document", "text", "entities", "relationships", "title", "type", "aliases"),
         *("start_char", "end_char", "source", "target", "optional"),
     },
-    read_verdicts: {"question", "first", "second", "winner", "Winner", "Diversity"},
 }
 VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-1, 3), st.floats(), st.sampled_from(["", "a", "a\u2028"])

@@ -27,7 +27,7 @@ from graphrag_index.errors import BudgetError
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 from tests.conftest import copy_project, run_project
 from tests.model_server import ChatRequest, Faults, Server
 

@@ -16,9 +16,9 @@ from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.request import ENCODING
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import move_pointer
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 
 QUESTIONS = [

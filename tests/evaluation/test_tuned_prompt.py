@@ -14,7 +14,6 @@ from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.tuning.corpus_sample import (
     SampledPassage,
     choose_passages,
-    find_domain_words,
     sample_corpus,
 )
 from graphrag_evaluation.tuning.extraction_score import PENALTY_OF_1000_TOKENS, score_reply
@@ -23,7 +22,6 @@ from graphrag_evaluation.tuning.known_records import (
     KnownRecords,
     extract_by_rules,
     read_index_records,
-    read_reference_file,
 )
 from graphrag_evaluation.tuning.prompt_trial import ReusingModel
 from graphrag_evaluation.tuning.proposed_files import replace_entity_types
@@ -37,7 +35,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     split_prompt,
 )
 from graphrag_evaluation.tuning.tuning_run import Comparison
-from graphrag_index.errors import InputError, SettingsError
+from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Outcome
@@ -243,19 +241,6 @@ def test_each_language_and_each_kind_of_text_is_in_the_sample() -> None:
         assert sorted(one.number for one in everything) == [0, 1, 2, 3]
 
 
-def test_typical_words_are_more_frequent_than_in_usual_text() -> None:
-    texts = [
-        ("a", "en", "People took sledges over the ice shelf with Tom Crean."),
-        ("b", "en", "Some people took ponies and sledges to the same place."),
-        ("c", "en", "People who took no sledges had no ponies to feed either."),
-    ]
-    words = find_domain_words(texts)
-    assert words[0] == "sledges"
-    assert "over" not in words
-    assert "Crean" not in words
-    assert find_domain_words([]) == ()
-
-
 def test_a_described_type_needs_a_name_in_a_passage() -> None:
     ship = {"name": "ship", "names": ["Endurance"]}
     invented = {"name": "submarine", "names": ["Nautilus"]}
@@ -297,33 +282,6 @@ def test_settings_that_cannot_be_edited_are_told() -> None:
     text = "one: &x {strict: true}\nextract_graph: *x\n"
     with pytest.raises(SettingsError, match="write extract_graph"):
         replace_entity_types(text, ["ship"])
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("{}", "line 2: expected"),
-        ("[1", "line 2: expected"),
-        ('{"document": "nowhere.txt", "text": "x", "entities": []}', "is not in the index"),
-        ('{"document": "PATH", "text": "no such words", "entities": []}', "no such passage"),
-        ('{"document": "PATH", "text": "TEXT", "entities": ["Zorro"]}', "does not name 'Zorro'"),
-        ('{"document": "PATH", "entities": []}', "line 2: a tuning needs the text of a passage"),
-        (
-            '{"document": "PATH", "text": "TEXT", "entities": [], "relationships": [["a", "b"]]}',
-            "names 'a', which is not among the entities",
-        ),
-    ],
-)
-def test_a_wrong_line_of_a_reference_is_told(
-    sample_project: Path, tmp_path: Path, line: str, reason: str
-) -> None:
-    store = IndexStore.open(sample_project / "output")
-    row = store.scan("documents").select("path", pl.col("text").str.slice(0, 30)).collect().row(0)
-    path = tmp_path / "reference.jsonl"
-    good = json.dumps({"document": row[0], "text": row[1], "entities": []})
-    path.write_text(f"{good}\n{line.replace('PATH', row[0]).replace('TEXT', row[1])}\n")
-    with pytest.raises(InputError, match=reason):
-        read_reference_file(path, store)
 
 
 def test_replies_of_the_index_are_not_paid_for_again(tmp_path: Path, model_server: Server) -> None:

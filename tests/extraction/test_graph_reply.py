@@ -17,7 +17,7 @@ from graphrag_index.extraction.graph_reply import (
 )
 from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.request import ParsedReply
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")

@@ -77,7 +77,6 @@ def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
         "empty_reports": 3,
         "oversized_communities": 2,
         "equal_documents": 2,
-        "single_document_bridges": 2,
     }
 
 

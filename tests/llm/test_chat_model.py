@@ -17,8 +17,8 @@ from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.request import Message, Outcome, estimate_tokens, request_key
 from graphrag_index.llm.request import Request as Asked
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
 from tests.model_server import Faults, Server
 

@@ -18,7 +18,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.text.citations import check_citations
+from graphrag_nlp.text.citations import check_citations
 from tests.fixtures.checked import found
 from tests.fixtures.commands import Call
 from tests.fixtures.importing import chats, read, write_project

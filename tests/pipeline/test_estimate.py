@@ -19,6 +19,7 @@ from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.pipeline.counting_models import (
     PastReplies,
     simulate_reply,
@@ -28,7 +29,6 @@ from graphrag_index.pipeline.estimate import Estimate, StepCosts, estimate
 from graphrag_index.pipeline.sample import GrowthRatios, Sample
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.commands import call, files
 from tests.fixtures.model_project import KEY, run, write_project
 from tests.model_server import Server

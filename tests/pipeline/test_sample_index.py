@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_index.llm.local.local_models import load_embedding_model
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.vector_store import VectorTable
-from graphrag_index.text.sentences import are_near_duplicates, distinctive_words, join_lines
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words, join_lines
 
 PUBLIC = [
     *("documents", "text_units", "entities", "relationships", "communities"),

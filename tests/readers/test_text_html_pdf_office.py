@@ -14,7 +14,7 @@ from graphrag_index.readers import Document, ReadFailure, read_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, split_front_matter
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.text.sentences import find_headings
+from graphrag_nlp.text.sentences import find_headings
 from tests.fixtures.read_documents import read_one, reasons, texts
 
 

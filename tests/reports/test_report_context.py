@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.text.tokens import count_tokens
+from graphrag_index.llm.tokens import count_tokens
 from tests.fixtures.report_contexts import (
     ENCODING,
     LONG,

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.llm.tokens import count_tokens
 from graphrag_index.reports.document_share import find_main_documents
 from graphrag_index.reports.report import CommunityMembers
-from graphrag_index.schema.list_columns import RowGroups
-from graphrag_index.text.citations import check_citations
-from graphrag_index.text.tokens import count_tokens
+from graphrag_nlp.list_columns import RowGroups
+from graphrag_nlp.text.citations import check_citations
 from tests.fixtures.report_contexts import (
     ENCODING,
     LONG,

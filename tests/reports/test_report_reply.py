@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_index.llm.request import ParsedReply, ReplyError
 from graphrag_index.reports.report import make_report_format
-from graphrag_index.text.citations import check_citations, find_cited_rows
+from graphrag_nlp.text.citations import check_citations, find_cited_rows
 from tests.fixtures.report_contexts import GOOD
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.resolution import decisions_edit
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.examples import examples
 
 WHOLE = """\

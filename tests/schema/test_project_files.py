@@ -15,7 +15,6 @@ from graphrag_index.pipeline.workflow import (
     select_sections,
 )
 from graphrag_index.readers.input_files import find_files
-from graphrag_index.schema.list_columns import gather_lists, spread_lists
 from graphrag_index.schema.settings.project_settings import (
     Settings,
     init_project,
@@ -23,6 +22,7 @@ from graphrag_index.schema.settings.project_settings import (
     parse_settings,
     shipped_workflows,
 )
+from graphrag_nlp.list_columns import gather_lists, spread_lists
 from tests.fixtures.small_steps import SMALL
 
 REPOSITORY = Path(__file__).parents[2]

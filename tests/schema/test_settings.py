@@ -14,8 +14,10 @@ from graphrag_index.schema.settings.project_settings import (
     load_settings,
     parse_settings,
     read_env_file,
+    read_recorded_settings,
     settings_text,
 )
+from graphrag_index.schema.settings.step_sections import RelationshipType
 from tests.fixtures.loaded_settings import load, refusal, unfit
 
 REPOSITORY = Path(__file__).parents[2]
@@ -32,6 +34,17 @@ def test_a_section_whose_keys_are_all_comments_means_its_defaults(tmp_path: Path
 
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
     assert load(tmp_path, b"\xef\xbb\xbfoutput: there\n").output == "there"
+
+
+def test_recorded_settings_that_are_gone_are_left_out() -> None:
+    recorded = Settings().model_dump(mode="json")
+    recorded["check"]["bridged_entities"] = 10
+    recorded["create_communities"] |= {"engine": "core", "max_levels": 3}
+    recorded["extract_graph"]["relationship_types"] = [{"type": "led", "gone": 1}]
+    read = read_recorded_settings(recorded)
+    assert read.check == Settings().check
+    assert (read.create_communities.engine, read.create_communities.max_levels) == ("native", 3)
+    assert read.extract_graph.relationship_types == [RelationshipType(type="led")]
 
 
 def test_the_settings_of_this_repository_are_those_that_init_writes() -> None:

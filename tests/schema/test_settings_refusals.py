@@ -63,7 +63,7 @@ from tests.fixtures.loaded_settings import refusal
         (
             "create_communities: {engine: louvain}",
             "settings.yaml: create_communities.engine is 'louvain': input should be 'native', "
-            "'igraph', 'leidenalg', 'cugraph', 'microsoft', 'core', 'rkh', 'm2hc' or 'mrc'.",
+            "'igraph', 'leidenalg' or 'microsoft'.",
         ),
         (
             "load_documents: [input]",

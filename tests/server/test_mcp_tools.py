@@ -19,7 +19,7 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_server.agents.mcp_tools import TOOLS, WRITE_SCOPE, list_tools
 from graphrag_server.agents.row_ids import parse_row_id
 from graphrag_server.agents.tool_results import Record, build_result, cut_text, quote_text

@@ -13,7 +13,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.text.normalize import fold_names, phonetic_keys
+from graphrag_nlp.text.normalize import fold_names, phonetic_keys
 from graphrag_query.retrieval.links import Links
 from tests.fixtures.small_index import table
 

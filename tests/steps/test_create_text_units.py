@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_text_units import TextCutter, create_text_units
 from graphrag_index.storage.memo import join_batches
-from graphrag_index.text.sentences import find_headings, find_segment_starts
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.sentences import find_headings, find_segment_starts
 from tests.fixtures.fake_model import EarlierTables
 
 SMALL = CreateTextUnits(max_tokens=16, overlap_tokens=6)

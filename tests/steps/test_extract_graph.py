@@ -17,11 +17,11 @@ from graphrag_index.extraction import findings, merging
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
 from graphrag_index.llm.prompts import find_quoted_texts, quote_text
 from graphrag_index.llm.request import Request
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.extract_graph import extract_graph
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from tests.fixtures.examples import examples
 from tests.fixtures.extraction import PROMPTS, entity, link, reply, run_extract_graph
 from tests.fixtures.fake_model import FakeChatModel

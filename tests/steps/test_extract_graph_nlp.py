@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.nlp.mention_links import pair_mentions
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.storage.memo import DOCUMENTS_PER_READ
-from graphrag_index.text.sentences import join_lines
+from graphrag_nlp.names.mention_links import pair_mentions
+from graphrag_nlp.text.sentences import join_lines
 from tests.fixtures.examples import n_examples
 from tests.fixtures.extraction import Extraction, extract
 

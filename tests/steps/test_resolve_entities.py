@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.llm.request import Request
 from graphrag_index.storage.table_store import Previous, TableStore
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import FakeChatModel
 from tests.fixtures.found_entities import NOWHERE, Entity, doubtful, resolve, resolved

@@ -25,7 +25,7 @@ from graphrag_index.llm.local.own_model import (
 )
 from graphrag_index.llm.local.word_pieces import check_libraries, open_tokenizer
 from graphrag_index.schema.settings.section import Section, read_text_file, setting
-from graphrag_index.text.normalize import is_unspaced, replace_surrogates
+from graphrag_nlp.text.normalize import is_unspaced, replace_surrogates
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ import polars as pl
 
 from graphrag_index.errors import InputError
 from graphrag_index.readers.graph.graph_rows import FileRows
-from graphrag_index.schema.list_columns import Integers, find_rows
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.tables import parse_columns
-from graphrag_index.text.normalize import title_key
+from graphrag_nlp.list_columns import Integers, find_rows
+from graphrag_nlp.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ import polars as pl
 
 from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_rows import FileRows
-from graphrag_index.schema.list_columns import find_rows, gather_by_owner
 from graphrag_index.schema.tables import TABLES, content_id
-from graphrag_index.text.languages import detect_language
-from graphrag_index.text.sentences import Sentence, split_sentences
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.list_columns import find_rows, gather_by_owner
+from graphrag_nlp.text.languages import detect_language
+from graphrag_nlp.text.sentences import Sentence, split_sentences
 
 logger = logging.getLogger(__name__)
 

@@ -26,13 +26,13 @@ from graphrag_index.readers.graph.given_files import (
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.tables import STRINGS, content_id
 from graphrag_index.storage.atomic import digest_file
-from graphrag_index.text.languages import read_lists
-from graphrag_index.text.normalize import letters
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.normalize import letters
 
 FileKind = Literal["entities", "relationships", "text_units", "documents"]
 
 # Usual column names by kind of file and field. Comments in the YAML file explain them.
-_COLUMN_NAME_LISTS = read_lists("readers/data/graph_columns")
+_COLUMN_NAME_LISTS = read_lists("graphrag_index/readers/data/graph_columns")
 _USUAL_COLUMN_NAMES: Mapping[FileKind, Mapping[str, str]] = _COLUMN_NAME_LISTS["fields"]
 _GRAPHML = ".graphml"
 _TABLES = (".parquet", ".csv", ".tsv")

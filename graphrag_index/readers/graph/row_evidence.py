@@ -14,14 +14,14 @@ from typing import NamedTuple
 import polars as pl
 
 from graphrag_index.extraction.alignment import find_whole_words
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.readers.graph.given_graph import GivenGraph
 from graphrag_index.readers.graph.graph_evidence import ENCODING, Evidence, FilePair, Passage, Span
 from graphrag_index.readers.graph.graph_rows import FileRows
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress
-from graphrag_index.text.normalize import title_key
-from graphrag_index.text.sentences import Sentence, find_segment_starts, split_sentences
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.normalize import title_key
+from graphrag_nlp.text.sentences import Sentence, find_segment_starts, split_sentences
 
 # Function that cuts a text at some offsets into pieces: (start, end, number of tokens).
 CutText = Callable[[str, Sequence[int]], list[tuple[int, int, int]]]

@@ -24,9 +24,3 @@ class Check(Section):
     )
     oversized_above: Positive = setting(50, "Entities above which a community is oversized.")
     max_equal_documents: Share = setting(1.0, "Share of documents that repeat another's text.")
-    max_single_document_bridges: Share = setting(
-        1.0, "Share of documents that alone join two parts of the graph."
-    )
-    bridged_entities: Positive = setting(
-        10, "Entities that both parts have at least, for single_document_bridges."
-    )

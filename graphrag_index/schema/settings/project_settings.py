@@ -131,6 +131,23 @@ def parse_settings(values: dict[str, Any], where: str = SETTINGS_FILE) -> Settin
         raise SettingsError(describe_validation_error(error, Settings, where)) from None
 
 
+def read_recorded_settings(values: Mapping[str, Any]) -> Settings:
+    """Return the settings that a version records; keys and values unknown today are left out."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        kept: Any = copy.deepcopy(dict(values))
+        for *path, key in (mistake["loc"] for mistake in error.errors()):
+            node = kept
+            for name in path:
+                # Of a union, the name of the type stands in the path, but not in the values.
+                if isinstance(name, int) or name in node:
+                    node = node[name]
+            if isinstance(node, dict):
+                node.pop(key, None)
+        return Settings.model_validate(kept)
+
+
 _VARIABLE_PATTERN = re.compile(r"\$\$|\$\{([^}]*)\}?")
 _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 

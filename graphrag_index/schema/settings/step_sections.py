@@ -15,9 +15,7 @@ Positive = Annotated[int, Field(ge=1, le=_MAX)]
 ZeroTo10 = Annotated[int, Field(ge=0, le=10)]
 MoreThanNone = Annotated[float, Field(gt=0, le=1)]
 NonEmpty = Annotated[str, Field(min_length=1)]
-Engine = Literal[
-    "native", "igraph", "leidenalg", "cugraph", "microsoft", "core", "rkh", "m2hc", "mrc"
-]
+Engine = Literal["native", "igraph", "leidenalg", "microsoft"]
 
 
 def _check_encoding(name: str, *other_names: str) -> str:
@@ -177,14 +175,9 @@ class FinalizeGraph(Section):
 class CreateCommunities(Section):
     """The hierarchy of communities."""
 
-    engine: Engine = setting(
-        "native",
-        "Implementation of Leiden, or k-cores (core, rkh, m2hc, mrc), which ignore quality, "
-        "resolution, iterations and seed; see docs/settings.md.",
-    )
+    engine: Engine = setting("native", "Implementation of Leiden; see docs/settings.md.")
     quality: Literal["modularity", "cpm"] = setting(
-        "modularity",
-        "Quality measure to maximize; the engines cugraph and microsoft know modularity only.",
+        "modularity", "Quality measure to maximize; the engine microsoft knows modularity only."
     )
     resolution: float = setting(1.0, "Higher values give smaller communities.", gt=0, le=1_000_000)
     scale_resolution: bool = setting(
@@ -212,7 +205,7 @@ class CreateCommunities(Section):
     stability: Literal["keep", "rebuild"] = setting(
         "keep",
         "On an update: keep communities and their numbers, and move only entities that a change "
-        "affects (rkh, m2hc, mrc: keep only numbers); or rebuild them as for a first index.",
+        "affects; or rebuild them as for a first index.",
     )
     max_drift: Share = setting(
         0.02, "Warn if a rebuild of the communities would raise the modularity by more than this."
@@ -220,8 +213,8 @@ class CreateCommunities(Section):
 
     @model_validator(mode="after")
     def _check_engine_and_quality(self) -> "CreateCommunities":
-        if self.engine in ("cugraph", "microsoft") and self.quality == "cpm":
-            raise ValueError(f"the engine {self.engine} supports only the quality modularity")
+        if self.engine == "microsoft" and self.quality == "cpm":
+            raise ValueError("the engine microsoft supports only the quality modularity")
         return self
 
 

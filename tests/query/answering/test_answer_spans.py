@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.text.languages import language_of
+from graphrag_nlp.text.languages import language_of
 from graphrag_query.answering.answer_spans import (
     FIT_OF_CLASS,
     find_answer_spans,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.answer_ranking import rank_answers
 from graphrag_query.answering.definitions import (
     SHARE_OF_GENERAL,

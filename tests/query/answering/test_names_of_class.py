@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.list_answer import find_more_text_units
 from graphrag_query.answering.names_of_class import find_names, find_names_of_class
 from graphrag_query.index import Index

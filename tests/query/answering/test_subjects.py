@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.text.languages import language_of
+from graphrag_nlp.text.languages import language_of
 from graphrag_query.answering.extractive import split_into_candidates
 from graphrag_query.answering.subjects import find_subjects, refers_back
 

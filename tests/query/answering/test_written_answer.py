@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.request import Request
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.searches import LocalSearch
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Context, Outcome
 from graphrag_query.answering.written_answer import DeferredContext, Section, pack_sections
 from graphrag_query.index import Index

@@ -2,8 +2,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from graphrag_index.text.languages import language_of
-from graphrag_index.text.normalize import stem_word
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, Question

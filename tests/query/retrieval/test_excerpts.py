@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.text.languages import language_of
+from graphrag_nlp.text.languages import language_of
 from graphrag_query.question.cues import asks_for_everything
 from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.related_words import RelatedWords

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import benchmarks.synthetic
 import graphrag_query
 from benchmarks.synthetic import make_index
-from graphrag_index.text.normalize import stem_word
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_index.llm.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question_words import language_in, name_spans

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_index.llm.request import Request
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.searches import BasicSearch
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.basic_search import basic_search, rank_text_units

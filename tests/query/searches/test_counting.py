@@ -10,7 +10,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.schema.settings.project_settings import init_project
-from graphrag_index.text.languages import language_of
+from graphrag_nlp.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches import counting

@@ -15,7 +15,7 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch
-from graphrag_index.text.citations import find_cited_rows
+from graphrag_nlp.text.citations import find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.index_store import IndexStore

@@ -13,9 +13,9 @@ import graphrag_query
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import Request
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_index.text.citations import find_cited_rows
-from graphrag_index.text.tokens import count_tokens, load_encoding
+from graphrag_nlp.text.citations import find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval.report_passages import GAP

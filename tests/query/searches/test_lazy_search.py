@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import graphrag_query
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.request import ReplyError, Request
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.schema.settings.searches import LazySearch
-from graphrag_index.text.tokens import count_tokens, load_encoding
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question

@@ -1,0 +1,306 @@
+"""Mentions of entities in a corpus.
+
+An entity is a name, a noun phrase, or a recurring string in a script without capitals. Mentions
+are a table with one row per mention, in the order of the text. They are more than memory can hold,
+so they are computed for some documents at a time.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from graphrag_nlp.corpus import NameOptions, Progress, Shards
+from graphrag_nlp.list_columns import distinct_pairs, expand_ranges
+from graphrag_nlp.names.corpus_candidates import collect_corpus
+from graphrag_nlp.names.entity_types import find_entity_types
+from graphrag_nlp.names.known_names import find_known_abbreviations
+from graphrag_nlp.names.name_classifier import classify_names
+from graphrag_nlp.names.name_forms import ClassifiedNames
+from graphrag_nlp.names.name_spans import NameCandidates
+from graphrag_nlp.names.name_words import count_title_chars
+from graphrag_nlp.names.names_by_document import NamesByDocument
+from graphrag_nlp.names.span_usage import PROSE
+from graphrag_nlp.names.uncased import ReadTexts, find_uncased_names
+from graphrag_nlp.names.variants import Variants, merge_variants
+from graphrag_nlp.names.word_table import TermCandidates
+from graphrag_nlp.text.places import find_places
+
+_NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
+MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
+
+
+@dataclass
+class Entities:
+    """Entities as columns. The index of an entity is its number.
+
+    `aliases` has the other names of the entities that have any.
+    """
+
+    titles: list[str]
+    types: list[str]
+    aliases: dict[int, list[str]]
+
+    def add_entities(self, titles: Iterable[str], kind: str) -> None:
+        """Add entities of one type, without aliases."""
+        self.titles.extend(titles)
+        self.types.extend([kind] * (len(self.titles) - len(self.types)))
+
+
+# Function that returns the mentions from one document up to, but not including, another.
+ReadMentions = Callable[[int, int], pl.DataFrame]
+
+
+def find_mentions(
+    texts: ReadTexts,
+    sentences: pl.DataFrame,
+    bounds: Sequence[int],
+    settings: NameOptions,
+    progress: Progress,
+    shards: Shards,
+) -> tuple[ReadMentions, Entities]:
+    """Find the entities of a corpus and their mentions.
+
+    Returns the entities, and a function that returns the mentions of some documents. `bounds` are
+    the documents at which ranges of documents begin; the last is the number of documents. Mentions
+    have the columns `MENTION_COLUMNS`. Their rows are sorted by document and offset, and no two
+    begin at the same offset. Some entities have no mention.
+    """
+    names, terms, lower, codes = collect_corpus(texts, sentences, settings, progress, shards)
+    entities = Entities([], [], {})
+    readers: list[ReadMentions] = []
+    if names.names:
+        classified = classify_names(names, lower)
+        places = _NamePlaces(names, classified.parts, classified.names)
+        abbreviations = _find_abbreviations(names, classified)
+        abbreviations += find_country_abbreviations(classified.names, places.counts)
+        abbreviations += find_known_abbreviations(classified.names, places.counts)
+        # Only the places are needed from here on.
+        del names, lower
+        variants = _find_variants(classified, places, abbreviations, bounds, settings)
+        readers.append(_find_name_mentions(classified, places, variants, bounds, entities))
+        del classified, places, abbreviations, variants
+    if settings.noun_phrases:
+        readers.append(_find_term_mentions(terms, settings, entities))
+    del terms
+    readers.append(_find_uncased_mentions(texts, codes, settings, entities))
+
+    def read(first: int, last: int) -> pl.DataFrame:
+        mentions = pl.concat([reader(first, last) for reader in readers])
+        mentions = mentions.sort("document", "start", "end", "entity")
+        # If several mentions begin at the same offset, keep the longest.
+        place = pl.col("document", "start")
+        return mentions.filter(pl.any_horizontal(place.ne_missing(place.shift(-1))))
+
+    if settings.min_frequency == 1:
+        return read, entities
+    counts = np.zeros(len(entities.titles), np.int64)
+    for first, last in pairwise(bounds):
+        counts += np.bincount(read(first, last)["entity"].to_numpy(), minlength=len(counts))
+    is_frequent = counts >= settings.min_frequency
+
+    def read_frequent(first: int, last: int) -> pl.DataFrame:
+        mentions = read(first, last)
+        return mentions.filter(is_frequent[mentions["entity"].to_numpy()])
+
+    return read_frequent, entities
+
+
+def _find_uncased_mentions(
+    texts: ReadTexts, codes: set[str], settings: NameOptions, entities: Entities
+) -> ReadMentions:
+    """Add the names in scripts without capitals to the entities; return a reader of mentions."""
+    uncased = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
+    recurring = sorted({name for *_, name in uncased})
+    entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
+    rows = [(*place, entity_of[name], PROSE) for *place, name in uncased]
+    places_of_uncased = pl.DataFrame(rows, schema=MENTION_COLUMNS, orient="row")
+    entities.add_entities(recurring, "name")
+    return _read_slices(places_of_uncased.sort("document"))
+
+
+def _read_slices(mentions: pl.DataFrame) -> ReadMentions:
+    """Return a function for mentions that are stored as rows, sorted by document."""
+    document = mentions["document"].to_numpy()
+
+    def read(first: int, last: int) -> pl.DataFrame:
+        start, end = np.searchsorted(document, (first, last)).tolist()
+        return mentions[start:end]
+
+    return read
+
+
+def _find_variants(
+    classified: ClassifiedNames,
+    places: "_NamePlaces",
+    abbreviations: list[tuple[int, int]],
+    bounds: Sequence[int],
+    settings: NameOptions,
+) -> Variants:
+    """Merge the variants of names, if the settings say so."""
+    if not settings.merge_variants:
+        numbers = np.arange(len(classified.names))
+        return Variants(classified.names, classified.languages, numbers, {}, frozenset())
+    ranges = (places.read(first, last) for first, last in pairwise(bounds))
+    names = [np.array(distinct_pairs(rows["document"], rows["name"]), np.int32) for rows in ranges]
+    by_document = NamesByDocument(*np.concatenate(names, axis=1))
+    del names
+    return merge_variants(classified, places.counts, by_document, abbreviations)
+
+
+def _find_name_mentions(
+    classified: ClassifiedNames,
+    places: "_NamePlaces",
+    variants: Variants,
+    bounds: Sequence[int],
+    entities: Entities,
+) -> ReadMentions:
+    """Add the names to the entities, and return a function that returns their mentions."""
+    entities.titles += _omit_titles(variants.names, variants.entity_of.tolist())
+    lists = _find_lists(places, variants.entity_of, bounds)
+    entities.types += find_entity_types(variants, classified, places.counts, lists)
+    is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
+    entity_of = variants.entity_of.astype(np.int32)
+    # Entities of names that mean another entity in one document, sorted by document and name.
+    keys = np.array(list(variants.in_document), np.int64).reshape(-1, 2)
+    order = np.lexsort((keys[:, 1], keys[:, 0]))
+    keys = keys[order]
+    local = np.fromiter(variants.in_document.values(), np.int32, len(keys))[order]
+
+    def read(first: int, last: int) -> pl.DataFrame:
+        rows = places.read(first, last)
+        entity = entity_of[rows["name"]]
+        start, end = np.searchsorted(keys[:, 0], (first, last))
+        if start < end:
+            wanted = (rows["document"].astype(np.int64) << 32) + rows["name"]
+            known = (keys[start:end, 0] << 32) + keys[start:end, 1]
+            at = np.minimum(np.searchsorted(known, wanted), end - start - 1)
+            entity = np.where(known[at] == wanted, local[start:end][at], entity)
+        rows["entity"] = entity
+        columns = {column: rows[column] for column in (*MENTION_COLUMNS, "name")}
+        return pl.DataFrame(columns).filter(is_entity[entity])
+
+    forms = [
+        read(first, last)
+        .filter(pl.col("name") != pl.col("entity"))
+        .group_by("entity", "name")
+        .agg(times=pl.len())
+        for first, last in pairwise(bounds)
+    ]
+    aliases = pl.concat(forms).group_by("entity", "name").agg(pl.sum("times"))
+    by_frequency = aliases.sort("entity", "times", "name", descending=[False, True, False])
+    for entity, name, _ in by_frequency.iter_rows():
+        entities.aliases.setdefault(entity, []).append(entities.titles[name])
+    return lambda first, last: read(first, last).drop("name")
+
+
+def _find_lists(places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[int]) -> np.ndarray:
+    """Return the entities of all enumerations, in rows: number of the enumeration, entity."""
+    found = [np.zeros((0, 2), np.int64)]
+    n_lists = 0
+    for first, last in pairwise(bounds):
+        rows = places.read(first, last)
+        # A part of a span that begins an enumeration, or continues that of the span before it.
+        is_next = np.diff(rows["span"], prepend=-1) == 1
+        continues = is_next & (rows["listed"] > 0)
+        continues[:1] = False
+        number = np.cumsum(~continues) + n_lists
+        is_listed = continues | np.append(continues[1:], False)
+        entity = entity_of[rows["name"]].astype(np.int64)
+        found.append(np.stack([number[is_listed], entity[is_listed]], axis=1))
+        n_lists += len(number)
+    return np.concatenate(found)
+
+
+def _omit_titles(names: list[str], entity_of: list[int]) -> list[str]:
+    """Return names without titles of persons, unless two entities would be equal without them."""
+    bare = [name[count_title_chars(name) :] for name in names]
+    names_of = Counter(bare)
+    # Herr Stein and Herrn Stein are one entity, called Stein.
+    entities_of = Counter(short for short, _ in set(zip(bare, entity_of, strict=True)))
+    return [
+        short if (entities_of if entity_of[i] == i else names_of)[short] == 1 else names[i]
+        for i, short in enumerate(bare)
+    ]
+
+
+class _NamePlaces:
+    """The places of names: the parts of all spans, without the titles of persons."""
+
+    def __init__(self, found: NameCandidates, parts: pl.DataFrame, names: Sequence[str]) -> None:
+        self.columns = found.get_columns()
+        self.surface = self.columns.pop("surface")
+        del self.columns["cue"]
+        self.parts = {name: parts[name].to_numpy() for name in ("name", "offset", "length")}
+        n_chars = np.fromiter(map(count_title_chars, names), np.int32, len(names))
+        self.parts["offset"] = self.parts["offset"] + n_chars[self.parts["name"]]
+        self.parts["length"] = self.parts["length"] - n_chars[self.parts["name"]]
+        # The parts of span i are `lengths[i]` rows from row `starts[i]` on.
+        n_spans, surface = len(found.names), parts["surface"].to_numpy()
+        bounds = np.searchsorted(surface, np.arange(n_spans + 1))
+        self.starts, self.lengths = bounds[:-1], np.diff(bounds)
+        # Number of mentions of each name.
+        weights = np.bincount(self.surface, minlength=n_spans)[surface]
+        self.counts = np.bincount(self.parts["name"], weights).astype(np.int64)
+
+    def read(self, first: int, last: int) -> dict[str, np.ndarray]:
+        """Return the places in some documents: their document, start, end, name, flags and span."""
+        start, end = np.searchsorted(self.columns["document"], (first, last))
+        surface = self.surface[start:end]
+        position, part = expand_ranges(self.starts[surface], self.lengths[surface])
+        rows = {name: column[start:end][position] for name, column in self.columns.items()}
+        rows["start"] = rows["start"] + self.parts["offset"][part]
+        rows["end"] = rows["start"] + self.parts["length"][part]
+        return {**rows, "name": self.parts["name"][part], "span": position}
+
+
+def _find_abbreviations(
+    found: NameCandidates, classified: ClassifiedNames
+) -> list[tuple[int, int]]:
+    """Return the pairs (short, long) of names that a text explains as abbreviations."""
+    # The name at the start of each span; -1 if none.
+    name_of = np.full(len(found.names), -1, np.int32)
+    first = classified.parts.filter(offset=0)
+    name_of[first["surface"].to_numpy()] = first["name"].to_numpy()
+    pairs = name_of[np.array(list(found.abbreviations), np.int64).reshape(-1, 2)]
+    return sorted((short, long) for short, long in pairs.tolist() if min(short, long) >= 0)
+
+
+def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
+    """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
+    rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
+    # A name of several countries, such as "Kongo", abbreviates none.
+    rows = rows.filter(pl.len().over("row") == 1)
+    rows = rows.with_columns(count=counts[rows["row"].to_numpy()])
+    is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]
+    longest = rows.filter(~pl.Series(is_short, dtype=pl.Boolean))
+    longest = longest.sort("count", "row", descending=[True, False]).unique("country", keep="first")
+    pairs = rows.filter(pl.Series(is_short, dtype=pl.Boolean)).join(longest, on="country")
+    return sorted(pairs.select("row", "row_right").iter_rows())
+
+
+def _find_term_mentions(
+    terms: TermCandidates, settings: NameOptions, entities: Entities
+) -> ReadMentions:
+    """Add the accepted noun phrases to the entities, and return a function for their mentions."""
+    term_of = terms.map_to_terms(settings.min_frequency_noun_phrase)
+    numbers = np.unique(term_of[term_of >= 0])
+    if not len(numbers):
+        return _read_slices(pl.DataFrame(schema=MENTION_COLUMNS))
+    phrases = list(terms.phrases)
+    entity_of = np.full(len(phrases), -1, np.int32)
+    entity_of[numbers] = len(entities.titles) + np.arange(len(numbers), dtype=np.int32)
+    entities.add_entities((phrases[number] for number in numbers), "noun phrase")
+    for number in np.flatnonzero((term_of >= 0) & (term_of != np.arange(len(phrases)))):
+        aliases = entities.aliases.setdefault(int(entity_of[term_of[number]]), [])
+        aliases.append(phrases[number])
+    term = term_of[np.frombuffer(terms.phrase, np.int32)]
+    kept = term >= 0
+    columns = {name: getattr(terms, name) for name in ("document", "start", "end")}
+    places = pl.DataFrame({name: np.frombuffer(a, np.int32)[kept] for name, a in columns.items()})
+    return _read_slices(
+        places.with_columns(entity=pl.Series(entity_of[term[kept]]), flags=pl.lit(PROSE, pl.UInt8))
+    )

@@ -1,0 +1,338 @@
+"""Joints between two parts of one name: possessives, "for", "on" and "and"."""
+
+import re
+from collections.abc import Sequence
+
+from graphrag_nlp.names.base_forms import is_given_name
+from graphrag_nlp.names.compounds import is_certain_noun
+from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.name_words import (
+    CALENDAR_WORDS,
+    DEMONYMS,
+    GIVEN_NAMES,
+    HEAD_WORDS,
+    ORGANIZATION_WORDS,
+    common_words,
+    is_organization_word,
+    is_role,
+    known_firms,
+    more_given_names,
+    word_before,
+)
+from graphrag_nlp.names.place_ratings import is_country
+from graphrag_nlp.names.spanish_bodies import find_fields_end
+from graphrag_nlp.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.places import large_place_names
+
+_WORDS = read_lists("graphrag_nlp/names/data/words")
+# Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
+_POSSESSORS = word_set(_WORDS["possessors"])
+_POSSESSED = word_set(_WORDS["possessed"])
+# Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
+# organization: Department of Health and Human Services.
+_NAME_JOINT = re.compile(
+    r"['’]s |(?<=s)['’] | for (?:the )?| für (?:die |das |den )?(?:[a-zäöüß]{4,}e[nrs]? )?| & "
+    r"|(?: plc|(?:(?<= Co)|(?<= Corp)|(?<= Inc)|(?<= Ltd))\.)? vs?\.? "
+    r"|(?:(?<=\bUniversity)|(?<=\bCourt)) at (?:the )?"
+    r"|(?:(?<=Treaty)|(?<=Convention)|(?<=Covenant)|(?<=Protocol)|(?<=Declaration)) on (?:the )?"
+    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Conference)) on (?:the )?"
+    r"|(?:(?<=Committee)|(?<=Subcommittee)|(?<=Commission)|(?<=Convention)|(?<=Campaign)|(?<=Coalition)"
+    r"|(?<=Movement)|(?<=League)|(?<=Alliance)|(?<=Network)) [Aa]gainst (?:the )?"
+    r"|(?: para|(?<=\bApelaciones) en) (?:el |la |los |las |lo )?"
+    r"| des (?=(?:Bundes|Innern|Äußern|Saarlandes)\b)| von (?=Berlin\b)"
+    r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
+    r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
+)
+# First characters of joints: a test for them is faster.
+_JOINT_STARTS = frozenset((*(f" {letter}" for letter in "abcdefopuvy&"), ". "))
+# Groups of persons in the plural that own a body: Workers' Party.
+_OWNING_GROUPS = word_set(_WORDS["owning_groups"])
+_APOSTROPHES = ("'", "’")
+# Last words of names of agencies with "and": Food and Drug Administration. The bodies count
+# only after a common word: Economic and Social Council.
+_AGENCY_WORDS = word_set(
+    "administration agency authority board bureau commission committee service"
+)
+_BODY_WORDS = word_set(
+    "council court department fund bank union organization organisation association institute"
+)
+# Heads of offices and funds before "for" that are roles or nouns elsewhere.
+_OFFICE_HEADS = frozenset(
+    "Endowment Organization Organisation Convention Treaty Covenant Alliance Coalition Campaign "
+    "Movement Front Forum Partnership Network Federation Secretariat".split()
+)
+# First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
+_AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
+# Bodies that stand before a place rather than before several fields.
+_PLACED_BODIES = frozenset(
+    "University Bank Church City Museum Hospital College School Port".split()
+)
+# Ends of occupations: Royal College of Obstetricians and | Gynaecologists.
+_OCCUPATIONS = re.compile(r"(?:ists|ians|eons|eers)$")
+_LAWS = frozenset(("Act", "Directive"))
+_ROUTES = frozenset("road highway street avenue lane boulevard river lake mountain county".split())
+_OFFICE_MEMBERS = frozenset(("Member", "Members"))
+# German bodies without a topic behind an article.
+_WHOLE_BODIES = frozenset(("Bund", "Bundesnetzagentur", "Bundesregierung", "Regierung"))
+_CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
+_CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
+# Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
+_FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
+# The rest of a firm of partners or relatives: Dombert und Partner, Delvallée et associés.
+_PARTNERS = re.compile(
+    r" (?:und (?:Partner|Kollegen|Söhne|Sohn|Töchter)|et (?:[Aa]ssociés|[Ff]ils|Cie)"
+    r"|y (?:[Aa]sociados|[Hh]ijos)|e [Hh]ijos|and (?:Partners|Sons|Associates))\b"
+)
+_PARTNER_JOINTS = frozenset(("und", "et", "y", "e", "and"))
+_PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
+_FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
+# The rest of a list of topics: on Economic | , Social and Cultural Rights.
+_TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
+# Ministerium für Wirtschaft | , Tourismus und Forsten
+_GERMAN_TOPICS = re.compile(
+    r"(?: ?, [A-ZÄÖÜ][\w-]+){1,4}(?: ?,)? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
+)
+_GERMAN_TOPIC = re.compile(r"[A-ZÄÖÜ][\w-]+")
+# The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
+_NAME_BEFORE_ACRONYM = re.compile(
+    r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}"
+    r"[A-ZÀ-ÖØ-Þ](?:\w|-|['’](?!s\b))+){1,7}?)"
+    r"(?:['’]s)? \(([A-Z]{3,8})\)"
+)
+_MAX_CHARS_BEFORE_ACRONYM = 100
+_CAPITAL_WORD = re.compile(r"\b[A-ZÀ-ÖØ-Þ](?=[\w'’-])")
+# Unlike `DEMONYM_END`, without the s of the plural.
+_SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
+_ACRONYM = re.compile(r"[A-Z]{2,6}\b(?!-)")
+_INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
+
+
+def find_joined_end(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return the end of a name that may continue after a joint; `pattern` finds its next part.
+
+    "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
+    Party" is two names.
+    """
+    if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
+        return longer
+    if language.code == "es" and (longer := find_fields_end(text, start, end)):
+        return longer
+    if text[end : end + 2] in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
+        return partners.end()
+    may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
+    found = _NAME_JOINT.match(text, end) if may_join else None
+    part = found and pattern.match(text, found.end())
+    joint = found.group() if found and part else ""
+    words = text[start:end].split()
+    if part and joint.startswith(" on "):
+        if part.group().split()[0].lower() in CALENDAR_WORDS:
+            return end  # the Committee on Tuesday
+        is_word = part.group().lower() in common_words(language.code)
+        if is_word and (topics := _TOPICS.match(text, part.end())):
+            return topics.end()
+        return find_joined_end(text, start, part.end(), language, pattern)
+    if part and joint.endswith(_FIRM_JOINTS):
+        is_firm = joint != " & " or not _are_two_persons(words, part.group(), language)
+        return part.end() if is_firm else end
+    if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
+        adjective = _FRENCH_ADJECTIVE.match(text, end)
+        return adjective.end() if adjective and words[0][0].isupper() else end
+    if not part:
+        return end
+    if _CONJUNCTION.fullmatch(joint):
+        is_joined = _is_joined_by_and(text, start, words, joint, part.group(), language)
+        return part.end() if is_joined else end
+    if not joint.startswith(" "):
+        if not _is_owned(text, start, words, part.group(), language):
+            return end
+        # Our Lady's Children's | Hospital
+        return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+    if not _may_have_topic(words, joint, language):
+        return end
+    if language.code == "en" and joint.startswith(" for") and _is_topic(part.group()):
+        topics = _TOPICS.match(text, part.end())
+        if topics and text[part.end()] == "," and _is_topic(topics.group()):
+            return topics.end()
+    topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
+    if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
+        return topics.end()
+    # "Centers for Disease Control and Prevention"
+    return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
+
+
+def _are_two_persons(words: list[str], part: str, language: Language) -> bool:
+    """Return whether an "&" stands between two persons: Barney & Betty Rubble, Dan & Priya."""
+    first, *rest = part.split()
+    are_persons = first in GIVEN_NAMES if rest else {first, words[-1]} <= GIVEN_NAMES
+    return are_persons or (language.code == "en" and _are_two_names(" ".join(words), part))
+
+
+def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
+    """Return whether words are a body that may go on with its topic: Institute | for Research."""
+    if words[0] in _OFFICE_MEMBERS:
+        return False  # Member of Parliament | for Wycombe
+    if words[-1] in _WHOLE_BODIES and joint.startswith((" für die ", " für den ", " für das ")):
+        return False  # der Bund | für die Arbeitslosenhilfe
+    # Office of the Commissioner
+    last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
+    if joint == " for " and "Court" in words:
+        last = "Court"  # Court of Appeal for Saskatchewan
+    if joint.startswith((" para", " en")):
+        # A Spanish body begins with its head: Comisión Nacional para la Biodiversidad.
+        last = next((word for word in words if is_organization_word(word)), last)
+    # des Deutschen Zentrums für Herzkunde
+    bare = last.removesuffix("s") if language.genitive_s else last
+    is_office = is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
+    return is_office or (joint.startswith(" für") and is_german_conference(last))
+
+
+def _is_topic(text: str) -> bool:
+    """Return whether text has only frequent English words: , Food and Rural Affairs."""
+    return common_words("en").issuperset(text.replace(",", "").lower().split())
+
+
+def _are_two_names(first: str, last: str) -> bool:
+    """Return whether a mark joins two known names or peoples: Bahrain & Saudi Arabia."""
+    if find_known_type(f"{first} & {last}") or f"{first} & {last}".lower() in large_place_names():
+        return False
+    sides = (first, last)
+    if all(side.endswith("s") and _is_demonym(side[:-1]) for side in sides):
+        return True  # Muslims & Jews
+    heads = {side.rpartition(" ")[2].lower() for side in sides if " " in side}
+    if len(heads) == 2 - (first.rpartition(" ")[2] == last.rpartition(" ")[2]) and heads <= _ROUTES:
+        return True  # Pacific Coast Highway & Boston Post Road
+    return all(find_known_type(side) in ("person", "event") for side in sides) or all(
+        map(is_country, sides)
+    )
+
+
+def _is_german_topic(word: str) -> bool:
+    """Return whether a German word may be a field of an office, and no other name."""
+    is_name = word.lower() in large_place_names() or word in known_firms() or word in GIVEN_NAMES
+    return is_certain_noun(word) and not is_name and not find_known_type(word)
+
+
+def is_german_conference(word: str) -> bool:
+    """Return whether a German word heads a conference on a topic: VN-Konferenz für Umwelt."""
+    return word.rpartition("-")[2].removeprefix("Welt").capitalize() == "Konferenz"
+
+
+def is_partnership(words: Sequence[str]) -> bool:
+    """Return whether words are a firm of partners or relatives: Ana Gil e hijos."""
+    if len(words) < 3 or words[-2] not in _PARTNER_JOINTS:
+        return False
+    return _PARTNERS.fullmatch(f" {words[-2]} {words[-1]}") is not None
+
+
+def _is_joined_by_and(
+    text: str, start: int, words: list[str], joint: str, part: str, language: Language
+) -> bool:
+    """Return whether "and" is inside the name of a place, an agency, a law or an office."""
+    # Trinidad and Tobago, (Junta de) Castilla y León
+    first_part = _INNER_JOINT.split(" ".join(words))[-1].lstrip()
+    if f"{first_part}{joint}{part}".lower().replace(".", "") in large_place_names():
+        return True
+    # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+    has_article = words[0] == "The" and len(words) > 1
+    own = words[has_article:]
+    next_words = part.split()
+    last = next_words[-1]
+    if "the" in words and last in _LAWS:  # Part II of the Landlord and Tenant Act
+        has_article, own = True, words[words.index("the") + 1 :] or own
+    first = own[0].lower()
+    is_plain = first in common_words(language.code) and first not in HEAD_WORDS
+    is_plain = is_plain or _is_demonym(own[0])
+    is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
+    is_law = last in _LAWS and not (is_organization_word(own[-1]) or own[-1] in _LAWS)
+    # "the Australian Competition and Consumer Commission"
+    is_national = _is_demonym(own[0]) and not is_organization_word(own[-1])
+    is_national = is_national and joint.count(" ") == 2
+    # the Securities Industry and Financial Markets Association
+    is_simple = is_plain and joint.count(" ") == 2
+    is_national |= (
+        is_simple
+        and _is_topic(" ".join((*own, *next_words)))
+        and not any(map(is_organization_word, own))
+    )
+    is_national = len(own) == 2 and (own[0] in _AGENCY_OPENINGS or is_national)
+    is_agency = is_body and not is_role(own[0]) and (len(own) == 1 or is_national)
+    if len(next_words) > 1 and (is_law or is_agency):
+        return has_article or word_before(text, start) == "the"
+    return _is_office(words, joint, part) and not _is_other_name(words, part, language)
+
+
+def _is_other_name(words: list[str], part: str, language: Language) -> bool:
+    """Return whether the part behind "and" is a person or country, and no field of an office.
+
+    Court of Justice | and Germany; but the Office for Scotland and Wales.
+    """
+    next_words, common = part.split(), common_words(language.code)
+    if is_given_name(part, language) or find_known_type(part) == "person":
+        return True
+    is_plain = common.issuperset((next_words[0].lower(), next_words[-1].lower()))
+    if len(next_words) > 1 and next_words[0] in more_given_names() and not is_plain:
+        return True  # the Department for Transport | and Grant Shapps
+    field = _INNER_JOINT.split(" ".join(words))[-1].strip()
+    return is_country(part) and not (is_country(field) or field.lower() in large_place_names())
+
+
+def _is_office(words: list[str], joint: str, part: str) -> bool:
+    """Return whether a name before "and" is an office with "of" or "for", which goes on."""
+    parts = _INNER_JOINT.split(" ".join(words))
+    head = parts[0].split()
+    if len(parts) > 2 and is_role(head[-1]) and not is_role(part.split()[0]):
+        head = parts[1].split()  # Chairman of the Council for Civil Society and Human Rights
+    # Romance languages begin with the office, and repeat the article.
+    last = head[0] if joint.count(" ") > 2 else head[-1]
+    is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
+    is_office |= "für" in words and is_german_conference(last)
+    if last in _PLACED_BODIES and not all(
+        word.lower() in common_words("en") or _OCCUPATIONS.search(word) for word in part.split()
+    ):
+        return False  # the University of Aberdeen and Jesus College
+    # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
+    other = _INNER_JOINT.split(part)
+    is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])
+    is_other = is_other and len(other) > 1
+    # Department of Justice | and the FBI
+    is_known = _ACRONYM.match(part) is not None or find_known_type(part) == "organization"
+    is_other |= joint.count(" ") > 2 and is_known
+    return is_office and len(head) < len(words) and not is_other
+
+
+def _is_owned(text: str, start: int, words: list[str], part: str, language: Language) -> bool:
+    """Return whether an owner and what it owns form one name: King's College."""
+    has_article = word_before(text, start) in language.determiners
+    if len(words) == 2 and words[0].lower() in language.determiners:
+        has_article, words = True, words[1:]
+    is_saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
+    next_words = part.split()
+    is_possessed = next_words[0].lower() in _POSSESSED
+    is_person = len(next_words) > 1 and next_words[0] in more_given_names()
+    is_common = has_article or words[0].lower() in _POSSESSORS or is_possessed
+    owner = words[-1].lower()
+    ends_with_owner = owner in _POSSESSORS and is_possessed
+    # Supreme People's Court, Kurdistan Workers' Party, Fuyang Women's Federation
+    is_body = any(map(is_organization_word, next_words)) or owner == "people"
+    is_body = is_body and len(words) > 1 and language.code == "en"
+    ends_with_owner |= owner in _OWNING_GROUPS and is_body and not is_person
+    return is_saint or (len(words) == 1 and is_common and not is_person) or ends_with_owner
+
+
+def _is_demonym(word: str) -> bool:
+    return word.lower() in DEMONYMS or _SINGULAR_DEMONYM_END.search(word) is not None
+
+
+def _find_end_before_acronym(text: str, start: int, end: int) -> int:
+    """Return the end of a name whose acronym follows in brackets; 0 if none does."""
+    bracket = text.find(" (", end, end + _MAX_CHARS_BEFORE_ACRONYM)
+    found = _NAME_BEFORE_ACRONYM.match(text, end) if bracket >= 0 else None
+    if not found or found.end(1) > bracket:
+        return 0
+    own = len(_CAPITAL_WORD.findall(text, start, end))
+    initials = "".join(_CAPITAL_WORD.findall(text, start, found.end(1)))
+    # The acronym begins in this span.
+    begins = len(initials) - len(found[2])
+    return found.end(1) if initials.endswith(found[2]) and 0 <= begins < own else 0

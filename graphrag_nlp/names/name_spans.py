@@ -1,0 +1,326 @@
+"""Spans of capitalized words that may be names.
+
+Each occurrence of a span has flags for its usage: whether it begins a sentence, whether an article
+or a preposition of place precedes it, and whether a verb of definition or of speech follows it.
+"""
+
+# Before Python 3.12, the annotation array[int] cannot be evaluated.
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+import polars as pl
+
+from graphrag_nlp.names.compounds import is_model
+from graphrag_nlp.names.definitions import find_defined_names, find_quoted_titles
+from graphrag_nlp.names.law_names import find_law_names
+from graphrag_nlp.names.name_words import CALENDAR_WORDS, word_before
+from graphrag_nlp.names.span_boundaries import find_capitalized_spans
+from graphrag_nlp.names.span_trimming import TrimmedSpan, precedes_date, trim_span
+from graphrag_nlp.names.span_usage import (
+    BRACKETED,
+    COMMA,
+    CONJOINED,
+    DETERMINER,
+    INITIAL,
+    LISTED,
+    PERSON,
+    PLACE,
+    POSSESSIVE,
+    PROSE,
+    QUOTED,
+    SPEAKER,
+    WORD_AFTER,
+    WORD_BEFORE,
+    SpansOfPart,
+    find_usage,
+)
+from graphrag_nlp.names.word_table import DocumentWords
+from graphrag_nlp.text.languages import Language, language_of, read_lists
+from graphrag_nlp.text.sentences import Sentence
+
+_WORDS = read_lists("graphrag_nlp/names/data/words")
+# Text before the speaker of a line: [10:15] Sofia: hello
+_LINE_START = re.compile(r"(?:\A|[\n\]>*-]) {0,3}\Z")
+
+# First three letters of months and days. They make the test for dates faster.
+_CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
+# Behind the author of a paper: Okonkwo et al., Thissen (2020).
+_AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
+_APOSTROPHES = frozenset(("'", "’"))
+_CLOSING_QUOTES = ("”", '"')
+# Maximum number of characters of a bracket between a name and the word that shows its usage.
+MAX_BRACKET_CHARS = 80
+# Maximum number of characters whose spans wait for their usage: words take much memory.
+MAX_PENDING_CHARACTERS = 1_000_000
+# Parts of words behind a place: Baoding-headquartered.
+_BEHIND_PLACES = ("-based", "-headquartered", "-area")
+_BEHIND_BRACKET = (" ", ",")
+# Text between two names of an enumeration.
+_CONJUNCTIONS = ("and", "or", "und", "oder", "sowie", "et", "ou", "y", "o", "e", "&")
+_LIST_JOINTS = frozenset(
+    (", ", "; ", "), ", *(f"{c} {w} " for w in _CONJUNCTIONS for c in ("", ",")))
+)
+
+
+@dataclass
+class NameCandidates:
+    """Candidate spans as columns, with one value per occurrence in the order of the text."""
+
+    document: array[int] = field(default_factory=lambda: array("i"))
+    start: array[int] = field(default_factory=lambda: array("i"))
+    surface: array[int] = field(default_factory=lambda: array("i"))
+    flags: array[int] = field(default_factory=lambda: array("B"))
+    # The type that words beside the span show: 0 if none, else 1 + its row in `CUE_TYPES`.
+    cue: array[int] = field(default_factory=lambda: array("B"))
+    # 1 if the span before it and this one are in an enumeration: "Exco, Zipvan and Orvelda".
+    listed: array[int] = field(default_factory=lambda: array("B"))
+    # Numbers of the distinct spans by text, and texts and languages by number.
+    surfaces: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    languages: list[Language] = field(default_factory=list)
+    # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
+    abbreviations: set[tuple[int, int]] = field(default_factory=set)
+    # Numbers of the names that paragraphs define, by text. They are other numbers than those in
+    # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
+    defined: dict[str, int] = field(default_factory=dict)
+    max_pending_characters: int = MAX_PENDING_CHARACTERS
+    # The spans whose usage is still to be added, and the number of characters of their texts.
+    _parts: list[SpansOfPart] = field(default_factory=list)
+    _n_pending: int = 0
+    # Cache of trimmed spans by the arguments of `_trim_span`.
+    _trimmed: dict[tuple[str, str, bool, bool], tuple[TrimmedSpan, int] | None] = field(
+        default_factory=dict
+    )
+    # (row, number of additional characters, longer name) of spans that may be longer names.
+    _longer: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def add_document(
+        self,
+        document: int,
+        text: str,
+        words: DocumentWords,
+        sentences: Sequence[Sentence],
+        language: Language,
+        offset: int,
+    ) -> None:
+        """Collect the candidate spans of a part of a document that begins at `offset`."""
+        rows = self._find_spans(text, sentences, language) if sentences else []
+        if not rows:
+            return
+        columns = zip(*rows, strict=True)
+        start, end, surface, marks = (np.array(column, np.int64) for column in columns)
+        self.document.extend([document] * len(rows))
+        self.start.frombytes((offset + start).astype(np.int32).tobytes())
+        self.surface.frombytes(surface.astype(np.int32).tobytes())
+        self.listed.frombytes((marks & LISTED > 0).astype(np.uint8).tobytes())
+
+        self._parts.append(SpansOfPart(text, words, language, start, end, marks))
+        self._n_pending += len(text)
+        if self._n_pending >= self.max_pending_characters:
+            self.add_usage()
+
+    def add_usage(self) -> None:
+        """Add the usage of the spans that wait for it. Call it after the last document."""
+        if self._parts:
+            flags, cues = find_usage(self._parts)
+            self.flags.frombytes(flags.astype(np.uint8).tobytes())
+            self.cue.frombytes(cues.astype(np.uint8).tobytes())
+            self._parts.clear()
+        self._n_pending = 0
+
+    def get_columns(self) -> dict[str, np.ndarray]:
+        """Return the document, the start, the surface number and the flags of each span."""
+        names = ("document", "start", "surface", "flags", "cue", "listed")
+        columns = {name: getattr(self, name) for name in names}
+        return {name: np.frombuffer(column, column.typecode) for name, column in columns.items()}
+
+    def to_frames(self) -> dict[str, pl.DataFrame]:
+        """Return the candidates as frames, which `add_frames` adds to other candidates."""
+        codes = [language.code for language in self.languages]
+        texts = dict.fromkeys(("name", "language"), pl.String)
+        numbers = dict.fromkeys(("short", "long"), pl.Int32)
+        longer = {"row": pl.Int64, "ahead": pl.Int32, "name": pl.String}
+        return {
+            "spans": pl.DataFrame(self.get_columns()),
+            "surfaces": pl.DataFrame({"name": self.names, "language": codes}, texts),
+            "defined": pl.DataFrame({"number": self.defined.values()}, {"number": pl.Int32}),
+            "abbreviations": pl.DataFrame(sorted(self.abbreviations), numbers, orient="row"),
+            "longer": pl.DataFrame(self._longer, longer, orient="row"),
+        }
+
+    def add_frames(self, frames: Mapping[str, pl.DataFrame], first_document: int) -> None:
+        """Add the candidates of later documents; their first has the number `first_document`."""
+        defined = set(frames["defined"]["number"])
+        numbers = [
+            self._get_span_number(name, language_of(code), row in defined)
+            for row, (name, code) in enumerate(frames["surfaces"].iter_rows())
+        ]
+        number = np.array(numbers, np.int32)
+        n_rows = len(self.start)
+        spans = frames["spans"].with_columns(
+            pl.col("document") + first_document,
+            surface=number[frames["spans"]["surface"].to_numpy()],
+        )
+        for name in spans.columns:
+            getattr(self, name).frombytes(spans[name].to_numpy().tobytes())
+        pairs = frames["abbreviations"].iter_rows()
+        self.abbreviations.update((numbers[short], numbers[long]) for short, long in pairs)
+        longer = frames["longer"].iter_rows()
+        self._longer += ((n_rows + row, ahead, name) for row, ahead, name in longer)
+
+    def is_defined(self, number: int) -> bool:
+        """Return whether a span is a whole name because a paragraph defines it."""
+        name = self.names[number]
+        return self.defined.get(name, -1) == number or (" " in name and name in self.defined)
+
+    def restore_cut_words(self) -> None:
+        """Restore words and numbers that were cut off. Call it after reading all documents.
+
+        "One Ton Depot" is restored if the corpus writes it inside a sentence. "Boeing 747" is
+        restored if it is frequent compared with "Boeing", or looks like a model; "England 6" may be
+        a score.
+        """
+        times = Counter(name for _, ahead, name in self._longer if not ahead)
+        flags = np.frombuffer(self.flags, np.uint8)
+        surface = np.frombuffer(self.surface, np.int32)
+        totals = np.bincount(surface)
+        is_inside = np.zeros(len(self.names), bool)
+        is_inside[surface[flags & (PROSE | INITIAL) == PROSE]] = True
+        numbers = {
+            name: self.surfaces[name] for _, _, name in self._longer if name in self.surfaces
+        }
+        proven = {name for name, number in numbers.items() if is_inside[number]}
+        for row, ahead, name in self._longer:
+            if ahead and name in proven:
+                self.start[row] -= ahead
+                self.surface[row] = self.surfaces[name]
+                self.flags[row] |= INITIAL
+            elif not ahead and (
+                times[name] > max(1, totals[self.surface[row]] // 4)
+                or (
+                    is_inside[self.surface[row]]
+                    and is_model(
+                        name,
+                        self.languages[self.surface[row]],
+                        determined=bool(flags[row] & DETERMINER),
+                    )
+                )
+            ):
+                self.surface[row] = self._get_span_number(name, self.languages[self.surface[row]])
+
+    def _find_spans(
+        self, text: str, sentences: Sequence[Sentence], language: Language
+    ) -> list[tuple[int, int, int, int]]:
+        """Return the candidate spans as (start, end before trimming, span number, flags)."""
+        rows: list[tuple[int, int, int, int]] = []
+        ended, has_authors = 0, _AUTHOR.search(text) is not None
+        finders = (find_defined_names, find_law_names, find_quoted_titles)
+        defined = _drop_inner_ranges(*(find(text, language) for find in finders))[::-1]
+        for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
+            while defined and defined[-1][1] <= start:
+                ended = defined[-1][1]
+                rows.append(self._add_defined_name(text, *defined.pop(), language))
+            if defined and defined[-1][0] < end:
+                continue
+            may_be_date = text[start : start + 3] in _CALENDAR_PREFIXES
+            dated = may_be_date and precedes_date(word_before(text, start))
+            found = self._trim_span(text[start:end], language, initial or not prose, dated)
+            if found is None:
+                continue
+            span, number = found
+            marks = INITIAL if initial and not span.offset else WORD_BEFORE
+            marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
+            start += span.offset
+            if rows and (joint := text[ended:start]) in _LIST_JOINTS:
+                # A clause may begin behind a comma and a conjunction.
+                marks |= LISTED | CONJOINED * (joint[0] == " ")
+            after = text[end : end + 1]
+            if after == " ":
+                marks |= 0 if span.is_end_cut else WORD_AFTER
+                if has_authors and _AUTHOR.match(text, end):
+                    marks |= PERSON
+                if (behind := _skip_bracket(text, end)) > end:
+                    end = behind
+                    marks |= BRACKETED
+                    if text[end] == ",":
+                        marks = (marks | COMMA) & ~WORD_AFTER
+            elif after in _APOSTROPHES:
+                marks |= POSSESSIVE
+            elif after == ",":
+                marks |= PERSON if text.startswith(", who", end) else COMMA
+            elif after == ":":
+                marks |= SPEAKER if _LINE_START.search(text, max(0, start - 4), start) else 0
+            elif after == ")" and rows and ended == start - 2 and text[start - 1] == "(":
+                marks |= LISTED if self._add_abbreviation(rows[-1][2], number) else 0
+            elif after == "-" and text.startswith(_BEHIND_PLACES, end):
+                marks |= PLACE
+            if span.longer:
+                self._longer.append((len(self.start) + len(rows), span.ahead, span.longer))
+            rows.append((start, end, number, marks))
+            ended = start + len(span.text)
+        rows += (self._add_defined_name(text, *span, language) for span in reversed(defined))
+        return rows
+
+    def _add_defined_name(
+        self, text: str, start: int, end: int, language: Language
+    ) -> tuple[int, int, int, int]:
+        """Return the row of a name that a text defines."""
+        number = self._get_span_number(text[start:end], language, is_defined=True)
+        is_quoted = text[end : end + 2].lstrip(".,")[:1] in _CLOSING_QUOTES
+        return (
+            start,
+            _skip_bracket(text, end),
+            number,
+            INITIAL | PROSE | WORD_AFTER | QUOTED * is_quoted,
+        )
+
+    def _trim_span(
+        self, raw: str, language: Language, initial: bool, dated: bool
+    ) -> tuple[TrimmedSpan, int] | None:
+        """Return a span as `trim_span` leaves it, and its number."""
+        key = language.code, raw, initial, dated
+        if key not in self._trimmed:
+            span = trim_span(raw.split(), language, initial, dated)
+            self._trimmed[key] = span and (span, self._get_span_number(span.text, language))
+        return self._trimmed[key]
+
+    def _get_span_number(self, surface: str, language: Language, is_defined: bool = False) -> int:
+        numbers = self.defined if is_defined else self.surfaces
+        number = numbers.setdefault(surface, len(self.names))
+        if number == len(self.names):
+            self.names.append(surface)
+            self.languages.append(language)
+        return number
+
+    def _add_abbreviation(self, before: int, number: int) -> bool:
+        """Store two spans if one is the abbreviation of the other: "Long Name (LN)"."""
+        for short, long in ((number, before), (before, number)):
+            initials = (word[0] for word in self.names[long].split(" ") if word[0].isupper())
+            if "".join(initials) == self.names[short].replace(".", ""):
+                self.abbreviations.add((short, long))
+                return True
+        return False
+
+
+def _skip_bracket(text: str, end: int) -> int:
+    """Return the end of a bracket behind a name: Ada Byron (1815–1852) | was; or of the name."""
+    if not text.startswith(" (", end):
+        return end
+    close = text.find(")", end, end + MAX_BRACKET_CHARS) + 1
+    return close if text[close : close + 1] in _BEHIND_BRACKET and close else end
+
+
+def _drop_inner_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sort ranges in the order of the text, and drop those that begin inside another."""
+    ranges: list[tuple[int, int]] = []
+    for start, end in sorted(chain(*found)):
+        if not ranges or start >= ranges[-1][1]:
+            ranges.append((start, end))
+    return ranges

@@ -1,0 +1,149 @@
+"""Case of sentences and lines: text in capital letters, headlines and headings.
+
+In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from graphrag_nlp.names.name_words import HEAD_FIRST
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.sentences import Sentence
+
+# Minimum share of words with a capital in a headline such as "Voters Reject Plan for Bridge", and
+# minimum number of its words.
+MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
+# Minimum share of words in lower case in a line that is a sentence without a full stop.
+MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN, MIN_LOWER_SHARE_ROMANCE = 0.5, 0.3, 0.35
+# Headlines of Romance languages have the case of sentences: Audiard de retour à Cannes. Minimum
+# number of capitals that only title case has.
+MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
+# German words in lower case that end as verbs do: Zeiss kauft Dorc.
+_GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
+MIN_GERMAN_CLAUSE_WORDS = 3
+# Words between two names in a headline in title case.
+_HEADLINE_BREAK = re.compile(
+    rf"\b(?:{'|'.join(read_lists('graphrag_nlp/names/data/words')['headline_verbs'].split())}"
+    r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
+)
+_MAX_HEADLINE_CHARACTERS = 300
+_NON_SPACE = re.compile(r"\S")
+_QUOTATION_MARKS = frozenset("'\"“‘")
+_SENTENCE_ENDS = frozenset(".!?…")
+# The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
+_SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
+
+
+class SentenceCase(NamedTuple):
+    """Start and end of a sentence, and what its capitals prove."""
+
+    start: int
+    end: int
+    # All letters are capitals: only known places are names for certain.
+    is_shouted: bool
+    # A capital inside the sentence shows a name. In headings and tables, it may not.
+    is_prose: bool
+    # An English heading in lists and tables of contents.
+    is_heading: bool
+
+
+def read_case(
+    text: str, sentence: Sentence, first_span: str, all_prose: bool, language: Language
+) -> SentenceCase:
+    """Read the case of a sentence.
+
+    `first_span` are its first words with capitals. `all_prose` is true if each line of the text may
+    contain names, since few are whole sentences.
+    """
+    words = text[sentence.start : sentence.end]
+    has_full_stop = words[-1] in _SENTENCE_ENDS
+    # The first line may be the headline of a newspaper, which is a sentence.
+    # A copy of the text before each sentence would take quadratic time.
+    is_first = language.code in HEAD_FIRST and not _NON_SPACE.search(text, 0, sentence.start)
+    is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)
+    # A headline with a full stop begins with several capitals: this is tested fast.
+    may_be_headline = not all_prose and (not has_full_stop or first_span.count(" ") > 1)
+    is_prose = is_prose and not (may_be_headline and _is_headline(words, language, is_first))
+    may_be_heading = language.code == "en" and not sentence.prose and all_prose
+    is_heading = may_be_heading and _is_heading(text, sentence.start)
+    is_shouted = words.isupper() and " " in words
+    return SentenceCase(sentence.start, sentence.end, is_shouted, is_prose, is_heading)
+
+
+def find_headline_break(
+    text: str, start: int, end: int, initial: bool, language: Language
+) -> re.Match[str] | None:
+    """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
+    if text[start - 1 : start] in _QUOTATION_MARKS:
+        return None
+    # Most names occur again, and have no such word.
+    if not _may_break(text[start:end]):
+        return None
+    word = _HEADLINE_BREAK.search(text, start, end)
+    may_break = word is not None and (word.start() > start or not initial)
+    is_break = word and may_break and _is_in_headline(text, start, word.start(), language)
+    return word if is_break else None
+
+
+@lru_cache(1 << 16)
+def _may_break(span: str) -> bool:
+    return _HEADLINE_BREAK.search(span) is not None
+
+
+def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
+    """Return whether the line of a span is in title case and has words before `at`."""
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", at) % (len(text) + 1)
+    if line_end - line_start > _MAX_HEADLINE_CHARACTERS:
+        return False
+    line = text[line_start:line_end].rstrip(" …").removesuffix("...")
+    return any(map(str.isalpha, text[line_start:at])) and _is_headline(line, language)
+
+
+def _is_heading(text: str, start: int) -> bool:
+    """Return whether a sentence is a heading with a mark or the number of a section: 2.1 Tests."""
+    return text[start] == "#" or _SECTION.match(text, text.rfind("\n", 0, start) + 1) is not None
+
+
+def _is_headline(sentence: str, language: Language, is_first: bool = False) -> bool:
+    """Return whether most words of a sentence without a full stop have a capital.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
+    if language.capitalizes_nouns:
+        return False
+    words = [word for word in sentence.split() if word.isalpha()]
+    if sentence[-1] in _SENTENCE_ENDS and not _has_small_capitals(words[1:], language):
+        return False
+    long = [word for word in words if len(word) > 3]
+    capitals = sum(word[0].isupper() for word in long)
+    if is_first:
+        return MIN_ROMANCE_CAPITALS <= capitals > MIN_ROMANCE_SHARE * len(long)
+    return len(words) >= MIN_HEADLINE_WORDS and capitals > MIN_CAPITALIZED_SHARE * len(long) > 1
+
+
+def _has_small_capitals(words: Sequence[str], language: Language) -> bool:
+    """Return whether most function words have a capital, as in "How To Live With Less"."""
+    small = [word for word in words if len(word) > 1 and word.lower() in language.function_words]
+    return sum(map(str.istitle, small)) > max(1, len(small) / 2)
+
+
+def _is_clause(line: str, language: Language, is_first: bool) -> bool:
+    """Return whether a line without a full stop reads like a sentence, with few capitals.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
+    words = [word for word in line.split() if word[:1].isalpha()]
+    lower = sum(map(str.islower, words))
+    functions = sum(word.rstrip(",").lower() in language.function_words for word in words)
+    share = MIN_LOWER_SHARE
+    if language.capitalizes_nouns:
+        share = MIN_LOWER_SHARE_GERMAN
+        has_verb = len(words) >= MIN_GERMAN_CLAUSE_WORDS and any(map(_GERMAN_VERB.fullmatch, words))
+        if has_verb and lower >= share * len(words):
+            return True
+    elif is_first:
+        share = MIN_LOWER_SHARE_ROMANCE
+    return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0

@@ -1,0 +1,238 @@
+"""Evidence for the types of entities: known words and places, and the usage in the corpus."""
+
+import numpy as np
+
+from graphrag_nlp.names import name_shapes
+from graphrag_nlp.names.head_types import HEAD_LAST, is_kind_of_thing, is_plural_kind
+from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.name_forms import ClassifiedNames
+from graphrag_nlp.names.name_usage import MIN_KNOWN_PLACE_SHARE, NameUsage
+from graphrag_nlp.names.name_words import (
+    DIRECTIONS,
+    GIVEN_NAMES,
+    TYPE_WORDS_IN_SURNAMES,
+    common_words,
+    more_given_names,
+)
+from graphrag_nlp.names.place_ratings import COUNTRY, TOWN, rate_known_places
+from graphrag_nlp.names.variants import Variants
+from graphrag_nlp.text.languages import (
+    PARTICLES,
+    is_title,
+    read_lists,
+    word_set,
+)
+
+_SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(
+    read_lists("graphrag_nlp/names/data/entity_types")["surnames"]
+)
+# Words of places before a given name: San Juan Bautista.
+_SAINTS = frozenset("San Santa Santo São Saint Sainte Sankt Sant Villa".split())
+# Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
+# after an article, for a name that is a thing.
+MIN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.25
+# Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
+MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
+# Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
+MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
+# Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
+# DETROIT; of mentions of a common word that is capitalized, but no name.
+MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
+# Minimum share of mentions with an article, for a law that is a given name too.
+MIN_BILL_SHARE = 0.5
+
+
+class TypeEvidence:
+    """Known facts of the name of each entity, its usage in the corpus, and tests of both."""
+
+    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+        self.names, self.persons = variants.names, variants.persons
+        self.usage = NameUsage(variants, classified, counts)
+        self.codes = [language.code for language in variants.languages]
+        self.common, self.written_lower = classified.common, classified.written_lower
+        self.known_places = rate_known_places(self.names)
+        longer = [name for name in self.names if " " in name]
+        words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
+        # Last words in the plural of known bodies: the Buffalo Bills are the Bills.
+        self.known_ends = {
+            name.rpartition(" ")[2]
+            for name in longer
+            if name.endswith("s") and find_known_type(name) == "organization"
+        }
+        # Words of names, and names without their last word.
+        self.parts = dict(zip(words, rate_known_places(words), strict=True))
+
+    def is_bare_kind(self, number: int) -> bool:
+        """Return whether a name is only the kind of a body, a law or an event: the Council."""
+        name, code, share = self.names[number], self.codes[number], self.usage.determiner[number]
+        if name in GIVEN_NAMES:  # the Bill
+            return share >= MIN_BILL_SHARE and is_kind_of_thing(name, code)
+        has_article = share >= MIN_THING_SHARE and is_kind_of_thing(name, code)
+        return has_article or (is_plural_kind(name, code) and name not in self.known_ends)
+
+    def has_article_of_thing(self, number: int) -> bool:
+        """Return whether an English name has an article as ships and works have: the Nimrod.
+
+        In "a Kubrick film", it is that of a noun. German has articles before rivers, too.
+        """
+        has_article = (
+            min(self.usage.determiner[number], 4 * self.usage.article[number]) >= MIN_ARTICLE_SHARE
+        )
+        return has_article and self.usage.place[number] == 0 and self.codes[number] == "en"
+
+    def is_rare_word(self, number: int) -> bool:
+        """Return whether a name is a rare word, without an article, that is in lower case too."""
+        name = self.names[number]
+        is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
+        is_rare = bool(self.usage.times[number] <= MAX_RARE_MENTIONS)
+        return is_rare and is_word and self.usage.determiner[number] == 0
+
+    def is_plain_word(self, number: int) -> bool:
+        """Return whether an English name is a frequent word, with nothing that shows a name."""
+        name = self.names[number]
+        if self.codes[number] not in HEAD_LAST or not (name.isalpha() and name[1:].islower()):
+            return False
+        lower, common = name.lower(), common_words("en")
+        singular = lower[:-3] + "y" if lower.endswith("ies") else lower.removesuffix("s")
+        if common.isdisjoint((lower, singular)) or name in more_given_names():
+            return False
+        determiner = self.usage.determiner[number]
+        if lower in DIRECTIONS or (self.known_places[number] and determiner < MIN_THING_SHARE):
+            return False
+        if self.usage.person_verb[number] >= MIN_VERB_SHARE:
+            return False
+        return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
+
+    def is_addressed(self, number: int) -> bool:
+        """Return whether words of address precede a name that is no English one."""
+        return self.codes[number] != "en" and self.usage.find_hint(number) == "person"
+
+    def find_cue_type(self, number: int, words: list[str], head: str, is_group: bool) -> str:
+        """Return the type that words beside a name show; "" if its own words are against it."""
+        name = self.names[number]
+        cue_share, cue = self.usage.cues[number]
+        is_country = self.known_places[number] == COUNTRY
+        if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
+            # A colon follows countries and headings too: "Somalia: ...".
+            cue_share = 0 if is_country or name in self.written_lower else cue_share
+        needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
+        # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
+        opposed = max(self.usage.place[number], self.usage.person_verb[number] * (cue != "person"))
+        if cue == "person" and self.codes[number] == "en":
+            opposed = max(opposed, self.usage.article[number])  # the Earthrise
+        is_work = cue == "name" and cue_share > 0.5 and head != "organization"
+        is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
+        is_place = is_city or (is_country and cue == "organization")
+        # Kanye West
+        is_surname = cue == "person" and head == "geo" and not self.usage.place[number]
+        is_surname = is_surname and len(words) == 2 and name_shapes.is_surname(words[1])
+        is_other = (head and not is_work and not is_surname) or is_group or is_place
+        return cue if cue_share > max(needed, opposed) and not is_other else ""
+
+    def is_place(self, number: int, words: list[str]) -> bool:
+        """Return whether a name is a known place, and not used for something else."""
+        rating = self.known_places[number]
+        if find_known_type(self.names[number]) == "person":
+            return self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
+        # Romance languages put articles before regions: le Gers.
+        with_article = self.usage.article[number] > 0.5 and self.codes[number] in HEAD_LAST
+        if not rating or (with_article and rating < COUNTRY) or self.names[number] in self.common:
+            return False
+        if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
+            return True
+        if self.is_addressed(number):
+            return False  # el señor Moro
+        placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
+        if self.usage.person_verb[number] > placed and number in self.persons:
+            return False
+        name = self.names[number]
+        if name.isupper() and (len(name) <= MAX_ACRONYM_LETTERS or rating == TOWN):
+            return placed >= MIN_KNOWN_PLACE_SHARE
+        given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
+        return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
+
+    def may_be_surname(self, number: int) -> bool:
+        """Return whether a known place is rather a surname: never after a preposition of place."""
+        name = self.names[number]
+        is_placed = self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
+        if is_placed or " " in name or self.known_places[number] == COUNTRY:
+            return False
+        return name_shapes.is_surname(name)
+
+    def is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
+        """Return whether a name that may be a person's is no place or thing by its usage."""
+        placed = self.usage.place[number]
+        rating, spoken = self.known_places[number], self.usage.person_verb[number]
+        is_country = rating == COUNTRY and words[0] not in more_given_names()
+        if is_country and spoken < MIN_VERB_SHARE:
+            return False
+        if rating and (placed > spoken or (len(words) > 1 and words[0] not in GIVEN_NAMES)):
+            return False
+        if any(map(is_title, words[:-2])) and words[-2] in more_given_names():
+            return True
+        # A given name before a surname: Heath Ledger.
+        is_full_name = words[0] in more_given_names() and words[0].lower() in _SURNAMES
+        is_full_name |= self.codes[number] == "de" and len(words) == 2 and words[0] in GIVEN_NAMES
+        if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
+            return False
+        if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
+            return placed < MIN_KNOWN_PLACE_SHARE and self.usage.preposition[number] < 0.5
+        return True
+
+    def find_type_by_usage(self, number: int, lower: list[str]) -> str:
+        """Return the type of a name without a known word, from the words around it."""
+        name = self.names[number]
+        hint = self.usage.find_hint(number)
+        if len(lower) == 1:
+            if name.isupper() and name.replace(".", "").isalpha():
+                return hint if hint == "organization" else "acronym"
+            if any(map(str.isdigit, name)):
+                return "name"
+            is_thing = self.usage.determiner[number] >= MIN_THING_SHARE or name in self.common
+            if not is_thing and (
+                find_known_type(name) == "person" or name_shapes.is_double_name(name)
+            ):
+                return "person"
+            # The article is that of the noun behind the name: the Exco spokesman.
+            if hint and name not in self.common and (hint != "person" or not is_thing):
+                return hint
+            is_open = name not in self.written_lower and not self.known_places[number]
+            is_surname = is_open and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and is_surname and name_shapes.ends_as_surname(name):
+                return "person"
+            given = name in more_given_names() and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and (given or self.usage.person_verb[number] >= MIN_VERB_SHARE):
+                return "person"
+        elif hint:
+            return hint
+        elif self._looks_like_person(number, lower) or (
+            self.usage.person_verb[number] >= MIN_VERB_SHARE and self.usage.place[number] == 0
+        ):
+            return "person"
+        place, preposition = self.usage.place[number], self.usage.preposition[number]
+        placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
+        return "geo" if placed else "name"
+
+    def _looks_like_person(self, number: int, lower: list[str]) -> bool:
+        """Return whether a name of several words may be a person's, by its shape and usage."""
+        first, *others = self.names[number].split(" ")
+        words = [first, *(word for word in others if word.lower() not in PARTICLES)]
+        if not name_shapes.may_be_full_name(words, common_words(self.codes[number])):
+            return False
+        # The corpus may write a surname in lower case too: Brooke Shields.
+        named = words[0] in more_given_names() or words[-1] in more_given_names()
+        if not named and not self.written_lower.isdisjoint(words):
+            return False
+        # Few places and things begin with a given name.
+        given = words[0] in GIVEN_NAMES
+        prepositions = 0 if given else self.usage.preposition[number] / (6 if named else 3)
+        used = max(self.usage.place[number], self.usage.article[number], prepositions)
+        if len(words) == 3 and words[1] in more_given_names():
+            # Constantia Elizabeth Maxwell, Dahir Ahmed Adan
+            is_given = words[0] in more_given_names()
+            is_rare = words[0] not in _SAINTS and not self.parts[words[0]]
+            is_given = is_given or (words[1] in GIVEN_NAMES and is_rare)
+            if is_given:
+                return used < MIN_KNOWN_PLACE_SHARE
+        is_placed = any(self.parts[word] for word in words[given:])
+        return used < MIN_KNOWN_PLACE_SHARE and not is_placed

@@ -1,0 +1,393 @@
+"""Capitalized spans that a corpus uses as names, and acronyms."""
+
+import re
+
+from graphrag_nlp.names.capitalized_terms import is_capitalized_term
+from graphrag_nlp.names.compounds import is_german_noun
+from graphrag_nlp.names.corpus_statistics import CorpusStatistics
+from graphrag_nlp.names.german_names import is_german_name, is_german_phrase
+from graphrag_nlp.names.keywords import find_keywords
+from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.name_words import (
+    CALENDAR_WORDS,
+    DEMONYM_END,
+    DEMONYMS,
+    DIRECTIONS,
+    EVERYDAY_ACRONYMS,
+    GIVEN_NAMES,
+    GIVEN_PEOPLES,
+    HEAD_FIRST,
+    NAME_SUFFIXES,
+    ORDINALS,
+    ORGANIZATION_WORDS,
+    PARTIES,
+    PLACE_WORDS,
+    REFERENCES,
+    TYPE_WORDS,
+    common_words,
+    is_institution_word,
+    is_organization_word,
+    is_role_only,
+    more_given_names,
+)
+from graphrag_nlp.names.shouted_names import STATES
+from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
+
+_WORDS = read_lists("graphrag_nlp/names/data/words")
+# Forms of companies that mean nothing else at the end of a name in capitals.
+_CLEAR_COMPANY_FORMS = frozenset(
+    "gmbh ag kg ohg gbr kgaa se ltd inc llc plc sa sas sasu sarl snc sl slu bv oy ab srl spa "
+    "corp".split()
+)
+# A numeral with I, V or X: "CDC" and "DC" are acronyms.
+_ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
+# What may follow a word that refers to a part of a text: Article 5, Annex B, Step 2.1.
+_REFERRED = re.compile(r"[A-Z]?\d[\w./-]*|[IVXLCDM]+|[A-Z]\.?")
+# Maximum number of letters of an acronym that is also a frequent word: "WHO".
+_MAX_ACRONYM_LETTERS = 5
+# Languages whose lists of frequent words have no names.
+_WITH_DICTIONARY = frozenset("en de fr it pt nl sv da pl".split())
+_MAX_WORD_ACRONYM_LETTERS = 9
+# Codes of errors, parts and standards: E15, A4, EQ-3.
+_CODE = re.compile(
+    rf"(?:{_WORDS['keys']})(?:-.+)?|"
+    r"EN|SAE|DIN|NF|HR[AB]|RCS|SIRE[NT]|IBAN|BIC|Nm|Wh|Ah|[MGT](?:Hz|Wh|Pa|[Bb]it)|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
+)
+_INITIAL = re.compile(r"[^\W\d_]\.")
+_VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
+_DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
+# German words of address have a capital: "Fragen Sie Ihren Arzt".
+_GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
+_SHOWN_WORDS = TYPE_WORDS | PARTIES
+# Numbers at the start of a sentence: Thirty-five, Fifty-odd.
+_NUMBER = re.compile(r"(?:Twen|Thir|For|Fif|Six|Seven|Eigh|Nine)ty-[a-z]+")
+# Values in programs and their manuals.
+_LITERALS = frozenset(("True", "False", "None", "Null"))
+_POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
+_TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
+_ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
+# Adjectives of peoples and faiths that do not name a member, too, as Muslim does.
+_ADJECTIVES = DEMONYMS - word_set(read_lists("graphrag_nlp/names/data/entity_types")["groups"])
+_NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
+
+
+def is_reference(words: list[str]) -> bool:
+    """Return whether words refer to a part of a text: Article 5, Annex B; but not Ley 2/2007."""
+    is_part = words[0].lower() in REFERENCES and "/" not in words[-1]
+    return is_part and all(map(_REFERRED.fullmatch, words[1:]))
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
+    return "_" in word or _CODE.fullmatch(word) is not None
+
+
+def _are_adjectives(words: list[str], language: Language) -> bool:
+    """Return whether English words are adjectives with a people's: French Presidential."""
+    if language.code != "en" or find_known_type(" ".join(words)):
+        return False
+    *others, last = (word.lower() for word in words)
+    is_people = all(w in DEMONYMS or w in DIRECTIONS or DEMONYM_END.search(w) for w in others)
+    is_adjective = last in common_words("en") and _ADJECTIVE_END.search(last) is not None
+    # (the) Scottish National | party
+    is_adjective = is_adjective and last not in PARTIES and last != "national"
+    # (the) Crimean Tatar (movement); but (an) Indian Muslim
+    return is_people and (is_adjective or last in _ADJECTIVES)
+
+
+def _are_bodies(word: str) -> bool:
+    """Return whether a word joins two kinds of bodies: Estado-Generalitat, Congreso-Senado."""
+    return all(part.lower() in ORGANIZATION_WORDS | _POWERS for part in word.split("-"))
+
+
+class UsedNames:
+    """Tests whether the corpus uses a span as a name."""
+
+    def __init__(self, usage: CorpusStatistics) -> None:
+        self.usage = usage
+        self.keywords = find_keywords(usage)
+        # `is_name(number)` returns whether the corpus uses the span with this number as a name.
+        self.is_name = bytes(map(self._is_used_as_name, range(len(usage.total)))).__getitem__
+
+    def count_mentions(self, words: list[str], language: Language) -> int:
+        """Count the mentions of the name with these words, in any inflected form."""
+        usage = self.usage
+        if language.code in usage.bases:
+            numbers = usage.same_base.get(usage.base_form(words, language), [])
+        else:
+            number = usage.found.surfaces.get(" ".join(words))
+            numbers = [] if number is None else [number]
+        return sum(usage.total[number] for number in numbers if self.is_name(number))
+
+    def _is_used_as_name(self, number: int) -> bool:
+        usage = self.usage
+        span = usage.split_words(number)
+        if usage.in_prose[number] == 0 and not self.is_known(number, span):
+            # Reject spans that occur only in headings and tables: their capitals prove nothing.
+            return False
+        if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
+            return False
+        if (
+            len(span) == 2
+            and span[1].lower() in _TIMES_OF_DAY
+            and span[0].lower() in CALENDAR_WORDS
+        ):
+            return False  # Friday Night
+        if is_reference(span):
+            return False
+        if all(len(word.rstrip(".")) == 1 for word in span) and len(span) > 1:
+            return False  # P. L
+        if is_code(span[0]) or any("_" in word for word in span):
+            return False
+        return (
+            self._is_used_word(number, span[0])
+            if len(span) == 1
+            else self._is_used_phrase(number, span)
+        )
+
+    def _is_used_phrase(self, number: int, span: list[str]) -> bool:
+        """Return whether the corpus uses a span of several words as a name."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        if is_title(span[-1]) and all(is_title(word) or "." in word for word in span):
+            return False  # H.E. Mr
+        is_shouted = all(map(str.isupper, span)) and not self._occurs_in_title_case(span)
+        if (
+            is_shouted
+            and not any(map(is_organization_word, span))
+            and span[0].lower() not in STATES
+            and span[-1].lower().rstrip(".") not in _CLEAR_COMPANY_FORMS
+        ):
+            acronyms = all(self.is_acronym(word, language) for word in span)
+            longest = max(len(_VERSION_END.sub("", word)) for word in span)
+            if not acronyms or longest > _MAX_ACRONYM_LETTERS:
+                return False
+        if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
+            return True  # HIGH COURT OF JUSTICE
+        is_described = usage.before_noun[number] * 2 > usage.total[number]
+        if is_described and (DEMONYM_END.search(span[-1]) or _are_adjectives(span, language)):
+            return False
+        if language.capitalizes_nouns and is_german_phrase(usage, number, span):
+            return False
+        is_listed = find_known_type(" ".join(span)) != ""
+        is_shown = usage.person[number] or is_listed
+        if not is_shown and is_capitalized_term(span, language.code):
+            return False
+        is_at_start = language.code == "en" and usage.inside[number] == 0
+        if is_at_start and self._is_plain_phrase(number, span):
+            return False  # an entry of a menu: Full Schedule
+        if is_listed and language.code == "en" and usage.inside[number]:
+            return True  # the General Assembly
+        is_body = language.code in HEAD_FIRST and is_organization_word(span[0])
+        if is_body and usage.inside[number] and span[1].islower():
+            return True  # la Société française d'astronomie, where "société" is frequent
+        return not all(word.islower() or usage.is_common(word, language.code) for word in span)
+
+    def _is_plain_phrase(self, number: int, span: list[str]) -> bool:
+        """Return whether frequent English words in title case show no sign of a name."""
+        usage, name = self.usage, " ".join(span)
+        shown = usage.person[number] or usage.place[number] or usage.determiner[number]
+        if shown or usage.is_known_place(name, "en") or find_known_type(name):
+            return False
+        return all(
+            word.lower() in common_words("en")
+            and not word.isupper()
+            and word.lower() not in _SHOWN_WORDS
+            and not find_known_type(word)
+            and word not in more_given_names()
+            for word in span
+        )
+
+    def _is_used_word(self, number: int, word: str) -> bool:
+        """Return whether the corpus uses a single word as a name."""
+        usage = self.usage
+        inside, total = usage.inside[number], usage.total[number]
+        language = usage.found.languages[number]
+        if len(word.rstrip(".")) < 2 or word.lower() in NAME_SUFFIXES:
+            return False
+        if word in _LITERALS or (is_title(word) and not usage.is_surname(word)):
+            return False
+        if "-" in word and language.code == "en" and _NUMBER.fullmatch(word):
+            return False
+        has_colon = usage.cues["person"][number] * 2 >= total and not usage.person[number]
+        if has_colon and word.lower() in common_words(language.code):
+            return word in more_given_names()  # the label of a line: Solution:
+        if "-" in word and has_colon:
+            # Before colons, hyphens are in the names of fields: Upstream-Contact:
+            return not more_given_names().isdisjoint(word.split("-"))
+        if _DOTTED_LETTERS.fullmatch(word):
+            # Reject initials, which belong to another name; accept acronyms as in "the U.S.".
+            used = usage.determiner[number] or usage.place[number]
+            return bool(used or word.replace(".", "") in usage.found.surfaces)
+        if word.isupper():
+            return self._is_used_acronym(number, word)
+        if "-" in word and language.code in HEAD_FIRST and _are_bodies(word):
+            return False  # la comisión Estado-Generalitat
+        if self._is_command(number, word, language):
+            return False  # an entry of a menu: Deshacer
+        if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
+            return False  # Secondly
+        is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
+        is_shown = is_shown or (usage.place[number] and word in usage.towns)
+        if not is_shown and is_capitalized_term([word], language.code):
+            return False
+        if language.code == "en" and word.lower() in DIRECTIONS:
+            # the North; but not the Member for Aberdeen, Central, an adjective
+            is_shown = word in usage.after_given or usage.determiner[number] * 4 >= total
+            is_shown = bool(is_shown) and _ADJECTIVE_END.search(word) is None
+            counts = usage.cues["organization"], usage.hints["organization"]
+            return is_shown or any(count[number] for count in counts)  # the airline Southwest
+        if inside == 0:
+            return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
+                number, word, language
+            )
+        if usage.count_lower(word, language.code) > inside:
+            return False
+        if self._is_plain_word(number, word):
+            return False
+        return not language.capitalizes_nouns or is_german_name(usage, number, word)
+
+    def _is_used_acronym(self, number: int, word: str) -> bool:
+        """Return whether the corpus uses a word in capital letters as a name."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        inside, total = usage.inside[number], usage.total[number]
+        if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
+            return False  # a heading before a colon
+        is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
+        has_digit = any(map(str.isdigit, word))
+        is_unsure = is_alone and not has_digit and not find_known_type(word)
+        is_unsure = is_unsure and language.code != "en"
+        if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
+            # The lists of other languages lack many forms of verbs: RESUELVE.
+            return language.capitalizes_nouns and is_institution_word(word)
+        is_frequent = word.lower() in common_words(language.code)
+        return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
+
+    def _is_command(self, number: int, word: str, language: Language) -> bool:
+        """Return whether a word ends as verbs of commands do, and is not used as a name."""
+        is_verb = word[1:].islower() and word.endswith(language.command_endings)
+        if not is_verb or self._is_known_word(word):
+            return False
+        usage = self.usage
+        is_object = usage.determiner[number] or usage.preposition[number]
+        is_word = word.lower() in common_words(language.code)
+        is_word = is_word or usage.count_lower(word, language.code) > 0
+        return usage.inside[number] == 0 or (is_word and not is_object)
+
+    def _is_plain_word(self, number: int, word: str) -> bool:
+        """Return whether a word inside sentences is a common word, a kind of place, or a people."""
+        usage, language = self.usage, self.usage.found.languages[number]
+        inside, total = usage.inside[number], usage.total[number]
+        is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
+        is_common = word.lower() in common_words(language.code)
+        is_shown = is_shown or word.lower() in _SHOWN_WORDS or find_known_type(word) != ""
+        is_shown = is_shown or word in usage.after_place_word
+        is_shown = is_shown or (inside > 1 and usage.is_surname(word))
+        if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
+            return True
+        if is_common and usage.before_noun[number] * 2 > inside and _ADJECTIVE_END.search(word):
+            return True  # the Federal budget
+        if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
+            return True
+        is_given = word in GIVEN_NAMES and word not in GIVEN_PEOPLES
+        if language.code == "en" and is_given and word.lower() in DEMONYMS:
+            # French newspapers; but Christian said
+            return max(usage.determiner[number], usage.before_noun[number]) * 2 > inside
+        if not usage.is_demonym(word) or is_given or find_known_type(word):
+            return False
+        named = usage.person[number] or usage.place[number]
+        described = max(usage.determiner[number], usage.before_noun[number])
+        return not named or described * 2 >= inside
+
+    def _is_adverb(self, number: int, word: str, language: Language) -> bool:
+        """Return whether an English word is an adverb: Secondly; but not Calendly, Feedly."""
+        if language.code != "en" or not word.endswith("ly") or self._is_known_word(word):
+            return False
+        usage, adjective, common = self.usage, word[:-2].lower(), common_words("en")
+        counts = (*usage.cues.values(), *usage.hints.values())
+        is_shown = usage.person[number] or any(count[number] for count in counts)
+        # Nouns and verbs have a form in s, as the word second has.
+        is_adjective = adjective in common and f"{adjective}s" not in common
+        is_derived = is_adjective or adjective in ORDINALS or _ADJECTIVE_END.search(adjective)
+        return bool(is_derived) and not is_shown
+
+    def _is_known_word(self, word: str) -> bool:
+        """Return whether a word is a known name, or ends names more often than it begins them."""
+        known = word in more_given_names() or word in self.usage.known_places
+        return known or find_known_type(word) != "" or self.usage.is_surname(word)
+
+    def is_known(self, number: int, span: list[str]) -> bool:
+        """Return whether a span is a known name, a full name of a person, or a company."""
+        usage = self.usage
+        name, language = " ".join(span), usage.found.languages[number]
+        if len(span) == 1:
+            is_inside = usage.total[number] > usage.at_start[number]
+            return is_inside and usage.is_known_place(name, language.code) and len(name) > 3
+        last = span[-1].lower().rstrip(".")
+        has_initials = len(span) > 2 and all(map(_INITIAL.fullmatch, span[:-1]))
+        is_person = (has_initials or span[0] in GIVEN_NAMES) and not common_words(language.code) & {
+            last
+        }
+        if language.code in ("de", "fr") and len(span) == 2 and not is_person:
+            common = common_words(language.code)
+            is_given = span[0] in more_given_names() and span[0].lower() not in common
+            is_person = is_given and last not in common and not is_organization_word(last)
+        return name in usage.known_places or is_person or last in _CLEAR_COMPANY_FORMS
+
+    def _is_name_at_start(self, number: int, word: str, language: Language) -> bool:
+        """Return whether a word that occurs only at the start of sentences is a name."""
+        usage = self.usage
+        if language.capitalizes_nouns:
+            return is_german_name(usage, number, word)
+        is_kind = language.code == "en" and word.lower() in TYPE_WORDS
+        if is_kind and word.lower() in common_words("en"):
+            return find_known_type(word) != ""  # Airport '79
+        if usage.is_part_of_name(word, language) or usage.occurs_inside_sentence([word], language):
+            return True
+        if usage.is_known_place(word, language.code):
+            return True
+        is_common = word.lower() in common_words(language.code)
+        if usage.total[number] > 1 and word in more_given_names() and not is_common:
+            return True
+        if find_known_type(word) == "organization" and not is_common:
+            return True
+        if _NO_NAME_END.search(word) or word.endswith(language.verb_endings):
+            return False
+        if usage.person[number] or word in GIVEN_NAMES or any(map(str.isupper, word[1:])):
+            return True
+        return usage.total[number] > 1 and bool(language.function_words) and not is_common
+
+    def is_acronym(self, word: str, language: Language) -> bool:
+        """Return whether a word in capitals is an acronym, and not an emphasized word."""
+        usage = self.usage
+        lower = word.lower()
+        if _ROMAN_NUMERAL.fullmatch(word) or lower.replace(".", "") in EVERYDAY_ACRONYMS:
+            return False
+        if word in self.keywords and language.code == "en":
+            return False
+        is_common = lower in common_words("en") or lower in common_words(language.code)
+        if usage.first_after_article[word] and language.code in ("de", "fr"):
+            # An English word in capitals behind an article is no emphasized one: la HAS, das PIK.
+            is_common = lower in common_words(language.code)
+        if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
+            return find_known_type(word) != "" or word in ("US", "WHO", "IT")
+        if len(word) <= _MAX_ACRONYM_LETTERS and "." not in word:
+            return not usage.count_lower(word, language.code) or usage.inside_words[word] > 1
+        if find_known_type(word) or self._occurs_in_title_case([word]):
+            return True
+        is_word = usage.count_lower(word, language.code) or word.lower() in common_words(
+            language.code
+        )
+        if language.capitalizes_nouns:
+            is_word = is_word or is_german_noun(word.capitalize())
+        return not is_word and len(word.replace(".", "")) <= _MAX_WORD_ACRONYM_LETTERS
+
+    def _occurs_in_title_case(self, words: list[str]) -> bool:
+        """Return whether the corpus writes words that are in capitals also as a name in prose."""
+        usage = self.usage
+        title_case = " ".join(word.capitalize() for word in words)
+        number = usage.found.surfaces.get(title_case)
+        if number is None or not usage.in_prose[number]:
+            return False
+        # German writes every noun in title case: BENUTZER is a noun, no acronym.
+        is_german = len(words) == 1 and usage.found.languages[number].capitalizes_nouns
+        return not is_german or is_german_name(usage, number, title_case)

@@ -1,0 +1,151 @@
+"""Base forms of names, and words that only look like given names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_nlp.names.base_forms import find_base_forms, is_given_name
+from graphrag_nlp.text.languages import language_of
+from tests.fixtures.extraction import extract
+
+POLISH, GERMAN, RUSSIAN, ENGLISH = map(language_of, ("pl", "de", "ru", "en"))
+
+
+@pytest.mark.parametrize(
+    ("base", "forms"),
+    [
+        ("Warszawa", ["Warszawy", "Warszawie", "Warszawę", "Warszawą"]),
+        ("Kraków", ["Krakowa", "Krakowie", "Krakowem"]),
+        ("Polska", ["Polski", "Polsce", "Polskę"]),
+        ("Praga", ["Pragi", "Pradze"]),
+        ("Kopernik", ["Kopernika", "Kopernikowi", "Kopernikiem", "Koperniku"]),
+        ("Zieliński", ["Zielińskiego", "Zielińskiemu", "Zielińskim"]),
+        ("Paweł", ["Pawła", "Pawłem"]),
+        ("Skłodowska-Curie", ["Skłodowskiej-Curie", "Skłodowską-Curie"]),
+        # Short words, and words that change.
+        ("Ewa", ["Ewy", "Ewie", "Ewę", "Ewą"]),
+        ("Ida", ["Idy", "Idę", "Idą"]),
+        ("Teatr", ["Teatru", "Teatrem", "Teatrze"]),
+        ("Uniwersytet", ["Uniwersytetu", "Uniwersytecie"]),
+        ("Belgrad", ["Belgradu", "Belgradzie"]),
+        ("Marta", ["Marty", "Marcie", "Martę"]),
+        ("Ankara", ["Ankary", "Ankarze"]),
+        ("Jerzy", ["Jerzego", "Jerzemu"]),
+    ],
+)
+def test_polish_cases_have_one_base_form(base: str, forms: list[str]) -> None:
+    words = dict.fromkeys([*forms, base], 1)
+    assert find_base_forms(words, POLISH) == dict.fromkeys(words, base)
+
+
+def test_russian_cases_have_one_base_form() -> None:
+    words = dict.fromkeys(["Пушкина", "Пушкину", "Пушкин", "Пушкиным"], 1)
+    assert set(find_base_forms(words, RUSSIAN).values()) == {"Пушкин"}
+
+
+def test_names_that_only_begin_alike_are_kept_apart() -> None:
+    words = dict.fromkeys(["Maria", "Mariusz", "Karol", "Karolina", "Jan", "Janina"], 1)
+    assert find_base_forms(words, POLISH) == {word: word for word in words}
+
+
+def test_the_german_genitive_belongs_to_its_owner() -> None:
+    words = {"Goethe": 2, "Goethes": 1, "Thomas": 1, "Jonas": 1, "Paris": 1}
+    assert find_base_forms(words, GERMAN) == {**dict.fromkeys(words, ""), "Goethe": "Goethe"} | {
+        "Goethes": "Goethe",
+        "Thomas": "Thomas",
+        "Jonas": "Jonas",
+        "Paris": "Paris",
+    }
+
+
+def test_a_known_given_name_is_the_base_form_even_if_no_text_writes_it() -> None:
+    assert find_base_forms({"Adamem": 1}, POLISH) == {"Adamem": "Adam"}
+
+
+def test_languages_without_cases_leave_words_alone() -> None:
+    words = dict.fromkeys(["Mercer", "Mercers", "Alexa", "Alex"], 1)
+    assert find_base_forms(words, ENGLISH) == {word: word for word in words}
+
+
+def test_given_names_are_known_in_their_cases() -> None:
+    assert is_given_name("Marii", POLISH)
+    assert is_given_name("Александра", RUSSIAN)
+    assert not is_given_name("Marii", ENGLISH)
+    assert not is_given_name("Stocznia", POLISH)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=8), st.integers(1, 9), max_size=12))
+def test_base_forms_do_not_depend_on_the_order_of_the_words(counts: dict[str, int]) -> None:
+    backwards = dict(reversed(counts.items()))
+    assert find_base_forms(counts, POLISH) == find_base_forms(backwards, POLISH)
+    assert find_base_forms(counts, GERMAN) == find_base_forms(backwards, GERMAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases"),
+    [
+        (
+            "Czesław Miłosz mieszkał w Wilnie. Listy Czesława Miłosza czytała Anna Kos. "
+            "Czesław Miłosz wrócił.",
+            "Czesław Miłosz",
+            {"Czesława Miłosza"},
+        ),
+        (
+            "Adam Wilk mieszkał w Łodzi. Dary Adama Wilka były drogie. Adam Wilk wrócił.",
+            "Adam Wilk",
+            {"Adama Wilka"},
+        ),
+        ("Miny Adama Wilka były smutne. Adam Wilk mieszkał w Łodzi.", "Adam Wilk", {"Adama Wilka"}),
+        (
+            "Rower Ewy Kos był nowy. Na nim Ewa Kos jechała do Gdyni. Znali tam Ewę Kos.",
+            "Ewa Kos",
+            {"Ewy Kos", "Ewę Kos"},
+        ),
+        (
+            "Dom Marii Kowal stoi w Łodzi. Maria Kowal tu pisała. Poznałem Marię Kowal w kinie.",
+            "Maria Kowal",
+            {"Marii Kowal", "Marię Kowal"},
+        ),
+        (
+            "Rola Ewy Sowy była trudna. Ewa Sowa mieszka w Gdyni. Znam Ewę Sowę od lat.",
+            "Ewa Sowa",
+            {"Ewy Sowy", "Ewę Sowę"},
+        ),
+    ],
+)
+def test_a_word_before_a_name_is_no_given_name(text: str, title: str, aliases: set[str]) -> None:
+    found = extract(text)
+    assert found.aliases[title] == aliases
+    assert {t for t in found.titles if t.endswith(title.split()[-1])} == {title}
+
+
+def test_a_given_name_is_the_base_form_though_another_case_is_more_frequent() -> None:
+    counts = {"Pawła": 5, "Paweł": 1, "Adama": 3, "Adam": 1}
+    bases = find_base_forms(counts, POLISH)
+    assert bases == {"Pawła": "Paweł", "Paweł": "Paweł", "Adama": "Adam", "Adam": "Adam"}
+
+
+def test_what_a_sentence_writes_inside_is_whole_at_the_start_of_another() -> None:
+    found = extract(
+        "Pałac Kultury stoi w Warszawie. Grano też w Pałacu Kultury. Banku Polskiego nie ma. "
+        "Kiedyś stał tam Bank Polski, ale to było dawno."
+    )
+    assert found.aliases["Bank Polski"] == {"Banku Polskiego"}
+    assert found.mentioned["Pałac Kultury"] == 2
+
+
+def test_two_given_names_stay_together() -> None:
+    found = extract(
+        "Maria Anna Kos mieszka w Łodzi. Listy do Marii Anny Kos są długie. Marii Anny Kos nie ma."
+    )
+    assert found.mentioned["Maria Anna Kos"] == 3
+
+
+@pytest.mark.parametrize("word", ["Listy", "Dary", "Rower", "Unia", "Unii", "Pokój", "Rada"])
+def test_words_that_end_like_cases_are_no_given_names(word: str) -> None:
+    assert not is_given_name(word, POLISH)
+
+
+def test_no_given_name_is_made_up_that_the_corpus_does_not_write() -> None:
+    words = dict.fromkeys(["Miny", "Karola", "Ewy"], 1)
+    assert find_base_forms(words, POLISH, openings=words) == {word: word for word in words}

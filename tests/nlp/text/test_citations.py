@@ -1,0 +1,144 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_nlp.text.citations import (
+    check_citations,
+    find_citations,
+    find_cited_rows,
+    renumber_canonical,
+    renumber_citations,
+)
+
+
+@pytest.mark.parametrize(
+    ("citation", "rows"),
+    [
+        ("[Data: Reports (1, 2)]", {"Reports": {1, 2}}),
+        ("[Data: Entities (1), Sources (2); Claims (3, +more)]",
+         {"Entities": {1}, "Sources": {2}, "Claims": {3}}),
+        # As small models write them.
+        ("[Data: Sources (1), (2)]", {"Sources": {1, 2}}),
+        ("[Data: Sources 1, 2; Reports 3]", {"Sources": {1, 2}, "Reports": {3}}),
+        ("[Data: 1, 2]", {"Sources": {1, 2}}),
+        ("[Sources: 1, 2]", {"Sources": {1, 2}}),
+        ("[Source 1]", {"Sources": {1}}),
+        ("[Reports 3; Sources 4 and 5]", {"Reports": {3}, "Sources": {4, 5}}),
+        ("[Data: Sources (1 and 2)]", {"Sources": {1, 2}}),
+        ("[Data: Text Units (7); Community Reports (3)]", {"Sources": {7}, "Reports": {3}}),
+        ("[Data: Covariates (4); Communities (3)]", {"Claims": {4}, "Reports": {3}}),
+        # Ranges, and what is none.
+        ("[Data: Sources (3-5, 9)]", {"Sources": {3, 4, 5, 9}}),
+        ("[Data: Sources (3–900000)]", {"Sources": {3, 900000}}),
+        ("[Data: Sources (-1)]", {"Sources": {-1}}),
+        ("[Data: Sources (3f2a)]", {}),
+        # Other languages and their brackets.
+        ("【Data: Sources (1)】", {"Sources": {1}}),
+        ("［数据：来源（1、2）；报告（3）］", {"Sources": {1, 2}, "Reports": {3}}),
+        ("[Daten: Quellen (1); Berichte (2)]", {"Sources": {1}, "Reports": {2}}),
+        # Round brackets, others, and none.
+        ("(Data: Entities (1, 2); Reports (3, +more))", {"Entities": {1, 2}, "Reports": {3}}),
+        ("（数据：来源（1和2）；报告（3））", {"Sources": {1, 2}, "Reports": {3}}),
+        ("（数据: 实体（4））", {"Entities": {4}}),
+        ("(Данные: Источники (1), Отчёты (2))", {"Sources": {1}, "Reports": {2}}),
+        ("(Dane: Źródła (1); Encje (2))", {"Sources": {1}, "Entities": {2}}),
+        ("(Daten: Quellen 1 und 2)", {"Sources": {1, 2}}),
+        ("(Données : Sources (1) et Rapports (2))", {"Sources": {1}, "Reports": {2}}),
+        ("(Data: 1, 2)", {"Sources": {1, 2}}),
+        ("(Data: Text Units (1), Covariates (2))", {"Sources": {1}, "Claims": {2}}),
+        ("(Data: Sources (1); Entities (2)", {"Sources": {1}, "Entities": {2}}),
+        ("(Data: Sources [1, 2])", {"Sources": {1, 2}}),
+        ("[Data: Sources [1, 2]]", {"Sources": {1, 2}}),
+        ("(Sources: 1, 2)", {"Sources": {1, 2}}),
+        ("(source: 3)", {"Sources": {3}}),
+        ("(Reports (3); Sources (4))", {"Reports": {3}, "Sources": {4}}),
+        ("(Claims 1, 2)", {"Claims": {1, 2}}),
+        ("（来源：3）", {"Sources": {3}}),
+        ("{Data: Entities (1)}", {"Entities": {1}}),
+        ("Data: Reports (1)", {"Reports": {1}}),
+        ("Data: Reports (1, 2); Sources (3)", {"Reports": {1, 2}, "Sources": {3}}),
+        ("Data: Sources 1, 2", {"Sources": {1, 2}}),
+        ("(see Data: Sources (1))", {"Sources": {1}}),
+        ("[Data - Sources (1)]", {"Sources": {1}}),
+        ("[Data – Sources (1)]", {"Sources": {1}}),
+        ("[Data Sources (1)]", {"Sources": {1}}),
+        ("(Data Sources 1, 2)", {"Sources": {1, 2}}),
+        # What no section is called stays no section.
+        ("[Data: Documents (1)]", {"documents": {1}}),
+        ("[Data: nothing]", {}),
+        ("[Source 1 of the Nile]", {}),
+        ("[Reporters (3) came]", {}),
+    ],
+)  # fmt: skip
+def test_citations_are_read_in_every_form_that_models_write(
+    citation: str, rows: dict[str, set[int]]
+) -> None:
+    assert find_cited_rows(f"So it is {citation}.") == rows
+
+
+def test_what_was_not_shown_is_removed_and_counted() -> None:
+    text = (
+        "A [Data: Sources (1, 2, +more); Claims (3)]. B [Data: Documents (1)]. C [Sources: 1, 9]."
+    )
+    checked, n_removed = check_citations(text, {"Sources": {1}})
+    assert checked == "A [Data: Sources (1, +more)]. B. C [Data: Sources (1)]."
+    assert n_removed == 4
+
+
+def test_citations_are_found_where_they_stand() -> None:
+    text = "A 【Sources (1)】 and [2]."
+    assert list(find_citations(text)) == [(1, text.index(" and"), [("Sources", 1)])]
+
+
+@pytest.mark.parametrize("around", ["**{}**", "*{}*", "_{}_", "`{}`", "[{}]", "({})"])
+@pytest.mark.parametrize("citation", ["[Data: Sources (1)]", "(Data: Sources (1))"])
+def test_what_stands_around_a_citation_goes_with_it(around: str, citation: str) -> None:
+    checked, _ = check_citations(f"So {around.format(citation)}.", {"Sources": {1}})
+    assert checked == "So [Data: Sources (1)]."
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        *("(1)", "(1, 2)", "(1914)", "(see 3)", "(he was 3)", "(data)", "(Data: none)"),
+        *("(Data: Eurostat, 2019)", "(Data: Eurostat (2019))", "(data: 3 ships)", "(Data: 1914)"),
+        *("(data sources: 3)", "(data source 3)", "(Source: 1914)", "(Source: 1914–1916)"),
+        *("(Source: Lloyd's Register, 12)", "(Report 3)", "(report 3)", "(claims 1 and 2)"),
+        *("(claim 1)", "(Claim 1)", "(sources 3 and 4)", "(Reporters (3))", "(Entities)"),
+        *("(Sources: the ship's log, 3)", "(Sources: Smith 12)", "(Resources: 1, 2)"),
+        *("(text 3)", "(Chunk 3)", "(Document 3)", "(Passage 12)", "(Community 3)"),
+        *("{data: 1}", '{"data": [1, 2]}', "{Data}", "{sources}", "metadata: reports (1)"),
+        *("the data: 3 sources", "Data: reports on 3 ships", "Data: Reports", "Data (1)"),
+        *("Data: the source 3", "Reports (1)", "Sources: 1, 2", "Sources 3 and 4 say"),
+        *("Data: Reports 3 of them", "(Quelle: 1914)", "(来源)", "数据：1", "(数据：无)"),
+        *("[sic]", "[1]", "[Data]", "[data source 3]", "[Source 1 of the Nile]", "[claims]"),
+        *("(42 relationships)", "(Entity)", "(Entities: many)", "(Relationships: 3 of 4)"),
+    ],
+)
+def test_a_bracket_of_prose_stays(prose: str) -> None:
+    for text in (f"So {prose} it is.", f"So {prose}."):
+        assert check_citations(text, {}) == (text, 0)
+
+
+def test_a_year_that_was_shown_is_a_row() -> None:
+    checked = check_citations("So (Source: 1914).", {"Sources": {1914}})
+    assert checked == ("So [Data: Sources (1914)].", 0)
+
+
+pieces = st.sampled_from(
+    [
+        *("[Data: Entities (1, 2); Reports (3, +more)]", "(Sources: 4, 1)", "[Data: 1-3]"),
+        *("[Data: Claims (9)]", "(Source: 1914)", "Data: Reports (1).", "The ship", "[note]", "; "),
+        *("[[Data: Entities (2)]]", "(1)", "【Data: 来源（3）】", "[Data: Ships (2)]", "+more"),
+    ]
+)
+
+
+@given(text=st.lists(pieces, max_size=8).map(" ".join), removed=st.sets(st.integers(0, 9)))
+def test_what_was_written_is_renumbered_as_any_text(text: str, removed: set[int]) -> None:
+    written, _ = renumber_citations(text, lambda section, number: number + 1)
+
+    def number_of(section: str, number: int) -> int | None:
+        return None if number in removed else 10 * number
+
+    assert renumber_canonical(written, number_of) == renumber_citations(written, number_of)[0]
