@@ -27,6 +27,7 @@ from graphrag_index.llm.request import (
     pair_outcomes,
     request_key,
 )
+from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 
