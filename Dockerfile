@@ -6,6 +6,7 @@ COPY graphrag_index graphrag_index
 COPY graphrag_query graphrag_query
 COPY graphrag_server graphrag_server
 COPY graphrag_evaluation graphrag_evaluation
+COPY graphrag_nlp graphrag_nlp
 COPY workflows workflows
 RUN python -m venv /opt/graphrag && /opt/graphrag/bin/pip install --no-cache-dir ".[serve,mcp,bucket]"
 
