@@ -23,7 +23,7 @@ from graphrag_index.llm.cancellation import (
     CancelledQuestionError,
     current_cancellation,
 )
-from graphrag_index.llm.client import CallSharing, LLMClient
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
 from graphrag_index.llm.request import (
@@ -94,11 +94,10 @@ class RemoteModel(CachedModel):
         ledger: Ledger,
         loop: LoopThread,
         budget: Budget | None = None,
-        sharing: CallSharing | None = None,
     ) -> None:
         super().__init__(name, settings, step, ledger)
         self._loop = loop
-        self._client = LLMClient(name, settings, ledger, budget, sharing)
+        self._client = LLMClient(name, settings, ledger, budget)
 
     def stop(self, error: BaseException) -> None:
         """Make every further request fail with this error."""

@@ -12,14 +12,12 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
-    Awaitable,
-    Callable,
     Mapping,
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -70,26 +68,6 @@ _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
 _CONTENT_ERROR_WORDS = ("content_filter", "content_policy", "context_length", "string_above_max")
 
 
-class Response(NamedTuple):
-    """A response of a server."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-
-class CallSharing(Protocol):
-    """Sharing of calls among machines: `send_here` sends a request from this machine."""
-
-    async def send(
-        self,
-        model: str,
-        path: str,
-        content: bytes,
-        send_here: Callable[[str, bytes], Awaitable[Response]],
-    ) -> Response: ...
-
-
 class LLMClient:
     """HTTP client of one model, to be used in one event loop only.
 
@@ -104,9 +82,8 @@ class LLMClient:
         settings: ModelSettings,
         ledger: Ledger,
         budget: Budget | None = None,
-        sharing: CallSharing | None = None,
     ) -> None:
-        self.name, self.settings, self._sharing = name, settings, sharing
+        self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
         self.address = self.writer.address
         self._session: aiohttp.ClientSession | None = None
@@ -229,24 +206,13 @@ class LLMClient:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> bytes:
         """Send a JSON body, and read the content of the response within `timeout` seconds."""
-        content = encode_json(body)
-        if self._sharing is None:
-            response = await self.fetch(path, content)
-        else:
-            response = await self._sharing.send(self.name, path, content, self.fetch)
-        self.calls.headers = response.headers
-        if response.status >= 400:
-            raise self.response_error(*response)
-        return response.content
-
-    async def fetch(self, path: str, content: bytes) -> Response:
-        """Send a request with a JSON body, and read the response, which may be an error."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         async with (
-            self._open_response("POST", path, content) as response,
+            self._open_response("POST", path, encode_json(body)) as response,
             asyncio.timeout_at(deadline),
         ):
-            return Response(response.status, response.headers, await response.read())
+            await self._check_status(response)
+            return await response.read()
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""

@@ -21,6 +21,7 @@ import polars as pl
 from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
+from graphrag_index.pipeline.local_runner import count_cores
 from graphrag_index.pipeline.pace import (
     MIN_ANNOUNCED_TEXT_UNITS,
     MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL,
@@ -38,8 +39,6 @@ from graphrag_index.pipeline.sample import (
     SampleResult,
     SampleRuns,
 )
-from graphrag_index.pipeline.scaling import WorkerPlan, plan_workers
-from graphrag_index.pipeline.worker_processes import count_cores
 from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
@@ -96,8 +95,6 @@ class Estimate:
     times: tuple[StepTime, ...]
     # (name, seconds) of the default embedding model, if the settings name another local model.
     default_model: tuple[str, float] | None
-    # The run by many workers, if their number is given.
-    plan: WorkerPlan | None = None
 
 
 def estimate(
@@ -112,7 +109,6 @@ def estimate(
     loaded: LoadedDocuments | None = None,
     max_characters: int | None = None,
     n_workers: int | None = None,
-    n_planned: int | None = None,
 ) -> Estimate:
     """Estimate the requests and the time of a run.
 
@@ -120,8 +116,7 @@ def estimate(
     documents are read, and at most the first `max_characters` of each. With `batch`, the price of
     the batch API is used for chat requests. `only` has the names of the steps in the result; None
     means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
-    number of processes of the run; None means one per core. With `n_planned`, a run by that many
-    processes of many machines is planned.
+    number of processes of the run; None means one per core.
     """
     with (
         closing(PastReplies(locate_output(root, settings))) as past,
@@ -175,7 +170,6 @@ def estimate(
         return Estimate(
             *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty, tuple(times)),
             _estimate_default_model(runs, settings, pace) if result.embedded else None,
-            plan_workers(n_planned, pace, times, settings, runs.model) if n_planned else None,
         )
 
 

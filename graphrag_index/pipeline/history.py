@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.tasks import remove_finished_work
 from graphrag_index.pipeline.workflow import Workflow, select_sections
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
@@ -207,7 +206,6 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
         if store.working_copy is not None:
             described = {f"versions/{number}/{INDEX_FILE}" for number in kept}
             store.working_copy.collect_garbage(current.number, described | files)
-            remove_finished_work(store.working_copy.bucket)
         freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 

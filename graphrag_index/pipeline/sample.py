@@ -21,7 +21,8 @@ from graphrag_index.pipeline.counting_models import (
     PastReplies,
     RequestCount,
 )
-from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.local_runner import LocalRunner
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow, load_step, make_services
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
@@ -174,7 +175,8 @@ class SampleRuns:
         logger.setLevel(logging.ERROR)
         try:
             workflow = Workflow(self.workflow.name, tuple(steps))
-            result = run_workflow(workflow, settings, self.root, services, watcher, n_workers=1)
+            setup = RunSetup(watcher=watcher or Watcher(), runner=LocalRunner(1))
+            result = run_workflow(workflow, settings, self.root, services, setup)
         finally:
             logger.setLevel(level)
         records = {record.name: record for record in result.version.steps}
@@ -239,11 +241,10 @@ class CollectingModel:
 
 
 class TimedShards(SerialShards):
-    """The service `Shards` in this process, which counts CPU seconds and bytes of shards."""
+    """The service `Shards` in this process, which counts the CPU seconds of shards."""
 
     def __init__(self) -> None:
         self.cpu_seconds = 0.0
-        self.n_bytes = 0  # of the rows of shards and parts
 
     def map(
         self,
@@ -256,8 +257,6 @@ class TimedShards(SerialShards):
             before = time.process_time()
             part = function(shard, *shared)
             self.cpu_seconds += time.process_time() - before
-            frames = (*shard.values(), *part.values())
-            self.n_bytes += int(sum(frame.estimated_size() for frame in frames))
             yield context, part
 
 
