@@ -64,6 +64,22 @@ class Citation:
     cited_as: str = ""
     prepended: str = ""
 
+    @classmethod
+    def within(cls, number: int, unit: Mapping[str, Any], start: int, end: int) -> "Citation":
+        """Cite the characters `start` to `end` of a text unit's text."""
+        return cls(
+            number=number,
+            document=unit["title"],
+            document_id=unit["document_id"],
+            path=unit["path"],
+            start_char=unit["start_char"] + start,
+            end_char=unit["start_char"] + end,
+            quote=unit["text"][start:end],
+            text_unit=unit["human_readable_id"],
+            cited_as=f"Sources ({unit['human_readable_id']})",
+            prepended=unit["prepended"],
+        )
+
     @property
     def place(self) -> str:
         """The file path and the character positions of the quotation, as text."""

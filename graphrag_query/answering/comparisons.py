@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answering.answer_spans import find_answer_spans
 from graphrag_query.answering.cell_values import find_number
 from graphrag_query.answering.direct_answer_words import (
@@ -19,7 +20,6 @@ from graphrag_query.answering.direct_answer_words import (
 from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.yes_no import MAX_WORDS_TO_NAME
 from graphrag_query.question.answer_kind import WantedAnswer
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, WORD_LISTS, NameSpan, content_words
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.phrases import compile_phrases, fold_question
 from graphrag_query.answering.extractive import Candidate
-from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 

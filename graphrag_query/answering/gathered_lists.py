@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from graphrag_nlp.text.languages import Language, language_of, read_lists
 from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.phrases import compile_phrases, fold_question
 from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answering.agents import is_passive
 from graphrag_query.answering.answer_spans import TYPES_OF_KIND
@@ -25,7 +26,6 @@ from graphrag_query.answering.names_of_class import (
     listed_words,
 )
 from graphrag_query.answering.subjects import find_subjects
-from graphrag_query.question.cues import compile_phrases, fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, stop_words_of
 from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words

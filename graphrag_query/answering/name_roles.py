@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answering.direct_answer_words import word_lists
 from graphrag_query.answering.names_of_class import listed_words
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 

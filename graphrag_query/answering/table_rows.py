@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answer import Answer
 from graphrag_query.answering.cell_values import read_dates, read_numbers
 from graphrag_query.answering.comparisons import ORDERS
@@ -23,7 +24,6 @@ from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passag
 from graphrag_query.answering.gathered_lists import find_plural_noun
 from graphrag_query.answering.list_answer import find_types_of_names
 from graphrag_query.answering.tables import Cell
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, WORD_LISTS
 

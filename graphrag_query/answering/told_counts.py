@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answering.answer_spans import (
     FIT_OF_COUNT,
     find_answer_spans,
@@ -22,7 +23,6 @@ from graphrag_query.answering.direct_answer_words import counts_people, find_phr
 from graphrag_query.answering.extractive import Candidate, RankedSentence
 from graphrag_query.answering.subjects import find_subjects
 from graphrag_query.question.answer_kind import WantedAnswer
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 from graphrag_query.retrieval.related_words import RelatedWords

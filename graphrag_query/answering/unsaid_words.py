@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence, Set
 import numpy as np
 
 from graphrag_nlp.text.normalize import stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answering.answer_spans import find_name_words, find_new_spans
 from graphrag_query.answering.asked_words import AskedWords, find_words_beside_names
 from graphrag_query.answering.direct_answer_words import find_phrases, word_lists
@@ -26,7 +27,6 @@ from graphrag_query.answering.told_counts import (
     join_words,
 )
 from graphrag_query.question.answer_kind import WantedAnswer
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,

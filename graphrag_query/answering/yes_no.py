@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from graphrag_nlp.text.languages import MONTHS, Language, language_of
 from graphrag_nlp.text.normalize import fold, stem_word
+from graphrag_nlp.text.phrases import fold_question
 from graphrag_query.answering.agents import find_named_agents
 from graphrag_query.answering.asked_words import AskedWords
 from graphrag_query.answering.direct_answer_words import (
@@ -19,7 +20,6 @@ from graphrag_query.answering.extractive import Candidate, is_question
 from graphrag_query.answering.name_roles import CLAUSE_MARK, has_name_apart, has_other_role
 from graphrag_query.answering.subjects import find_subjects, refers_back
 from graphrag_query.question.answer_kind import CODES_WITH_ANY_VERB_FIRST
-from graphrag_query.question.cues import fold_question
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,

@@ -16,7 +16,7 @@ from graphrag_nlp.text.languages import (
     word_set,
 )
 from graphrag_nlp.text.normalize import fold, stem_word
-from graphrag_query.question.cues import compile_phrases, fold_question
+from graphrag_nlp.text.phrases import compile_phrases, fold_question
 from graphrag_query.question.irregular_verbs import find_other_forms
 from graphrag_query.question.question_words import WORD, language_in, stop_words_of
 

@@ -7,7 +7,6 @@ words or pairs of adjacent characters (bigrams) replace the cosine similarity.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +22,6 @@ from graphrag_nlp.text.languages import (
     detect_language,
     find_stems,
     language_of,
-    languages,
     read_lists,
     word_set,
 )
@@ -35,25 +33,10 @@ if TYPE_CHECKING:
 # The lists of words that questions use.
 WORD_LISTS = read_lists("words", Path(__file__).parent)
 QUESTION_WORDS = word_set(WORD_LISTS["question_words"])
-# Types of entities that questions ask for.
-TYPES = WORD_LISTS["types"]
-# Maps the stem of a word that asks for entities of a type ("people", "places") to this type.
-TYPE_OF_WORD = {stem_word(word): kind for kind in TYPES for word in TYPES[kind]["words"].split()}
-# Kinds of places and organizations that questions ask for.
-KINDS_OF_TYPE = WORD_LISTS["kinds_of_type"]
-KIND_OF_WORD = {
-    stem_word(word): kind for kind in KINDS_OF_TYPE for word in KINDS_OF_TYPE[kind]["words"].split()
-}
 # Stems of words in questions about the whole corpus, which say nothing about the subject.
 STEMS_ABOUT_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["whole_corpus"])}
-# Stems of words that ask for the main ones of many: "the central people".
-STEMS_OF_IMPORTANCE = {stem_word(word) for word in word_set(WORD_LISTS["importance"])}
-# Verbs for what texts say, by language.
-SAYING = {code: word_set(words) for code, words in WORD_LISTS["saying"].items()}
-# Words of questions on what people talk about.
-TALKING = word_set(WORD_LISTS["talking"])
-# Stems of nouns that say little about what a question wants to know.
-STEMS_OF_ABSTRACT_NOUNS = {stem_word(word) for word in word_set(WORD_LISTS["abstract"])}
+# The same for questions to global search, which is asked about the whole corpus more often.
+STEMS_BESIDE_CORPUS = {stem_word(word) for word in word_set(WORD_LISTS["beside_whole_corpus"])}
 # Minimum share (0 to 1) of a question's character bigrams that a sentence must contain.
 MIN_PAIR_SHARE = 0.2
 # Minimum number of equal characters at the start of two words that differ only in their endings.
@@ -79,17 +62,6 @@ _INVERTED_MARK = re.compile(r"(?:^|[.!?…]\s)\s*[¿¡]")
 _SENTENCE_END = re.compile(r"[?!…:]|\.\s")
 # Titles such as "Dr" or "Captain". A text may name the person without the title.
 _PERSONAL_TITLES = HONORIFICS | RANKS
-
-
-@cache
-def stems_beside_corpus() -> frozenset[str]:
-    """Return the stems of words beside `STEMS_ABOUT_CORPUS` that say something elsewhere.
-
-    The function words of all languages are among them: to stem them takes too long for a start.
-    """
-    words = word_set(WORD_LISTS["beside_whole_corpus"])
-    words = words.union(*(language.function_words for language in languages().values()))
-    return frozenset(map(stem_word, words))
 
 
 def check_question(question: object) -> str:

@@ -10,12 +10,12 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_nlp.text.standalone import stand_alone
 from graphrag_query.answer import Context
 from graphrag_query.answering.written_answer import source_context
-from graphrag_query.question.cues import asks_for_everything
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.report_selection import subject_words
+from graphrag_query.question.question_words import content_words
+from graphrag_query.retrieval.community_paths import community_paths
+from graphrag_query.retrieval.report_selection import subject_text
 from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import start_search
-from graphrag_query.retrieval.theme_passages import community_paths
 
 # Text between two parts of an excerpt, for the sentences that are left out.
 GAP = " … "
@@ -27,18 +27,20 @@ def add_passages(
     """Fill each context of reports with the best passages of their communities.
 
     The passages are those of local search. One of no community with a report goes to the first
-    context. If the question asks for all that is said of its subject, the passages are shortened to
-    that, so that more of them fit. A question without a subject gets none.
+    context. If the subject of the question is one name or word, the passages are shortened to what
+    they say of it, so that more of them fit.
     """
     max_tokens = question.max_context_tokens(settings.max_context_tokens)
-    if not settings.passage_share or not subject_words(question):
+    if not settings.passage_share:
         return list(batches)
     index = question.index
     ranked = dict.fromkeys(unit.number for unit in start_search(question)())
     found_units = index.text_units(ranked)
     left = {number: found_units[number] for number in ranked}
-    if asks_for_everything(question.text):
-        left = shorten_to_subject(left, subject_words(question))
+    words = content_words(subject_text(question), question.language)
+    names = {word for span in question.mentions.spans for word in content_words(span.text)}
+    if len(set(words) - names) <= (0 if names else 1):
+        left = shorten_to_subject(left, words)
     paths = community_paths(index, left)
     # All calls together show at most these tokens, unless they show all reports of a level.
     total = settings.n_map_tokens if settings.selection == "similar" else 1 << 40

@@ -1,5 +1,6 @@
 """Choose community reports for a question about the whole corpus."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,25 +16,15 @@ from graphrag_nlp.text.citations import check_citations
 from graphrag_query.answer import Context, RatedReport
 from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS
-from graphrag_query.question.cues import (
-    asks_for_change,
-    find_cues,
-    remove_change,
-    remove_corpus_references,
-    remove_cues,
-    remove_telling,
-)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
-    SAYING,
     STEMS_ABOUT_CORPUS,
-    STEMS_OF_ABSTRACT_NOUNS,
-    TALKING,
-    TYPE_OF_WORD,
+    STEMS_BESIDE_CORPUS,
     WORD,
     content_words,
-    stems_beside_corpus,
+    is_unreadable,
 )
+from graphrag_query.retrieval.community_paths import sample_text_units
 from graphrag_query.retrieval.index_store import IndexStore
 
 # Maximum number of reports that are compared with a question. More are read only from an index
@@ -53,6 +44,10 @@ REPORTS_PER_BATCH = 32
 MAX_REPORTS_IN_NOTE = 8
 # Maximum number of reports that an answer lists with their scores.
 MAX_NOTED_REPORTS = 100
+# Minimum number of text units for an estimate of their usual similarity to a question.
+MIN_SAMPLE = 50
+# Number of standard deviations by which the best text unit of a question stands out.
+MIN_DEVIATIONS = 1.6
 # Maximum characters of a report in the prompt that rates the report.
 MAX_RATED_CHARS = 3_000
 
@@ -80,37 +75,48 @@ def _describe_left_out(
     return (f"{of_all} reports{place} left out, {why}: {named}.",)
 
 
-def subject_words(question: Question) -> list[str]:
-    """Return the words of a question that name its subject.
+def subject_text(question: Question) -> str:
+    """Return a question without the words that only say that it asks about all documents.
 
-    The list is empty if the question asks about the whole corpus.
+    Returns the empty text if it has no other words.
     """
-    text = remove_corpus_references(question.text)
-    cues = find_cues(question.text)
-    is_whole = bool(cues.keys() & {"whole", "summary"}) or text != question.text
-    told = remove_telling(text)
-    # "What problems do users report?" keeps the users: problems alone would be any problems.
-    if not STEMS_OF_ABSTRACT_NOUNS.issuperset(content_words(told, question.language)):
-        text = told
-    if asks_for_change(question.text):
-        # How something changed over time is told by sentences on it, with or without "change".
-        text = remove_change(text)
-    if "whole" in cues:
-        text = remove_cues(text, "whole", "summary", "listing")
-    if "most_frequent" in cues:
-        text = remove_cues(text, "most_frequent")
-    verbs = SAYING.get(question.language.code, frozenset())
-    text = " ".join(word for word in WORD.findall(text) if word.lower() not in verbs)
-    words = [
-        word for word in content_words(text, question.language) if word not in STEMS_ABOUT_CORPUS
-    ]
-    further = [word for word in words if word not in stems_beside_corpus()]
-    if not TALKING.isdisjoint(WORD.findall(question.text.lower())):
-        # What people talk about is the corpus.
-        further = [word for word in further if TYPE_OF_WORD.get(word) != "person"]
-    # A name may look like such a word: the stem of the Italian "questi" is that of the ship Quest.
-    is_empty = is_whole and not further and not question.mentions.exact_entities
-    return [] if is_empty else words
+    kept = set(content_words(question.text, question.language))
+    kept -= STEMS_ABOUT_CORPUS | STEMS_BESIDE_CORPUS
+    words = WORD.findall(question.text)
+    return " ".join(word for word in words if kept & set(content_words(word, question.language)))
+
+
+def is_about_corpus(question: Question) -> bool:
+    """Return whether a question names nothing of the documents, so that it is about all of them.
+
+    It names something if it has the name of an entity, a word that a text unit has, or if a text
+    unit is more similar to it than chance allows: with a multilingual embedding model. An English
+    question on English documents that has other words than those that say so is about something
+    that the documents may lack: their full-text index has the stems of English words.
+    """
+    text, index = subject_text(question), question.index
+    if not text:
+        return True
+    if question.language.code == "en" and "en" in index.main_languages:
+        return False
+    if index.vectors("text_unit_text").find_matching_rows(text, 1, ["human_readable_id"]).height:
+        return False
+    return not (question.mentions.exact_entities or _stands_out(index, question))
+
+
+def _stands_out(index: IndexStore, question: Question) -> bool:
+    """Return whether the best text unit is much more similar to a question than chance allows.
+
+    The best of n similarities that are normally distributed is expected at the square root of
+    2 ln n standard deviations above their mean. Mean and deviation are those of a sample.
+    """
+    sample, vectors = sample_text_units(index), index.vectors("text_unit_text")
+    if len(sample) < MIN_SAMPLE or is_unreadable(index, question.text):
+        return False
+    usual = index.open_mapped("text_unit_vectors").matrix("vector", sample) @ question.vector
+    best = vectors.nearest(question.vector, 1, ["human_readable_id"])["similarity"].to_numpy()
+    expected = math.sqrt(2 * math.log(index.links.n_text_units))
+    return bool(best.max() >= usual.mean() + (expected + MIN_DEVIATIONS) * usual.std())
 
 
 def score_reports(question: Question) -> pl.DataFrame:
@@ -168,13 +174,12 @@ def note_reports(question: Question, reports: pl.DataFrame, score: str) -> None:
     question.reports[:] = [RatedReport(*row) for row in rows]
 
 
-def choose_reports(question: Question, settings: GlobalSearch) -> ReportChoice:
+def choose_reports(question: Question, settings: GlobalSearch, about_all: bool) -> ReportChoice:
     """Choose all reports of a level, or the most similar reports within a token budget.
 
     The budget is `max_map_tokens` and `max_map_share`. For a question about the whole corpus,
     take the reports with the highest rank, and only their summaries, so that more reports fit.
     """
-    about_all = not subject_words(question)
     reports, level = reports_of_level(question, settings, about_all)
     order = ["rank", "size", "score"] if about_all else ["score"]
     reports = reports.sort(*order, "community", descending=[True] * len(order) + [False])

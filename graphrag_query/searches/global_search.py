@@ -29,10 +29,9 @@ from graphrag_query.retrieval.report_passages import add_passages
 from graphrag_query.retrieval.report_selection import (
     choose_by_rating,
     choose_reports,
+    is_about_corpus,
     split_reports,
-    subject_words,
 )
-from graphrag_query.searches.global_sentences import global_sentences
 
 # Maximum length of a point in characters; a point should be one or two sentences.
 MAX_POINT_CHARS = 1_000
@@ -59,18 +58,21 @@ def global_search(question: Question, settings: GlobalSearch) -> Answer:
     """
     llm = question.llm
     if llm is None:
+        from graphrag_query.searches.global_sentences import global_sentences
+
         return global_sentences(question, settings)
     n_reports = question.index.n_rows("community_reports")
     if refusal := question.refuse():
         return replace(refusal, looked_at={"community_reports": n_reports, "reports_read": 0})
 
     question.counts["community_reports"] = n_reports
+    about_all = is_about_corpus(question)
     if settings.selection == "dynamic":
         chosen = choose_by_rating(question, llm, settings)
     else:
-        chosen = choose_reports(question, settings)
+        chosen = choose_reports(question, settings, about_all)
     if chosen.reports.height:
-        answer = _map_reduce(question, llm, chosen.reports, settings, chosen.notes)
+        answer = _map_reduce(question, llm, chosen.reports, settings, about_all, chosen.notes)
     else:
         text = format_refusal("no_similar_report", question.language)
         answer = question.answer(text, Outcome.NO_EVIDENCE, notes=chosen.notes)
@@ -90,20 +92,22 @@ def report_context(question: Question, settings: GlobalSearch) -> Context:
         )
     if question.refuse() is not None:
         return merge_contexts([])
-    reports = choose_reports(question, settings).reports
-    return merge_contexts(_build_contexts(question, reports, settings))
+    about_all = is_about_corpus(question)
+    reports = choose_reports(question, settings, about_all).reports
+    return merge_contexts(_build_contexts(question, reports, settings, about_all))
 
 
 def _build_contexts(
-    question: Question, reports: pl.DataFrame, settings: GlobalSearch
+    question: Question, reports: pl.DataFrame, settings: GlobalSearch, about_all: bool
 ) -> list[Context]:
     """Split reports into the contexts of calls, each with the best passages on its reports."""
     # Where the settings or a model choose the reports, passages only fill what reports leave free.
     # A question on the whole corpus gets no passages.
-    has_share = settings.selection == "similar" and subject_words(question)
+    has_share = settings.selection == "similar" and not about_all
     share = settings.passage_share if has_share else 0
     limit = int((1 - share) * settings.max_context_tokens)
-    return add_passages(question, split_reports(question, reports, limit), settings)
+    batches = split_reports(question, reports, limit)
+    return batches if about_all else add_passages(question, batches, settings)
 
 
 def _map_reduce(
@@ -111,10 +115,11 @@ def _map_reduce(
     llm: LLM,
     reports: pl.DataFrame,
     settings: GlobalSearch,
+    about_all: bool,
     notes: tuple[str, ...],
 ) -> Answer:
     """Answer from reports in one call if they fit into one context, else from their points."""
-    batches = _build_contexts(question, reports, settings)
+    batches = _build_contexts(question, reports, settings, about_all)
     if len(batches) == 1:
         return write_answer(question, "global_search", batches[0], notes)
 

@@ -1,400 +1,270 @@
-"""Global search without a model: the best sentences on each theme, within a budget of words."""
+"""Global search without a model: sentences that cover a question, grouped by theme."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+import numpy as np
 import polars as pl
 
-from graphrag_index.errors import format_count
 from graphrag_index.schema.settings.searches import GlobalSearch
-from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.extractive import TextUnit
-from graphrag_query.answering.theme_answer import Point, Theme, shorten_title, write_themes
+from graphrag_nlp.answers.counting import read_count_request
+from graphrag_nlp.answers.coverage import (
+    Floats,
+    PassageSentence,
+    choose_sentences,
+    group_by_theme,
+    remove_common_part,
+    score_sentences,
+    split_passages,
+)
+from graphrag_nlp.text.normalize import stem_word
+from graphrag_query.answer import Answer, Citation, Context, Outcome
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
     pack_sections,
     source_rows,
 )
-from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import (
-    asks_for_change,
-    asks_for_course_of_time,
-    asks_what_all_tell,
-    remove_telling,
-)
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import (
-    KIND_OF_WORD,
-    KINDS_OF_TYPE,
-    STEMS_OF_ABSTRACT_NOUNS,
-    STEMS_OF_IMPORTANCE,
-    TYPE_OF_WORD,
-    TYPES,
-)
+from graphrag_query.question.question_words import content_words, stop_words_of
 from graphrag_query.question.refusals import format_refusal
+from graphrag_query.retrieval.community_paths import community_paths, sample_text_units
 from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
+    MIN_SAMPLE,
     as_context_rows,
+    is_about_corpus,
     note_reports,
     reports_of_level,
-    subject_words,
+    subject_text,
 )
-from graphrag_query.retrieval.theme_passages import (
-    community_paths,
-    group_by_theme,
-    sample_text_units,
-    score_text_units,
-)
-from graphrag_query.retrieval.typical_words import find_typical_words
 from graphrag_query.searches.counting import count_answer
-from graphrag_query.searches.main_entities import (
-    NamedEntity,
-    asked_type,
-    find_named_entities,
-    list_main_entities,
-)
-from graphrag_query.searches.periods import Period, divide_corpus, group_by_period
-from graphrag_query.searches.report_points import (
-    points_of_report,
-    rate_report_points,
-    read_report_sentences,
-)
-from graphrag_query.searches.subject_sentences import (
-    SubjectMatches,
-    find_subject_matches,
-    rank_subject_sentences,
-)
-from graphrag_query.searches.theme_headings import name_by_contents
 
-# Maximum number of reports whose sentences are compared with the question.
-MAX_REPORTS = 12
-# Maximum number of reports whose sentences are sorted by time.
-MAX_REPORTS_BY_TIME = 200
-# Minimum number of periods with sentences in an answer by time.
-MIN_PERIODS_WITH_SENTENCES = 2
-# The other sentences are compared with the n-th best one.
-NTH_BEST = 3
-# Minimum relevance of a sentence in the answer, as a share (0 to 1) of the n-th best relevance.
-MIN_SHARE_OF_BEST = 0.5
-# The same for a sentence that is quoted only if the others leave room.
-MIN_SHARE_OF_FILLER = 0.3
-# Minimum score of the best sentence of a section, as a share (0 to 1) of the n-th best such score;
-# the same for a sentence that is quoted only if the sections leave room.
-MIN_SHARE_OF_SECTION, MIN_SHARE_OF_OTHERS = 0.7, 0.5
-# Minimum number of places of a kind, such as countries, for a list of them.
-MIN_PLACES = 3
-# Minimum number of documents of a section that its heading tells.
-MIN_TOLD_DOCUMENTS = 3
-# Maximum number of typical words below the themes of a corpus.
-MAX_TYPICAL_WORDS = 12
-NO_FITTING_PASSAGE = "No passage fits the words of this question."
-NO_PERIODS = "The documents have no dates, or too few, to compare periods. "
-NO_WORDS_OF_PERIODS = "No words with sentences set the periods of the documents apart. "
+# Number of text units whose sentences are compared with a question.
+MAX_TEXT_UNITS = 96
+# Number of text units of a theme whose sentences are compared with the centre of the theme.
+MAX_TEXT_UNITS_OF_THEME = 8
+# Minimum similarity of the best sentence to a question with a word that is in no document.
+MIN_SIMILARITY_OF_UNSEEN = 0.35
+# Maximum number of words of a heading.
+MAX_WORDS_OF_HEADING = 12
+_ROW_CITATION = re.compile(r"\[Data:[^\]]*\]")
 
 
 def global_sentences(question: Question, settings: GlobalSearch) -> Answer:
     """Answer a question about the whole corpus with sentences of its themes.
 
-    The sentences are those of the most similar passages and reports. Each theme gets one
-    sentence before a theme gets a second one, within `max_words`. For a question without a
-    subject, the themes are the largest communities. If the question asks for people, places,
-    events or organizations, the answer lists entities instead. The outcome is `no_evidence` if
-    nothing is similar enough, or if the question names something that the documents do not
-    mention.
+    A question for a number is answered by counting. For a question that names nothing of the
+    documents, the themes are the largest communities. The outcome is `no_evidence` if the question
+    names something that the documents do not mention, or if no text unit has a sentence.
     """
-    if request := read_count_request(question.text, question.language):
+    stop_words, dates = stop_words_of(question.language), [d.text for d in question.asked_dates]
+    if request := read_count_request(question.text, question.language, stop_words, dates):
         return count_answer(question, request)
-    subject = subject_words(question)
-    named = [word for word in subject if word not in STEMS_OF_IMPORTANCE]
-    kinds = {TYPE_OF_WORD.get(word) for word in named}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind:
-        narrower = {KIND_OF_WORD.get(word) for word in named}
-        of_kind = narrower.pop() if len(narrower) == 1 else None
-        return _answer_with_main_entities(question, kind, of_kind, settings)
-    if not subject or asks_what_all_tell(question.text):
-        return _answer_about_corpus(question, settings)
+    question.counts["community_reports"] = question.index.report_list.height
     if refusal := question.refuse():
         return refusal
+    if is_about_corpus(question):
+        return _answer_about_corpus(question, settings)
     return _answer_about_subject(question, settings)
 
 
-def _answer_with_main_entities(
-    question: Question, kind: str, narrower: str | None, settings: GlobalSearch
-) -> Answer:
-    """Answer with the entities of a type that have the most relationships.
-
-    If there are entities of the kind `narrower`, the answer lists only those.
-    """
-    index, plural = question.index, (KINDS_OF_TYPE[narrower] if narrower else TYPES[kind])["plural"]
-    listed = list_main_entities(index, kind, settings.max_points, narrower)
-    if narrower and not listed:
-        # Small towns are no known cities.
-        return _answer_with_main_entities(question, kind, None, settings)
-    question.counts.update(entities=index.n_rows("entities"), entities_listed=len(listed))
-    if not listed:
-        text = f"The index knows no {plural} of these documents."
-        return question.answer(text, Outcome.NO_EVIDENCE)
-    counts = index.links.n_relationships_of([entity.number for entity in listed])
-    themes = [
-        _theme_of(entity, format_count("relationships", int(count)))
-        for entity, count in zip(listed, counts, strict=True)
-    ]
-    opening = f"The {plural} with the most relationships in the documents:"
-    answer = write_themes(question, opening, themes, settings.max_words, "Further")
-    rows = pl.DataFrame(
-        [(entity.number, entity.title, int(n)) for entity, n in zip(listed, counts, strict=True)],
-        {"id": pl.Int64, "entity": pl.String, "relationships": pl.Int64},
-        orient="row",
-    )
-    section = Section("Entities", rows, 1.0)
-    context = DeferredContext(partial(pack_sections, [section]), settings.max_context_tokens)
-    return replace(answer, context=context)
-
-
-def _theme_of(entity: NamedEntity, extent: str) -> Theme:
-    return Theme(entity.title, extent, f"[Data: Entities ({entity.number})]", entity.points)
-
-
-def _answer_about_corpus(question: Question, settings: GlobalSearch, before: str = "") -> Answer:
-    """Answer with the themes of the whole corpus, the theme of most documents first.
-
-    The answer begins with `before`.
-    """
+def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
+    """Answer with sentences on the subject of a question, grouped by theme."""
     index = question.index
-    if asks_for_change(question.text):
-        periods = divide_corpus(index)
-        if periods and (by_time := _answer_by_periods(question, settings, periods, before)):
-            return by_time
-        before += NO_WORDS_OF_PERIODS if periods else NO_PERIODS
+    subject = subject_text(question)
+    [vector] = index.embedder.embed([subject], are_queries=True)
+    near = index.vectors("text_unit_text").nearest(vector, MAX_TEXT_UNITS, ["human_readable_id"])
+    pool = _Pool.read(index, near["human_readable_id"].to_list())
+    scores = score_sentences(pool.vectors, pool.of_units, vector)
+    best = float((pool.vectors @ vector).max(initial=0.0))
+    if best < MIN_SIMILARITY_OF_UNSEEN and _has_unseen_word(question, subject):
+        return _refuse(question)
+    chosen = choose_sentences(pool.vectors, scores, pool.n_words, settings.max_words)
+    return _write_themes(question, settings, pool, chosen)
+
+
+def _has_unseen_word(question: Question, subject: str) -> bool:
+    """Return whether no document has some word of a question in the one language of all."""
+    if question.index.main_languages != {question.language.code}:
+        # Documents in other languages may say it in their words.
+        return False
+    words = set(content_words(subject, question.language))
+    return not words.isdisjoint(map(stem_word, question.unseen_words))
+
+
+def _refuse(question: Question) -> Answer:
+    text = format_refusal("no_similar_report", question.language)
+    return question.answer(text, Outcome.NO_EVIDENCE)
+
+
+def _answer_about_corpus(question: Question, settings: GlobalSearch) -> Answer:
+    """Answer with the largest themes of the corpus, and sentences at their centres."""
+    index = question.index
     reports, level = reports_of_level(question, settings, about_all=True)
-    shares = _estimate_shares(index, level)
-    share = pl.Series("share", [shares.get(n, 0.0) for n in reports["community"]], pl.Float64)
-    order = ["share", "size", "rank", "community"]
-    best = reports.with_columns(share).sort(order, descending=[True, True, True, False])
-    best = best.head(settings.max_points)
-    note_reports(question, best, "share")
-    themes = []
-    for report, points in rate_report_points(index, read_report_sentences(index, best)):
-        percent = round(100 * report["share"])
-        extent = f"{percent} %" if percent else "under 1 %" if report["share"] else ""
-        cited_as = f"[Data: Reports ({report['community']})]"
-        themes.append(Theme(report["title"], extent, cited_as, points))
-    question.counts.update(community_reports=reports.height)
-    opening = f"{before}The largest themes of the documents, with their share of the documents:"
-    typical = find_typical_words(index, MAX_TYPICAL_WORDS)
-    ending = f"Typical words: {', '.join(typical)}." if typical else ""
-    max_words = settings.max_words - len(ending.split())
-    answer = write_themes(question, opening, themes, max_words, "Further themes", in_order=True)
-    if ending:
-        answer = replace(answer, text=f"{answer.text}\n\n{ending}")
-    pack = partial(_read_rows, question, settings, best, {})
-    context = DeferredContext(pack, settings.max_context_tokens)
-    return replace(answer, parameters={"level": level}, context=context)
+    question.counts["community_reports"] = reports.height
+    shares, units_of = _measure_themes(index, level, reports["community"])
+    vectors, centres = index.open_mapped("text_unit_vectors"), dict[int, Floats]()
+    theme_of: dict[int, int] = {}
+    for community in list(shares)[: settings.max_points]:
+        of_units = vectors.matrix("vector", units_of[community])
+        centres[community] = of_units.mean(axis=0)
+        order = np.argsort(-(of_units @ centres[community]), kind="stable")
+        for at in order[:MAX_TEXT_UNITS_OF_THEME].tolist():
+            theme_of[units_of[community][at]] = community
+    pool = _Pool.read(index, list(theme_of))
+    themes = [theme_of[sentence.passage] for sentence in pool.sentences]
+    targets = np.array([centres[theme] for theme in themes]) if themes else pool.vectors
+    scores = score_sentences(pool.vectors, pool.of_units, targets)
+    chosen = choose_sentences(pool.vectors, scores, pool.n_words, settings.max_words, themes)
+    opening = "The largest themes of the documents, with their share of the documents:"
+    return _write_themes(question, settings, pool, chosen, level, shares, opening)
 
 
-def _answer_by_periods(
-    question: Question, settings: GlobalSearch, periods: Sequence[Period], before: str
-) -> Answer | None:
-    """Answer with the words that set the periods of a corpus apart, and sentences with them.
+@dataclass(frozen=True)
+class _Pool:
+    """Sentences that may be chosen, with vectors, and the text units that were read.
 
-    Returns None if there are no sentences of two periods. The answer begins with `before`.
+    `vectors` and `of_units`, those of the text units, have one row per sentence. They lack the
+    part that all text units of the corpus share.
     """
-    index, level = question.index, settings.level
-    all_reports = index.report_list
-    if level is not None:
-        all_reports, level = reports_of_level(question, settings, about_all=True)
-    order = ["rank", "size", "community"]
-    reports = all_reports.sort(order, descending=[True, True, False]).head(MAX_REPORTS_BY_TIME)
-    found = [
-        point
-        for _, sentences in read_report_sentences(index, reports)
-        for point in points_of_report(index, sentences)
-    ]
-    units = index.text_units(point.source for point in found)
-    themes = [period.as_theme(found, units) for period in periods if period.words]
-    if sum(bool(theme.points) for theme in themes) < MIN_PERIODS_WITH_SENTENCES:
-        return None
-    note_reports(question, reports, "rank")
-    question.counts.update(community_reports=all_reports.height)
-    opening = (
-        f"{before}Words that the documents of each period say more often than others, "
-        "and sentences:"
-    )
-    answer = write_themes(question, opening, themes, settings.max_words, "Further periods")
-    pack = partial(_read_rows, question, settings, reports, {})
-    context = DeferredContext(pack, settings.max_context_tokens)
-    return replace(answer, parameters={"level": level}, context=context)
+
+    units: Mapping[int, Mapping[str, Any]]
+    sentences: Sequence[PassageSentence]
+    vectors: Floats
+    of_units: Floats
+
+    @classmethod
+    def read(cls, index: IndexStore, numbers: Sequence[int]) -> "_Pool":
+        """Read the sentences of text units, the best text unit first."""
+        found = index.text_units(numbers)
+        units = {number: found[number] for number in numbers}
+        sentences = split_passages((number, unit["text"]) for number, unit in units.items())
+        table, sources = index.open_mapped("text_unit_vectors"), [s.passage for s in sentences]
+        own = index.embedder.embed([sentence.text for sentence in sentences])
+        of_units = table.matrix("vector", sources) if sources else own
+        sample, common = sample_text_units(index), np.zeros(own.shape[1], np.float32)
+        if len(sample) >= MIN_SAMPLE:
+            common = table.matrix("vector", sample).mean(axis=0)
+        vectors = (remove_common_part(rows, common) for rows in (own, of_units))
+        return cls(units, sentences, *vectors)
+
+    @property
+    def n_words(self) -> list[int]:
+        """The words of each sentence and its citation."""
+        return [sentence.n_words + 1 for sentence in self.sentences]
 
 
-def _read_rows(
+def _measure_themes(
+    index: IndexStore, level: int, communities: pl.Series
+) -> tuple[dict[int, float], dict[int, list[int]]]:
+    """Map the communities of a level to their shares of the documents, the largest first.
+
+    A share is from 0 to 1. The second map has their text units. A document with passages in
+    several communities counts for each by its share of passages. In a large corpus, every n-th
+    text unit is read.
+    """
+    sample, known = sample_text_units(index), set(communities)
+    documents = index.open_mapped("text_unit_rows").rows(sample, "document")["document"].to_list()
+    n_passages, shares = Counter(documents), defaultdict[int, float](float)
+    units_of = defaultdict[int, list[int]](list)
+    paths = community_paths(index, sample, level + 1)
+    for document, (number, path) in zip(documents, paths.items(), strict=True):
+        if path and path[-1] in known:
+            units_of[path[-1]].append(number)
+            shares[path[-1]] += 1 / (n_passages[document] * len(n_passages))
+    largest = sorted(shares, key=lambda community: (-shares[community], community))
+    return {community: shares[community] for community in largest}, units_of
+
+
+def _write_themes(
     question: Question,
     settings: GlobalSearch,
+    pool: _Pool,
+    chosen: Sequence[int],
+    level: int | None = None,
+    shares: Mapping[int, float] | None = None,
+    opening: str = "",
+) -> Answer:
+    """Write sentences as a list of themes with headings, within the words of the settings.
+
+    `level` is that of the themes; None chooses one. With `shares`, those of the themes, the
+    largest theme is first, else the theme of the best sentence.
+    """
+    index, level = question.index, settings.level if level is None else level
+    shares = dict(shares or {})
+    paths = community_paths(index, {pool.sentences[row].passage for row in chosen})
+    titles = dict(index.report_list.select("community", "title").iter_rows())
+    while chosen:
+        said = [pool.sentences[row] for row in chosen]
+        groups, level_of_groups = group_by_theme([paths[s.passage] for s in said], level)
+        themes = {c: [said[at] for at in rows] for c, rows in groups.items()}
+        order = sorted(themes, key=lambda c: -shares.get(-1 if c is None else c, 0.0))
+        themes = {community: themes[community] for community in order[: settings.max_points]}
+        text, citations = _write_list(pool, themes, titles, shares)
+        text = f"{opening}\n\n{text}" if opening else text
+        # Headings are words, too: the sentences that were chosen last leave room for them.
+        if len(_ROW_CITATION.sub("", text).split()) <= settings.max_words or len(chosen) == 1:
+            break
+        chosen = chosen[:-1]
+    else:
+        return _refuse(question)
+    n = len(said)
+    rows = [(c, shares.get(c, len(own) / n)) for c, own in themes.items() if c is not None]
+    scored = pl.DataFrame(rows, {"community": pl.Int64, "score": pl.Float64}, orient="row")
+    reports = index.report_list.join(scored, on="community", maintain_order="left")
+    reports = reports.sort("score", "community", descending=[True, False])
+    note_reports(question, reports, "score")
+    question.counts.update(text_units=len(pool.units), reports_used=len(themes))
+    context = DeferredContext(
+        partial(_pack, index, settings, reports, pool.units), settings.max_context_tokens
+    )
+    parameters = {"level": level_of_groups}
+    return question.answer(text, citations=citations, parameters=parameters, context=context)
+
+
+def _write_list(
+    pool: _Pool,
+    themes: Mapping[int | None, Sequence[PassageSentence]],
+    titles: Mapping[int, str],
+    shares: Mapping[int, float],
+) -> tuple[str, tuple[Citation, ...]]:
+    """Write the numbered list of themes; return it with the citations of its sentences."""
+    lines, citations = list[str](), list[Citation]()
+    for number, (community, sentences) in enumerate(themes.items(), 1):
+        parts = []
+        for sentence in sentences:
+            unit, n = pool.units[sentence.passage], len(citations) + 1
+            citations.append(Citation.within(n, unit, sentence.start, sentence.end))
+            parts.append(f"{sentence.text} [{n}]")
+        # Behind a colon, the title of a report without a model goes on with names.
+        if community is None or community not in titles:
+            heading = "**Other passages**"
+        else:
+            title = titles[community] if shares else titles[community].split(": ")[0]
+            heading = f"**{' '.join(title.split()[:MAX_WORDS_OF_HEADING])}**"
+            if community in shares:
+                heading += f" ({max(round(100 * shares[community]), 1)} %)"
+            heading += f" [Data: Reports ({community})]"
+        lines.append(f"{number}. {heading}\n   {' '.join(parts)}")
+    return "\n\n".join(lines), tuple(citations)
+
+
+def _pack(
+    index: IndexStore,
+    settings: GlobalSearch,
     reports: pl.DataFrame,
-    units: Mapping[int, TextUnit],
+    units: Mapping[int, Mapping[str, Any]],
     max_tokens: int,
 ) -> Context:
     """Return the summaries of reports and the text units that were read, the best first."""
-    summaries = as_context_rows(question.index, reports, "summary")
-    share = settings.passage_share
+    summaries, share = as_context_rows(index, reports, "summary"), settings.passage_share
     sections = [
         Section("Reports", summaries, 1 - share),
         Section("Sources", source_rows(units), share),
     ]
     return pack_sections(sections, max_tokens)
-
-
-def _estimate_shares(index: IndexStore, level: int) -> dict[int, float]:
-    """Map each community of a level to its share (0 to 1) of the documents.
-
-    A document with passages in several communities counts for each by its share of passages. In a
-    large corpus, the shares are estimated from every n-th text unit.
-    """
-    sample = sample_text_units(index)
-    documents = index.open_mapped("text_unit_rows").rows(sample, "document")["document"].to_list()
-    n_passages = Counter(documents)
-    shares: dict[int, float] = {}
-    paths = community_paths(index, sample, level + 1)
-    for document, path in zip(documents, paths.values(), strict=True):
-        if path:
-            community = path[min(level, len(path) - 1)]
-            share = 1 / (n_passages[document] * len(n_passages))
-            shares[community] = shares.get(community, 0.0) + share
-    return shares
-
-
-def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
-    """Answer with the best sentences about the subject of a question, grouped by theme."""
-    index, subject = question.index, find_subject_matches(question, subject_words(question))
-    asked, found = subject.question, subject.text_units
-    reports, _ = reports_of_level(asked, settings, about_all=False)
-    fitting = reports.filter(pl.col("similarity") >= settings.min_similarity)
-    fitting = fitting.sort("score", "community", descending=[True, False]).head(MAX_REPORTS)
-    written = [pair for _, pairs in read_report_sentences(index, fitting) for pair in pairs]
-    note_reports(question, fitting, "score")
-    scores = score_text_units(asked, found, (source for _, source in written))
-    units = index.text_units(scores)
-    ranked = rank_subject_sentences(subject, units, scores, written)
-    question.counts.update(community_reports=reports.height, text_units=len(units))
-    best_first = {number: units[number] for number in sorted(units, key=lambda n: -scores[n])}
-    pack = partial(_read_rows, question, settings, fitting, best_first)
-    context = DeferredContext(pack, settings.max_context_tokens)
-    # Who said it, and that it was said, need not be in the documents.
-    untold = replace(question, text=remove_telling(question.text))
-    if not any(subject.is_answered_by(ranked, asked) for asked in (question, untold)):
-        if STEMS_OF_ABSTRACT_NOUNS.issuperset(subject_words(untold)):
-            return _answer_about_corpus(question, settings, f"{NO_FITTING_PASSAGE} ")
-        text = format_refusal("no_similar_report", question.language)
-        return question.answer(text, Outcome.NO_EVIDENCE, context=context)
-    points: dict[int, list[Point]] = {}
-    weak: list[Point] = []
-    # One sentence that repeats the question must not outdo all others.
-    best = sorted((s.relevance for s in ranked), reverse=True)[:NTH_BEST][-1]
-    for sentence in ranked:
-        label = sentence.ranked.candidate.label
-        point = Point(sentence.text, sentence.text_unit, sentence.score, label)
-        if sentence.relevance >= MIN_SHARE_OF_BEST * best:
-            points.setdefault(sentence.text_unit, []).append(point)
-        elif sentence.relevance >= MIN_SHARE_OF_FILLER * best:
-            weak.append(point)
-    filler = Theme("Less similar passages", "", "", weak)
-    opening = _open_answer(subject, points, units)
-    kind, narrower = asked_type(question)
-    entities = find_named_entities(index, points, kind, narrower) if kind else []
-    if len(entities) >= (MIN_PLACES if kind == "geo" and narrower else 1):
-        themes = [
-            _theme_of(entity, _count_documents(entity.points, units))
-            for entity in entities[: settings.max_points]
-        ]
-        filler.name = "Other passages"
-        filler.points += [point for of_unit in points.values() for point in of_unit]
-        answer = write_themes(question, opening, themes, settings.max_words, "Also named", filler)
-        return replace(answer, context=context)
-    if asks_for_change(question.text):
-        periods, others = group_by_period(
-            index,
-            points,
-            units,
-            settings.max_points,
-            is_over_time=asks_for_course_of_time(question.text),
-        )
-        if periods:
-            filler.name, filler.points = "Other passages", [*others, *weak]
-            answer = write_themes(question, opening, periods, settings.max_words, filler=filler)
-            return replace(answer, context=context)
-    themes, level = _list_themes(asked, settings.level, points, scores, units)
-    themes, filler.points = _keep_best_sections(themes, weak)
-    sources = {point.source for theme in themes for point in theme.points}
-    opening = _open_answer(subject, sources, units)
-    answer = write_themes(
-        question, opening, themes[: settings.max_points], settings.max_words, filler=filler
-    )
-    return replace(answer, parameters={"level": level}, context=context)
-
-
-def _open_answer(
-    subject: SubjectMatches, sources: Collection[int], units: Mapping[int, TextUnit]
-) -> str:
-    """Return the first line of an answer: the number of documents of its text units."""
-    n_documents = len({units[number]["document"] for number in sources})
-    n_all = subject.question.index.n_rows("document_rows")
-    at_least = "" if subject.last.isdisjoint(sources) else "At least "
-    return f"{at_least}{n_documents:,} of {n_all:,} documents have passages that fit this question:"
-
-
-def _keep_best_sections(
-    themes: Sequence[Theme], others: Sequence[Point]
-) -> tuple[list[Theme], list[Point]]:
-    """Return the themes with good sentences; and other sentences with those of the other themes.
-
-    A sentence with one word of the question may be the best one of its theme, and beside the
-    subject.
-    """
-    best = [max(point.score for point in theme.points) for theme in themes]
-    usual = sorted(best, reverse=True)[:NTH_BEST][-1]
-    kept, left = list[Theme](), list(others)
-    for theme, score in zip(themes, best, strict=True):
-        theme.points = [p for p in theme.points if p.score >= MIN_SHARE_OF_OTHERS * usual]
-        if score >= MIN_SHARE_OF_SECTION * usual:
-            kept.append(theme)
-        else:
-            left += theme.points
-    return kept, [point for point in left if point.score >= MIN_SHARE_OF_OTHERS * usual]
-
-
-def _list_themes(
-    question: Question,
-    level: int | None,
-    points: Mapping[int, Sequence[Point]],
-    scores: Mapping[int, float],
-    units: Mapping[int, TextUnit],
-) -> tuple[list[Theme], int]:
-    """Group the sentences of text units by community, and return the level of the communities."""
-    relevant = {number: scores[number] for number in points}
-    groups, level = group_by_theme(question.index, relevant, level)
-    sections = [[p for number in group.text_units for p in points[number]] for group in groups]
-    names = name_by_contents(question, sections, units)
-    reports = question.index.report_list
-    titles = dict(reports.select("community", "title").iter_rows())
-    themes = []
-    for group, of_theme, name in zip(groups, sections, names, strict=True):
-        # The title of a report without a model goes on with names that may not be in the sentences.
-        name = name or shorten_title(titles.get(group.community, "Other passages"))
-        cited_as = f"[Data: Reports ({group.community})]" if group.community is not None else ""
-        themes.append(
-            Theme(
-                name, _count_documents(of_theme, units), cited_as, of_theme, max(group.weight, 0.0)
-            )
-        )
-    # Passages of no community come last.
-    themes.sort(key=lambda theme: not theme.cited_as)
-    return themes, level
-
-
-def _count_documents(points: Iterable[Point], units: Mapping[int, TextUnit]) -> str:
-    """Return the number of documents of sentences; few need no words, for they are cited."""
-    n = len({units[point.source]["document"] for point in points})
-    return format_count("documents", n) if n >= MIN_TOLD_DOCUMENTS else ""

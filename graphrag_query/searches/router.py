@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,11 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import is_unspaced
+from graphrag_nlp.text.phrases import compile_lists, fold_question
 from graphrag_query.answer import Answer
 from graphrag_query.answering.llm import LLM, first_item
-from graphrag_query.question.count_request import read_count_request
-from graphrag_query.question.cues import asks_what_is_told, find_cues, remove_change
 from graphrag_query.question.question import Question
-from graphrag_query.question.question_words import content_words, language_in
+from graphrag_query.question.question_words import language_in, stop_words_of
 from graphrag_query.searches.basic_search import basic_search
 from graphrag_query.searches.drift_search import drift_search
 from graphrag_query.searches.global_search import global_search
@@ -105,8 +105,13 @@ def choose_search(question: Question) -> SearchChoice:
 
 def choose_by_rules(question: str, n_names: int) -> SearchChoice:
     """Choose by the words of a question and the number of names in it."""
-    cues = find_cues(question)
-    if count := read_count_request(question, language_in(question)):
+    # Counts need no model; only a choice without a model reads them.
+    from graphrag_nlp.answers.counting import read_count_request
+
+    plain, language = fold_question(question), language_in(question)
+    found = {kind: pattern.search(plain) for kind, pattern in _read_cues().items()}
+    cues = {kind: match.group().strip() for kind, match in found.items() if match}
+    if count := read_count_request(question, language, stop_words_of(language)):
         return SearchChoice("global", f"it asks for something that can be counted (“{count.cue}”)")
     # In a script without capitals and spaces, names are not found: look for a pair instead.
     is_pair = is_unspaced(question) and bool(_PAIR_OF_NAMES.search(question))
@@ -129,15 +134,15 @@ def choose_by_rules(question: str, n_names: int) -> SearchChoice:
         return SearchChoice("neighbourhood", why)
     if "whole" in cues and n_names < 2:
         return SearchChoice("global", explain_cue("whole", "it asks about the whole corpus"))
-    if asks_what_is_told(question):
-        return SearchChoice("global", "it asks what the documents tell")
     if "summary" in cues and not n_names:
         why = explain_cue("summary", f"it asks for much at once, and {named}")
         return SearchChoice("global", why)
-    if "asks_what_changed" in cues and not content_words(remove_change(question)):
-        why = explain_cue("asks_what_changed", "it asks what changed in the whole corpus")
-        return SearchChoice("global", why)
     return SearchChoice("local", f"{named}, and it does not ask about the whole corpus")
+
+
+@cache
+def _read_cues() -> Mapping[str, re.Pattern[str]]:
+    return compile_lists(read_lists("data/route_words", Path(__file__).parent))
 
 
 def choose_by_model(llm: LLM, question: str) -> SearchChoice:

@@ -41,7 +41,7 @@ def test_no_evidence_is_an_answer_and_not_a_failure(sample_project: Path) -> Non
     assert json.loads(result.stdout)["outcome"] == "no_evidence"
 
 
-THEMES = "What are the main themes and who matters most?"
+THEMES = "What are the main themes?"
 
 
 def test_the_suggested_command_can_be_run(sample_project: Path) -> None:

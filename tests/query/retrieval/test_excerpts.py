@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_nlp.text.languages import language_of
-from graphrag_query.question.cues import asks_for_everything
 from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.related_words import RelatedWords
 from graphrag_query.retrieval.report_passages import GAP, shorten_to_subject
@@ -67,13 +66,6 @@ def test_excerpts_are_parts_of_their_texts_in_order(texts: list[str]) -> None:
     for number, short in shortened.items():
         pattern = ".*".join(map(re.escape, short.split(GAP)))
         assert re.search(pattern, given_units[number]["text"], re.S)
-
-
-def test_a_question_for_everything_is_told_from_one_for_one_thing() -> None:
-    for text in ("What do the documents tell about Ann?", "Summarize the life of Ann."):
-        assert asks_for_everything(text)
-    for text in ("What is the main work of Ann?", "Who was Ann?", "Where is Hull?"):
-        assert not asks_for_everything(text)
 
 
 def related(words: str, language: str = "en", others: str = "de fr es") -> RelatedWords:

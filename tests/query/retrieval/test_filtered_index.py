@@ -171,22 +171,6 @@ def test_a_filtered_index_keeps_its_filters_if_it_is_restricted_further(index: I
         index.where({"path": CREAN}).where({"path": "people/roald-amundsen.txt"})
 
 
-def test_the_main_entities_and_their_sentences_are_inside(index: Index, crean: Index) -> None:
-    answer = crean.global_("Who are the main people?")
-    assert {citation.path for citation in answer.citations} == {CREAN}
-    assert 6 < len(answer.citations) <= answer.looked_at["entities_listed"]
-    suggestion = crean.global_("Who matters most?").suggestion
-    links, masks = crean.store.links, crean.store.masks  # type: ignore[attr-defined]
-    numbers = np.flatnonzero(masks.entities).tolist()
-    degrees = [len(links.relationships_of(number).entities) for number in numbers]
-    assert links.n_relationships_of(numbers).tolist() == degrees
-    [most] = crean.store.entities([numbers[int(np.argmax(degrees))]])["title"]
-    assert suggestion is not None
-    assert suggestion.arguments == (most,)
-    places = index.where(entity_types=["geo"]).global_("Who are the main people?")
-    assert places.text == "The index knows no people of these documents."
-
-
 def test_entities_near_a_question_are_of_the_types_asked_for(index: Index) -> None:
     answer = index.where(entity_types=["geo"]).local("Where did Tom Crean live?")
     assert answer.context is not None

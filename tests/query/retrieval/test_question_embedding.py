@@ -170,13 +170,8 @@ def test_a_suggestion_has_no_sentences_embedded(indexed: Path, server: Server) -
         n_asked = len(server.requests)
         assert index.path("Which fossil plant was found in the rocks?").suggestion is None
         assert len(server.requests) == n_asked
-        found = index.path("What are the main themes?").suggestion
-        assert found is not None
-        assert found.method == "global"
-        embedded = [r for r in server.requests[n_asked:] if r.path == "/v1/embeddings"]
-        sent = [text for request in embedded for text in request.json["input"]]
-        # The first request of a connection asks for the dimension. The reports have vectors.
-        assert sent == ["dimension", "What are the main themes?"]
+        assert index.path("What are the main themes?").suggestion is None
+        assert len(server.requests) == n_asked
 
 
 def test_without_settings_an_index_is_asked_by_its_own(indexed: Path) -> None:

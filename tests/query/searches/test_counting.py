@@ -14,7 +14,7 @@ from graphrag_nlp.text.languages import language_of
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches import counting
-from graphrag_query.searches.count_subject import TermCount, _describe_mentions, is_form_of
+from graphrag_query.searches.counting import TermCount, is_form_of
 from tests.conftest import copy_project, run_project
 
 DOCUMENTS = {
@@ -117,9 +117,9 @@ def test_documents_and_mentions_of_a_subject_are_told_apart(
 def test_a_document_may_name_a_subject_otherwise() -> None:
     numbers = np.arange(1)
     term = TermCount("Anna Berg", numbers, numbers + 1, numbers, 0)
-    assert _describe_mentions(term) == "1 document mentions “Anna Berg”, by other names of it."
+    assert term.describe() == "1 document mentions “Anna Berg”, by other names of it."
     forms = dict(zip("abcdefgh", (9, 8, 7, 6, 5, 4, 3, 2), strict=True))
-    assert _describe_mentions(replace(term, term="a", n_mentions=44, forms=forms)) == (
+    assert replace(term, term="a", n_mentions=44, forms=forms).describe() == (
         "1 document mentions “a”, 44 times in all: a 9, b 8, c 7, d 6, e 5, f 4, other forms 5."
     )
 

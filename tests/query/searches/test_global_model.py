@@ -111,7 +111,7 @@ def test_reports_and_passages_share_the_budget(index: Index) -> None:
     assert "scurvy" in both.tables["Sources"]["text"][0]
 
 
-def test_passages_are_shortened_for_a_question_that_asks_for_everything(index: Index) -> None:
+def test_passages_are_shortened_for_a_question_about_one_word(index: Index) -> None:
     few, many = (
         index.context(text, "global", max_map_tokens=3_000).tables["Sources"]
         for text in (SUBJECT, "What do the documents tell about scurvy?")
@@ -263,7 +263,7 @@ def test_an_outage_is_an_error(index: Index) -> None:
 
 
 def test_nothing_similar_is_no_evidence_without_a_call(index: Index) -> None:
-    answer, llm = ask(index, one_point_a_report, "船は", level=0, min_similarity=0.99)
+    answer, llm = ask(index, one_point_a_report, SUBJECT, level=0, min_similarity=0.99)
     text = "No community report is similar enough to this question."
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, text)
     assert llm.asked == []

@@ -5,9 +5,9 @@ import pytest
 
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.mapped_table import MappedTable
+from graphrag_query.retrieval.community_paths import community_paths
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.theme_passages import community_paths
-from graphrag_query.searches.global_sentences import _estimate_shares
+from graphrag_query.searches.global_sentences import _measure_themes
 
 
 def test_a_text_unit_is_under_the_theme_that_has_it(
@@ -54,6 +54,8 @@ def test_without_themes_the_entities_of_a_text_unit_choose(
 
 
 def test_the_shares_of_the_themes_sum_up_to_all_documents(store: IndexStore) -> None:
-    shares = _estimate_shares(store, 0)
+    coarsest = store.scan("communities").filter(level=0).collect()["community"]
+    shares, text_units = _measure_themes(store, 0, coarsest)
+    assert shares.keys() == text_units.keys()
     assert sum(shares.values()) == pytest.approx(1)
     assert len(shares) > 4
