@@ -19,8 +19,8 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
     """Suggest another search for a question for which the search `method` found no evidence.
 
     The router names the search that fits the question. Returns None unless the suggested search
-    finds evidence. The check calls no model: if the answer or the vectors are from one, no search
-    that compares sentences is suggested.
+    finds evidence. The check calls no chat model. If the vectors are from a model on a server, no
+    search that compares sentences is suggested.
     """
     search = question.search.model_copy(update={"reader_model": None})
     asked = replace(question, llm=None, search=search, reranking=Reranking(), sink=None)
@@ -30,9 +30,7 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
         if asked.mentions.likeliest_mentions and method in _LESS_LOCAL:
             others.setdefault("local", "")
         for other, reason in others.items():
-            if other != method and _finds_evidence(
-                asked, other, settings, has_model=question.llm is not None
-            ):
+            if other != method and _finds_evidence(asked, other, settings):
                 why = f"{other.capitalize()} search finds an answer."
                 # Local search is the default of the router, which then has no particular reason.
                 if other != "local":
@@ -44,13 +42,13 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
         return None
 
 
-def _finds_evidence(question: Question, method: str, settings: Settings, has_model: bool) -> bool:
+def _finds_evidence(question: Question, method: str, settings: Settings) -> bool:
     """Return whether a search without a model finds evidence for a question."""
     index, search = question.index, SEARCHES[method]
     if not all(map(index.has_table, search.tables)):
         return False
     has_remote_vectors = index.settings.generate_text_embeddings.model in index.settings.models
-    if method not in _WITHOUT_SENTENCES and (has_model or has_remote_vectors):
+    if method not in _WITHOUT_SENTENCES and has_remote_vectors:
         return False
     answer = search.run(replace(question, counts={}), getattr(settings, f"{method}_search"))
     return answer.outcome is Outcome.ANSWERED
