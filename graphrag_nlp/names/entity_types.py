@@ -13,7 +13,7 @@ from graphrag_nlp.names.head_types import (
     find_head_type,
     find_shortened_companies,
 )
-from graphrag_nlp.names.known_names import find_german_type, find_known_type, find_likely_type
+from graphrag_nlp.names.known_names import find_known_type, find_likely_type
 from graphrag_nlp.names.name_forms import ClassifiedNames
 from graphrag_nlp.names.name_usage import MIN_KNOWN_PLACE_SHARE
 from graphrag_nlp.names.name_words import (
@@ -186,7 +186,7 @@ class _TypeFinder:
         if is_group:
             return "name"
         is_short = name.isupper() and len(name) < MAX_ACRONYM_LETTERS
-        if name in known_firms() and not (is_short or self.evidence.is_addressed(number)):
+        if name in known_firms() and not is_short:
             return "organization"
         return self._find_open_type(number, lower)
 
@@ -195,10 +195,6 @@ class _TypeFinder:
         name, code = self.names[number], self.codes[number]
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
-        if not known and code == "de":
-            known = find_german_type(name)
-        if known == "organization" and " " not in name and self.evidence.is_addressed(number):
-            known = ""  # el señor Puig
         if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
@@ -216,7 +212,6 @@ class _TypeFinder:
         name = self.names[number]
         kind = self.evidence.find_type_by_usage(number, lower)
         is_open = kind in ("acronym", "name") or self.usage.person_verb[number] < MIN_VERB_SHARE
-        is_open = is_open and not self.evidence.is_addressed(number)
         if is_open and (likely := find_likely_type(name)):
             return likely
         is_word = len(lower) == 1 and (any(map(str.isdigit, name)) or lower[0] in DEMONYMS)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.languages import read_lists
@@ -14,8 +14,6 @@ MAX_ACRONYM_LETTERS = 3
 _LOST = "\ufffd"
 _LOST_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _SLASH = re.compile(r" ?/ ?")
-# The ending of a German adjective.
-_ADJECTIVE_END = re.compile("e[nmrs]?$")
 _TYPES = {
     "places": "geo",
     "organizations": "organization",
@@ -29,25 +27,6 @@ _TYPES = {
 def list_known_names() -> Mapping[str, str]:
     """Return the type of each name in the list of `find_known_type`."""
     return _read("known_names")
-
-
-@lru_cache(65_536)  # the search takes microseconds, and words recur
-def find_german_type(name: str) -> str:
-    """Return the type of a known name behind adjectives in any German case; "" if unknown.
-
-    Example: Bayerischen Rundfunks, which is listed as Bayerischer Rundfunk.
-    """
-    *adjectives, noun = name.split(" ")
-    stems = [_ADJECTIVE_END.sub("", word) for word in adjectives]
-    if not stems or stems == adjectives:
-        return ""
-    nouns = dict.fromkeys((noun, noun.removesuffix("s"), noun.removesuffix("es")))
-    forms = (
-        " ".join([*(stem + end for stem in stems), form])
-        for end in ("e", "er", "es")
-        for form in nouns
-    )
-    return next(filter(None, map(find_known_type, forms)), "")
 
 
 @cache

@@ -50,7 +50,6 @@ DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
 SURNAME_END = re.compile(_HEADS["surname_endings"])
 # Months, days and feasts.
 CALENDAR_WORDS = word_set(_WORDS["calendar"])
-ORDINALS = word_set(_WORDS["ordinals"])
 # Words that refer to a part of a text: article, annex.
 REFERENCES = word_set(_WORDS["references"])
 # Languages in which the head of a name is its first word.

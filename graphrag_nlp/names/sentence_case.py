@@ -5,11 +5,10 @@ In a sentence, a capital may prove a name; in a headline or a heading, it proves
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from graphrag_nlp.names.name_words import HEAD_FIRST
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.sentences import Sentence
 
 # Minimum share of words with a capital in a headline such as "Voters Reject Plan for Bridge", and
@@ -23,14 +22,7 @@ MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
 # German words in lower case that end as verbs do: Zeiss kauft Dorc.
 _GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
 MIN_GERMAN_CLAUSE_WORDS = 3
-# Words between two names in a headline in title case.
-_HEADLINE_BREAK = re.compile(
-    rf"\b(?:{'|'.join(read_lists('graphrag_nlp/names/data/words')['headline_verbs'].split())}"
-    r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
-)
-_MAX_HEADLINE_CHARACTERS = 300
 _NON_SPACE = re.compile(r"\S")
-_QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
 # The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
 _SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
@@ -70,36 +62,6 @@ def read_case(
     is_heading = may_be_heading and _is_heading(text, sentence.start)
     is_shouted = words.isupper() and " " in words
     return SentenceCase(sentence.start, sentence.end, is_shouted, is_prose, is_heading)
-
-
-def find_headline_break(
-    text: str, start: int, end: int, initial: bool, language: Language
-) -> re.Match[str] | None:
-    """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
-    if text[start - 1 : start] in _QUOTATION_MARKS:
-        return None
-    # Most names occur again, and have no such word.
-    if not _may_break(text[start:end]):
-        return None
-    word = _HEADLINE_BREAK.search(text, start, end)
-    may_break = word is not None and (word.start() > start or not initial)
-    is_break = word and may_break and _is_in_headline(text, start, word.start(), language)
-    return word if is_break else None
-
-
-@lru_cache(1 << 16)
-def _may_break(span: str) -> bool:
-    return _HEADLINE_BREAK.search(span) is not None
-
-
-def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
-    """Return whether the line of a span is in title case and has words before `at`."""
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = text.find("\n", at) % (len(text) + 1)
-    if line_end - line_start > _MAX_HEADLINE_CHARACTERS:
-        return False
-    line = text[line_start:line_end].rstrip(" …").removesuffix("...")
-    return any(map(str.isalpha, text[line_start:at])) and _is_headline(line, language)
 
 
 def _is_heading(text: str, start: int) -> bool:

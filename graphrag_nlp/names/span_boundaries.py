@@ -8,10 +8,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from graphrag_nlp.names.name_starts import find_name_starts
-from graphrag_nlp.names.name_words import is_wrapped_line, name_pattern
+from graphrag_nlp.names.name_words import capital_pattern, is_wrapped_line, name_pattern
 from graphrag_nlp.names.nameless import find_nameless_ranges
-from graphrag_nlp.names.sentence_case import find_headline_break, read_case
+from graphrag_nlp.names.sentence_case import read_case
 from graphrag_nlp.names.shouted_names import find_shouted_line, find_shouted_names
 from graphrag_nlp.names.span_ends import HYPHENS, find_span, find_unbroken_end
 from graphrag_nlp.text.languages import Language, read_lists
@@ -20,18 +19,6 @@ from graphrag_nlp.text.sentences import Sentence
 
 # An abbreviation before its last letter: z. B., a. A., i. E.
 _ABBREVIATED = re.compile(r"\b[a-zäöü]\. ?$")
-# Words before the name of a button: Press MENU.
-_BUTTON = re.compile(
-    rf"\b(?:{read_lists('graphrag_nlp/names/data/words')['button_words']})"
-    r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
-)
-# French words before the name of a button in title case: Appuyez sur Marche.
-_PRESSED = re.compile(
-    r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$"
-)
-# The last four characters of what `_PRESSED` finds: a fast test before the search.
-_PRESSED_ENDINGS = frozenset(("sur ", "hez ", "che ", "ton "))
-_MENU = re.compile(r"[^\s>] > $")
 # A French article or pronoun before a word in lower case: L'université, D'après.
 _ELIDED_LOWER = re.compile(r"(?:[A-Z]|Qu)['’][a-zà-ÿ]")
 _ELISIONS = frozenset("'’u")
@@ -51,11 +38,10 @@ def find_capitalized_spans(
     all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
     sentence_starts = [*(sentence.start for sentence in sentences), len(text)]
     starts, nameless = _SpanStarts(text, language), find_nameless_ranges(text)
-    is_english, has_menus = language.code == "en", " > " in text
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
-    reached, number, after_break = sentence_starts[0], 0, -1
-    for capital, limit in find_name_starts(text, language):
-        if capital < reached or not (found := starts.match(capital, limit)):
+    reached, number = sentence_starts[0], 0
+    for capital in capital_pattern().finditer(text):
+        if capital.start() < reached or not (found := starts.match(capital.start())):
             continue
         match, has_title = found
         start, reached = match.span()
@@ -71,27 +57,20 @@ def find_capitalized_spans(
             reached = nameless_end  # Minister of Health | Ann Brown
             continue
         has_capitals = text[start + 1 : start + 2].isupper()
-        if (has_capitals or starts.elides) and starts.is_button(start, has_capitals):
-            continue
         if has_capitals and (line := find_shouted_line(text, match, language)):
             reached = start + len(line)
             yield from _find_shouted_spans(text, start, reached, language)
             continue
         start, reached = find_span(text, match, sentence.end, language, is_plain=is_plain)
         mark = text[reached : reached + 1]
-        if has_menus and _is_menu(text, start, reached):
-            continue
         if mark == "/" and text[reached - 1 : reached + 2 : 2].isdigit():
             continue  # a case: C-340/21
         initial = _may_begin_sentence(text, start, sentence.start, all_prose)
         end = find_unbroken_end(text, start, reached) if mark in HYPHENS else reached
-        # In a headline, capitals before and behind such a word prove nothing.
-        in_headline = start == after_break or (sentence.is_heading and not has_capitals)
-        if is_english and (word := find_headline_break(text, start, end, initial, language)):
-            end, reached = word.start() - 1, word.end()
-            in_headline, after_break = True, reached + 1
         if end > start:
-            yield start, end, initial, sentence.is_prose and not in_headline, has_title
+            # In a heading, a capital proves nothing.
+            is_prose = sentence.is_prose and (has_capitals or not sentence.is_heading)
+            yield start, end, initial, is_prose, has_title
 
 
 class _SpanStarts:
@@ -103,10 +82,10 @@ class _SpanStarts:
         self.title_letters = _title_letters(language.code) if self.titles else frozenset[str]()
         self.elides = language.code == "fr"
 
-    def match(self, start: int, limit: int) -> tuple[re.Match[str], bool] | None:
+    def match(self, start: int) -> tuple[re.Match[str], bool] | None:
         """Return the words of the span at a capital, and whether a title stands before them.
 
-        None if no span begins there. It ends before `limit`.
+        None if no span begins there.
         """
         text, titles = self.text, self.titles
         may_elide = self.elides and text[start + 1 : start + 2] in _ELISIONS
@@ -114,7 +93,7 @@ class _SpanStarts:
             return None  # L'université de Liège: the name does not begin at the article
         title = titles.match(text, start) if titles and text[start] in self.title_letters else None
         start = title.end() if title else start
-        if not (match := self.pattern.match(text, start, limit)):
+        if not (match := self.pattern.match(text, start)):
             return None
         if titles and " " in match.group():
             # A title may end the span without its full stop: U.S. Rep | . Hal Burke
@@ -125,14 +104,6 @@ class _SpanStarts:
         if text[start + 1 : start + 2] == "." and _ABBREVIATED.search(text, start - 4, start):
             return None  # z. B. Bern
         return match, title is not None
-
-    def is_button(self, start: int, has_capitals: bool) -> bool:
-        """Return whether the words at a capital are the name of a button: Press MENU."""
-        text = self.text
-        if has_capitals and _BUTTON.search(text, max(0, start - 30), start):
-            return True
-        is_pressed = self.elides and text[start - 4 : start] in _PRESSED_ENDINGS
-        return is_pressed and _PRESSED.search(text, start - 30, start) is not None
 
 
 @cache
@@ -155,13 +126,6 @@ def _find_shouted_spans(
     """Yield the bodies, and the known places, in a heading in capital letters."""
     for first, last, is_body in find_shouted_names(text, start, end, language):
         yield first, last, False, is_body, False
-
-
-def _is_menu(text: str, start: int, end: int) -> bool:
-    """Return whether a span is an item of a menu: Datei > Export."""
-    return text.startswith(" > ", end) or (
-        text[start - 2 : start] == "> " and _MENU.search(text, start - 4, start) is not None
-    )
 
 
 # Ends of a note in brackets that is a sentence: (Pausa.) Efectuada la votación.

@@ -3,9 +3,8 @@
 import re
 
 from graphrag_nlp.names import name_joints, span_extensions
-from graphrag_nlp.names.compounds import is_certain_noun, is_loan_word
 from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.names.name_words import DEMONYM_END, is_institution_word, is_role, is_wrapped_line
+from graphrag_nlp.names.name_words import DEMONYM_END, is_wrapped_line
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.places import large_place_names
 from graphrag_nlp.text.sentences import LINE_END_HYPHEN
@@ -17,7 +16,6 @@ _GERMAN_FORM = re.compile(r" (?:eG|e\. ?V\.|g(?:GmbH|AG)|mbH)(?!\w)|(?<= Co\.) (
 _SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
 # The second word of a Latin name in brackets: (Aedes albopictus).
 _SPECIES = re.compile(r" [a-z]{3,}(?=\))")
-_HYPHENATED = re.compile(r"([^\W\d_]\w*)-((?:\w|-)+)")
 # The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
 _ENGLISH_GENITIVES = ("'s", "’s")
@@ -58,8 +56,6 @@ def find_span(
             end = longer if longer <= sentence_end else end
     if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
         end += 2  # Sotheby's
-    if text.endswith("Day", start, end) and language.code == "en":
-        end = span_extensions.find_disaster_end(text, end)
     if text[end : end + 1] == ".":
         suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
         end = suffix.end() if suffix else end
@@ -94,25 +90,10 @@ def _find_whole_span(
     if text[end : end + 1] == "-" and " für " in text[start:end]:
         topic = _SHORTENED_TOPIC.match(text, end)
         return start, topic.end() if topic else end
-    if language.capitalizes_nouns and "-" in text[start:end]:
-        end = _cut_compound(text, start, end)
     if language.code == "fr" and text[end : end + 1] == " ":
         longer = span_extensions.find_institution_end(text, start, end, language, match.re)
         end = longer if longer <= sentence_end else end
     return span_extensions.find_lower_head(text, start, language), end
-
-
-def _cut_compound(text: str, start: int, end: int) -> int:
-    """Return the end of an acronym or a known name before a German noun: CDU-Spitzenkandidat."""
-    for word in _HYPHENATED.finditer(text, start, end):
-        first, last = ("", "") if find_known_type(word.group()) else word.groups()
-        is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
-        if is_name or find_known_type(first) not in ("", "geo"):  # but Sachsen-Anhalt
-            is_noun = is_certain_noun(last) or is_loan_word(last)
-            is_noun = is_noun and not is_institution_word(last)
-            if is_noun or is_role(last):
-                return word.end(1)
-    return end
 
 
 def _find_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:

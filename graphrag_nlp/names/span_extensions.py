@@ -49,11 +49,6 @@ _MODEL_NUMBER = re.compile(
     r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
     r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
 )
-# An event that is named after a holiday: (Patriots' Day) storm.
-_EVENT_OF_DAY = re.compile(
-    r" (?:storms?|floods?|blizzard|bombings?|hurricane|massacre|tornado(?:es)?|earthquake|tsunami"
-    r"|fire)\b"
-)
 # What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo. The letters A, I, O and Y
 # are words too.
 _SERIES = re.compile(
@@ -156,12 +151,6 @@ def _find_firm_of_owner(text: str, start: int, end: int) -> int:
     firm = rf"\b{re.escape(owner)}['’]s\b(?! [^\W\d_a-zà-ÿ])"
     is_owner = re.search(rf"\b{re.escape(owner)}\b(?!['’]s)", text) or not re.search(firm, text)
     return end if is_owner else behind
-
-
-def find_disaster_end(text: str, end: int) -> int:
-    """Return the end of an event behind a holiday: Labor Day flood."""
-    event = _EVENT_OF_DAY.match(text, end)
-    return event.end() if event else end
 
 
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:

@@ -103,10 +103,6 @@ class TypeEvidence:
             return False
         return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
 
-    def is_addressed(self, number: int) -> bool:
-        """Return whether words of address precede a name that is no English one."""
-        return self.codes[number] != "en" and self.usage.find_hint(number) == "person"
-
     def find_cue_type(self, number: int, words: list[str], head: str, is_group: bool) -> str:
         """Return the type that words beside a name show; "" if its own words are against it."""
         name = self.names[number]
@@ -140,8 +136,6 @@ class TypeEvidence:
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
             return True
-        if self.is_addressed(number):
-            return False  # el señor Moro
         placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
         if self.usage.person_verb[number] > placed and number in self.persons:
             return False

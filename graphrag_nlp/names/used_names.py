@@ -5,8 +5,7 @@ import re
 from graphrag_nlp.names.capitalized_terms import is_capitalized_term
 from graphrag_nlp.names.compounds import is_german_noun
 from graphrag_nlp.names.corpus_statistics import CorpusStatistics
-from graphrag_nlp.names.german_names import is_german_name, is_german_phrase
-from graphrag_nlp.names.keywords import find_keywords
+from graphrag_nlp.names.german_names import is_german_name
 from graphrag_nlp.names.known_names import find_known_type
 from graphrag_nlp.names.name_words import (
     CALENDAR_WORDS,
@@ -18,7 +17,6 @@ from graphrag_nlp.names.name_words import (
     GIVEN_PEOPLES,
     HEAD_FIRST,
     NAME_SUFFIXES,
-    ORDINALS,
     ORGANIZATION_WORDS,
     PARTIES,
     PLACE_WORDS,
@@ -31,7 +29,7 @@ from graphrag_nlp.names.name_words import (
     more_given_names,
 )
 from graphrag_nlp.names.shouted_names import STATES
-from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
+from graphrag_nlp.text.languages import Language, is_title, read_lists
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Forms of companies that mean nothing else at the end of a name in capitals.
@@ -66,8 +64,6 @@ _LITERALS = frozenset(("True", "False", "None", "Null"))
 _POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
-# Adjectives of peoples and faiths that do not name a member, too, as Muslim does.
-_ADJECTIVES = DEMONYMS - word_set(read_lists("graphrag_nlp/names/data/entity_types")["groups"])
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 
 
@@ -82,19 +78,6 @@ def is_code(word: str) -> bool:
     return "_" in word or _CODE.fullmatch(word) is not None
 
 
-def _are_adjectives(words: list[str], language: Language) -> bool:
-    """Return whether English words are adjectives with a people's: French Presidential."""
-    if language.code != "en" or find_known_type(" ".join(words)):
-        return False
-    *others, last = (word.lower() for word in words)
-    is_people = all(w in DEMONYMS or w in DIRECTIONS or DEMONYM_END.search(w) for w in others)
-    is_adjective = last in common_words("en") and _ADJECTIVE_END.search(last) is not None
-    # (the) Scottish National | party
-    is_adjective = is_adjective and last not in PARTIES and last != "national"
-    # (the) Crimean Tatar (movement); but (an) Indian Muslim
-    return is_people and (is_adjective or last in _ADJECTIVES)
-
-
 def _are_bodies(word: str) -> bool:
     """Return whether a word joins two kinds of bodies: Estado-Generalitat, Congreso-Senado."""
     return all(part.lower() in ORGANIZATION_WORDS | _POWERS for part in word.split("-"))
@@ -105,7 +88,6 @@ class UsedNames:
 
     def __init__(self, usage: CorpusStatistics) -> None:
         self.usage = usage
-        self.keywords = find_keywords(usage)
         # `is_name(number)` returns whether the corpus uses the span with this number as a name.
         self.is_name = bytes(map(self._is_used_as_name, range(len(usage.total)))).__getitem__
 
@@ -164,9 +146,7 @@ class UsedNames:
         if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
             return True  # HIGH COURT OF JUSTICE
         is_described = usage.before_noun[number] * 2 > usage.total[number]
-        if is_described and (DEMONYM_END.search(span[-1]) or _are_adjectives(span, language)):
-            return False
-        if language.capitalizes_nouns and is_german_phrase(usage, number, span):
+        if is_described and DEMONYM_END.search(span[-1]):
             return False
         is_listed = find_known_type(" ".join(span)) != ""
         is_shown = usage.person[number] or is_listed
@@ -222,10 +202,6 @@ class UsedNames:
             return self._is_used_acronym(number, word)
         if "-" in word and language.code in HEAD_FIRST and _are_bodies(word):
             return False  # la comisión Estado-Generalitat
-        if self._is_command(number, word, language):
-            return False  # an entry of a menu: Deshacer
-        if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
-            return False  # Secondly
         is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
         is_shown = is_shown or (usage.place[number] and word in usage.towns)
         if not is_shown and is_capitalized_term([word], language.code):
@@ -262,17 +238,6 @@ class UsedNames:
         is_frequent = word.lower() in common_words(language.code)
         return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
 
-    def _is_command(self, number: int, word: str, language: Language) -> bool:
-        """Return whether a word ends as verbs of commands do, and is not used as a name."""
-        is_verb = word[1:].islower() and word.endswith(language.command_endings)
-        if not is_verb or self._is_known_word(word):
-            return False
-        usage = self.usage
-        is_object = usage.determiner[number] or usage.preposition[number]
-        is_word = word.lower() in common_words(language.code)
-        is_word = is_word or usage.count_lower(word, language.code) > 0
-        return usage.inside[number] == 0 or (is_word and not is_object)
-
     def _is_plain_word(self, number: int, word: str) -> bool:
         """Return whether a word inside sentences is a common word, a kind of place, or a people."""
         usage, language = self.usage, self.usage.found.languages[number]
@@ -297,23 +262,6 @@ class UsedNames:
         named = usage.person[number] or usage.place[number]
         described = max(usage.determiner[number], usage.before_noun[number])
         return not named or described * 2 >= inside
-
-    def _is_adverb(self, number: int, word: str, language: Language) -> bool:
-        """Return whether an English word is an adverb: Secondly; but not Calendly, Feedly."""
-        if language.code != "en" or not word.endswith("ly") or self._is_known_word(word):
-            return False
-        usage, adjective, common = self.usage, word[:-2].lower(), common_words("en")
-        counts = (*usage.cues.values(), *usage.hints.values())
-        is_shown = usage.person[number] or any(count[number] for count in counts)
-        # Nouns and verbs have a form in s, as the word second has.
-        is_adjective = adjective in common and f"{adjective}s" not in common
-        is_derived = is_adjective or adjective in ORDINALS or _ADJECTIVE_END.search(adjective)
-        return bool(is_derived) and not is_shown
-
-    def _is_known_word(self, word: str) -> bool:
-        """Return whether a word is a known name, or ends names more often than it begins them."""
-        known = word in more_given_names() or word in self.usage.known_places
-        return known or find_known_type(word) != "" or self.usage.is_surname(word)
 
     def is_known(self, number: int, span: list[str]) -> bool:
         """Return whether a span is a known name, a full name of a person, or a company."""
@@ -361,8 +309,6 @@ class UsedNames:
         usage = self.usage
         lower = word.lower()
         if _ROMAN_NUMERAL.fullmatch(word) or lower.replace(".", "") in EVERYDAY_ACRONYMS:
-            return False
-        if word in self.keywords and language.code == "en":
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if usage.first_after_article[word] and language.code in ("de", "fr"):
