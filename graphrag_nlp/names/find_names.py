@@ -14,10 +14,13 @@ import numpy as np
 import polars as pl
 
 from graphrag_nlp.corpus import NameOptions, Progress, Shards
-from graphrag_nlp.list_columns import distinct_pairs, expand_ranges
+from graphrag_nlp.list_columns import expand_ranges
+from graphrag_nlp.names.abbreviations import (
+    find_country_abbreviations,
+    find_known_abbreviations,
+)
 from graphrag_nlp.names.corpus_candidates import collect_corpus
 from graphrag_nlp.names.entity_types import find_entity_types
-from graphrag_nlp.names.known_names import find_known_abbreviations
 from graphrag_nlp.names.name_classifier import classify_names
 from graphrag_nlp.names.name_forms import ClassifiedNames
 from graphrag_nlp.names.name_spans import NameCandidates
@@ -27,7 +30,6 @@ from graphrag_nlp.names.span_usage import PROSE
 from graphrag_nlp.names.uncased import ReadTexts, find_uncased_names
 from graphrag_nlp.names.variants import Variants, merge_variants
 from graphrag_nlp.names.word_table import TermCandidates
-from graphrag_nlp.text.places import find_places
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
 MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
@@ -145,8 +147,13 @@ def _find_variants(
         numbers = np.arange(len(classified.names))
         return Variants(classified.names, classified.languages, numbers, {}, frozenset())
     ranges = (places.read(first, last) for first, last in pairwise(bounds))
-    names = [np.array(distinct_pairs(rows["document"], rows["name"]), np.int32) for rows in ranges]
-    by_document = NamesByDocument(*np.concatenate(names, axis=1))
+    names = [
+        pl.DataFrame({name: rows[name] for name in ("document", "name")}).unique(
+            maintain_order=True
+        )
+        for rows in ranges
+    ]
+    by_document = NamesByDocument(*(column.to_numpy() for column in pl.concat(names)))
     del names
     return merge_variants(classified, places.counts, by_document, abbreviations)
 
@@ -267,19 +274,6 @@ def _find_abbreviations(
     name_of[first["surface"].to_numpy()] = first["name"].to_numpy()
     pairs = name_of[np.array(list(found.abbreviations), np.int64).reshape(-1, 2)]
     return sorted((short, long) for short, long in pairs.tolist() if min(short, long) >= 0)
-
-
-def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
-    rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
-    # A name of several countries, such as "Kongo", abbreviates none.
-    rows = rows.filter(pl.len().over("row") == 1)
-    rows = rows.with_columns(count=counts[rows["row"].to_numpy()])
-    is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]
-    longest = rows.filter(~pl.Series(is_short, dtype=pl.Boolean))
-    longest = longest.sort("count", "row", descending=[True, False]).unique("country", keep="first")
-    pairs = rows.filter(pl.Series(is_short, dtype=pl.Boolean)).join(longest, on="country")
-    return sorted(pairs.select("row", "row_right").iter_rows())
 
 
 def _find_term_mentions(

@@ -1,10 +1,9 @@
 """Names that are known everywhere, and their types."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
-from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.places import large_place_names
 
@@ -40,21 +39,6 @@ def _read(file: str) -> Mapping[str, str]:
         # A line of the file ends behind a "|", and YAML joins lines with a space.
         found.update(dict.fromkeys(names.replace("| ", "|").split("|"), _TYPES[key]))
     return found
-
-
-def find_known_abbreviations(names: Sequence[str], counts: Integers) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of bodies that are known by both names: EU, European Union.
-
-    Of the long names in several languages, the most frequent one is taken.
-    """
-    number_of = {name: number for number, name in enumerate(names)}
-    pairs = []
-    for entry in read_lists("graphrag_nlp/names/data/words")["abbreviations"].split("|"):
-        short, _, long = entry.strip().partition(" = ")
-        found = [number_of[name] for name in long.split(", ") if name in number_of]
-        if short in number_of and found:
-            pairs.append((number_of[short], max(found, key=lambda n: (int(counts[n]), -n))))
-    return pairs
 
 
 def find_known_type(name: str) -> str:

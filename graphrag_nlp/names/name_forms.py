@@ -88,12 +88,18 @@ class MergedNames:
         self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
         # True for names that often follow an article: articles before persons are rare.
-        self.is_thing = bytearray(classified.determiner_share >= MIN_THING_SHARE)
+        self.is_thing = bytearray(classified.article_share >= MIN_THING_SHARE)
         self.is_place = bytearray(classified.place_share >= MIN_PLACE_SHARE)
         # True for names that sometimes follow a preposition of place, so they may not be persons.
         self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
         # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb = bytearray(classified.person_share > 0)
+        # True for names that occur beside such a verb, or another sign of a person: "SMITH: No."
+        self.is_spoken_of = bytearray(
+            (classified.person_share > 0) | (classified.cue_shares["person"] > 0)
+        )
+        # (word in capitals, the same word in title case), which are not merged yet.
+        self.shouted: list[tuple[int, int]] = []
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
 
@@ -111,7 +117,7 @@ class MergedNames:
     def merge_same_spelling(self) -> None:
         """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
-        # A long word in capitals gives way to the same word in title case: LONDON, London.
+        # A long name in capitals gives way to the same name in title case: LONDON, London.
         shouted = np.array([name.isupper() and len(name) > 5 for name in self.names], bool)
         for number in np.lexsort((-np.array(self.counts, np.int64), shouted)).tolist():
             name = self.names[number]
@@ -122,7 +128,19 @@ class MergedNames:
             elif name.isupper() and len(name) <= 5:
                 key = "acronym " + key  # WHO and Who are two names
             first = spelled.setdefault(key, number)
-            if first != number:
+            if shouted[number] and not shouted[first] and " " not in name:
+                self.shouted.append((number, first))
+            elif first != number:
+                self.merge_names(number, first)
+
+    def merge_shouted_words(self) -> None:
+        """Merge words in capitals, but no dateline with a person: AUSTIN is not Lloyd Austin.
+
+        Call it after short forms were merged with persons.
+        """
+        persons = set(map(self.find_root, self.persons))
+        for number, first in self.shouted:
+            if self.is_spoken_of[number] or self.find_root(first) not in persons:
                 self.merge_names(number, first)
 
     def merge_inflected(self) -> None:

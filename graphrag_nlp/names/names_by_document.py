@@ -10,7 +10,7 @@ from graphrag_nlp.list_columns import distinct_pairs
 
 
 class NamesByDocument:
-    """The distinct names of each document, as two columns sorted by document and name."""
+    """The distinct names of each document, as two columns in the order of first mention."""
 
     def __init__(self, document: np.ndarray, name: np.ndarray) -> None:
         self.document, self.name = document, name

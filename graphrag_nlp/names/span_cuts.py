@@ -264,8 +264,9 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
 
 
 def _cut_between_names(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut a rare span behind a preposition between two frequent names: (at) Cape Evans | Scott."""
-    if span.times > _MAX_RARE_MENTIONS or not span.usage.preposition[span.number]:
+    """Cut a rare span where the subject is behind the verb: В Петербурге | Пушкин встретил."""
+    is_placed = span.language.endings and span.usage.preposition[span.number]
+    if span.times > _MAX_RARE_MENTIONS or not is_placed:
         return None
     for at in range(len(words) - 1, 0, -1):
         sides = words[:at], words[at:]

@@ -12,6 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
+from graphrag_nlp.names.abbreviations import merge_acronyms
 from graphrag_nlp.names.base_forms import is_given_name
 from graphrag_nlp.names.given_name_forms import find_form_key, find_transcription_key
 from graphrag_nlp.names.head_nouns import resolve_head_nouns
@@ -79,6 +80,8 @@ def merge_variants(
     short_forms.merge_given_name_forms()
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
+    names.merge_shouted_words()
+    merge_acronyms(names, by_document)
     in_document |= resolve_head_nouns(names, short_forms.full_names, by_document)
     root = names.find_root
     return Variants(
@@ -292,9 +295,9 @@ class _ShortForms:
         }
 
     def _is_no_surname(self, number: int) -> bool:
-        """Return whether a word is no short form of a person: Republicans, MPs, Brexit."""
+        """Return whether a word is no short form of a person: Republicans, MPs, NBA, Brexit."""
         word = self.names.names[number]
-        if is_plural_acronym(word) or word.lower() in PARTIES:
+        if word.isupper() or is_plural_acronym(word) or word.lower() in PARTIES:
             return True
         if find_known_type(word) == "name" and not is_surname(word):
             return True
