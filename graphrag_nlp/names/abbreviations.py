@@ -7,10 +7,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_nlp.list_columns import Integers
-from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.names.name_forms import MergedNames, Words
-from graphrag_nlp.names.names_by_document import NamesByDocument
-from graphrag_nlp.names.place_ratings import rate_known_places
+from graphrag_nlp.names.known_names import find_known_type, rate_known_places
+from graphrag_nlp.names.name_forms import MergedNames, NamesByDocument, Words
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.places import find_places
 

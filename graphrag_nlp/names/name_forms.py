@@ -1,15 +1,20 @@
-"""Merging of the forms of one name: spellings, inflected forms, and names with a title."""
+"""Merging of the forms of one name: spellings, inflected forms, and names with a title.
+
+It has the records that all merging works on: the classified names, and the names of each document.
+"""
 
 import re
 from array import array
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import eq
 
 import numpy as np
 import polars as pl
 
+from graphrag_nlp.list_columns import distinct_pairs
 from graphrag_nlp.names.base_forms import is_given_name, is_oblique
 from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
@@ -43,6 +48,15 @@ _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 # Capitalized words of headlines and titles that are in no name of a person.
 _NO_SURNAMES = frozenset(("And", "At", "For", "From", "The", "With"))
 Words = tuple[str, ...]
+# The most frequent given name of each group of forms: Michael for Mike.
+_FULL_FORM: dict[str, str] = {
+    form: group.split()[0]
+    for group in read_lists("graphrag_nlp/names/data/words")["given_name_forms"].split("|")
+    for form in group.split()
+}
+# Endings of one Slavic given name: Sergey and Sergei.
+_SLAVIC_END = re.compile("(?:ey|ei|ej|iy|ij|ii|yi|yj|y)$")
+_MIN_CHARS = 4
 
 
 @dataclass(frozen=True)
@@ -275,3 +289,48 @@ def may_be_person(words: Words, common: Collection[str], language: Language) -> 
         if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
             return False
     return True
+
+
+class NamesByDocument:
+    """The distinct names of each document, as two columns in the order of first mention."""
+
+    def __init__(self, document: np.ndarray, name: np.ndarray) -> None:
+        self.document, self.name = document, name
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the number of each document with names, and the numbers of its names."""
+        starts = np.flatnonzero(np.diff(self.document, prepend=-1))
+        for start, end in pairwise([*starts.tolist(), len(self.document)]):
+            yield int(self.document[start]), self.name[start:end].tolist()
+
+    def of_documents_with(self, names: Collection[int]) -> "NamesByDocument":
+        """Return the names of the documents that have at least one of some names."""
+        numbers = np.fromiter(names, np.int64, len(names))
+        is_wanted = np.zeros(max(numbers.max(initial=-1), self.name.max(initial=-1)) + 1, bool)
+        is_wanted[numbers] = True
+        has_wanted = np.zeros(self.document.max(initial=-1) + 1, bool)
+        has_wanted[self.document[is_wanted[self.name]]] = True
+        kept = has_wanted[self.document]
+        return NamesByDocument(self.document[kept], self.name[kept])
+
+    def count_documents(self, entity_of: Mapping[int, int]) -> Counter[int]:
+        """Count the documents with each entity; `entity_of` maps some names to their entity."""
+        entities = np.full(self.name.max(initial=-1) + 1, -1, np.int64)
+        for name, entity in entity_of.items():
+            if name < len(entities):  # a name that was added occurs in no document
+                entities[name] = entity
+        found = entities[self.name]
+        is_wanted = found >= 0
+        return Counter(distinct_pairs(self.document[is_wanted], found[is_wanted])[1].tolist())
+
+
+def find_transcription_key(given_name: str) -> str:
+    """Return a key that is the same for the transcriptions of a name: Alexey, Aleksei."""
+    if len(given_name) < _MIN_CHARS:
+        return given_name
+    return _SLAVIC_END.sub("i", given_name.replace("ks", "x"))
+
+
+def find_form_key(given_name: str) -> str:
+    """Return a key that is the same for all forms of a given name: Michael, Mike."""
+    return _FULL_FORM.get(given_name, find_transcription_key(given_name))

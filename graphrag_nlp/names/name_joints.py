@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from graphrag_nlp.names.base_forms import is_given_name
 from graphrag_nlp.names.compounds import is_certain_noun
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_country
 from graphrag_nlp.names.name_words import (
     CALENDAR_WORDS,
     DEMONYMS,
@@ -19,7 +19,6 @@ from graphrag_nlp.names.name_words import (
     more_given_names,
     word_before,
 )
-from graphrag_nlp.names.place_ratings import is_country
 from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_nlp.text.places import large_place_names
 

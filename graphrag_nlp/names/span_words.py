@@ -9,7 +9,7 @@ from graphrag_nlp.names.compounds import (
     is_german_noun,
     is_loan_word,
 )
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_nation
 from graphrag_nlp.names.name_joints import is_german_conference
 from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
@@ -28,7 +28,6 @@ from graphrag_nlp.names.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_nlp.names.place_ratings import is_nation
 from graphrag_nlp.names.type_classifier import rate_words
 from graphrag_nlp.names.used_names import UsedNames, is_code
 from graphrag_nlp.text import languages

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_nlp.names.capitalized_terms import is_capitalized_term
+from graphrag_nlp.names.used_names import is_capitalized_term
 from tests.fixtures.extraction import extract
 
 

@@ -1,8 +1,8 @@
 """Names that the first sentence of a paragraph defines."""
 
 import pytest
-
 from graphrag_nlp.names.definitions import find_defined_names, find_quoted_titles
+
 from graphrag_nlp.text.languages import language_of
 from tests.fixtures.extraction import extract
 

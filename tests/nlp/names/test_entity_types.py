@@ -2,9 +2,9 @@
 
 import pytest
 
+from graphrag_nlp.names.entity_types import find_type_of_acronym, is_product
 from graphrag_nlp.names.head_types import find_head_type
 from graphrag_nlp.names.name_shapes import is_no_person
-from graphrag_nlp.names.type_parts import find_type_of_acronym, is_product
 from tests.fixtures.extraction import extract
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_nlp.names.nameless import find_nameless_ranges
+from graphrag_nlp.names.span_boundaries import find_nameless_ranges
 from graphrag_nlp.text.ranges import is_inside
 from tests.fixtures.extraction import extract
 
