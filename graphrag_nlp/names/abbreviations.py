@@ -61,8 +61,8 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
         if letters in meant and names.find_root(number) in acronyms:
             own = spellings[letters, meant[letters]]
             usual = max(own, key=lambda n: (names.counts[n], -n))
-            for name in (number, *own):
-                names.merge_names(name, usual)
+            for spelling in (number, *own):
+                names.merge_names(spelling, usual)
 
 
 def _find_fitting_names(

@@ -4,25 +4,19 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import polars as pl
 
-from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.places import find_places, large_place_names, read_places
 
+DATA_FOLDER = Path(__file__).with_name("data")
 # Maximum length of an acronym that is known only as it is written.
 MAX_ACRONYM_LETTERS = 3
 # The mark of letters that were decoded wrongly, and letters that it may stand for: Sinn F\ufffdin.
 _LOST = "\ufffd"
 _LOST_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _SLASH = re.compile(r" ?/ ?")
-_TYPES = {
-    "places": "geo",
-    "organizations": "organization",
-    "events": "event",
-    "others": "name",
-    "persons": "person",
-}
 # Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
 # region, and a country, a continent or a natural place.
 TOWN, CITY, COUNTRY = 1, 2, 3
@@ -44,10 +38,16 @@ def _likely_names() -> Mapping[str, str]:
 
 def _read(file: str) -> Mapping[str, str]:
     found = dict[str, str]()
-    for key, names in read_lists(f"graphrag_nlp/names/data/{file}").items():
-        # A line of the file ends behind a "|", and YAML joins lines with a space.
-        found.update(dict.fromkeys(names.replace("| ", "|").split("|"), _TYPES[key]))
+    for kind, names in read_sections(DATA_FOLDER / f"{file}.txt").items():
+        found.update(dict.fromkeys(names, kind))
     return found
+
+
+def read_sections(path: Path) -> Mapping[str, list[str]]:
+    """Read a list of names by section: a line "[section]", then a name on each line."""
+    _, *sections = path.read_text(encoding="utf-8").split("\n[")
+    parts = (section.partition("]\n") for section in sections)
+    return {heading: names.split("\n") for heading, _, names in parts}
 
 
 def find_known_type(name: str) -> str:

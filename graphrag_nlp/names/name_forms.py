@@ -20,8 +20,6 @@ from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
-    TYPE_WORDS,
-    TYPE_WORDS_IN_SURNAMES,
     TYPE_WORDS_OF_THINGS,
     is_general_body,
     more_given_names,
@@ -35,6 +33,7 @@ from graphrag_nlp.text.languages import (
     word_set,
 )
 from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 # A name with at least this share of mentions after an article is a thing, not a person.
 MIN_THING_SHARE = 0.25

@@ -11,7 +11,6 @@ from graphrag_nlp.names.name_words import (
     DEMONYMS,
     GIVEN_NAMES,
     HEAD_WORDS,
-    ORGANIZATION_WORDS,
     common_words,
     is_organization_word,
     is_role,
@@ -21,6 +20,7 @@ from graphrag_nlp.names.name_words import (
 )
 from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_nlp.text.places import large_place_names
+from graphrag_nlp.text.type_words import ORGANIZATION_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".

@@ -12,7 +12,6 @@ from graphrag_nlp.names.head_types import is_branch
 from graphrag_nlp.names.known_names import find_known_type, is_known_name
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
-    TYPE_WORDS,
     are_words_of_role,
     common_words,
     is_head_word,
@@ -40,6 +39,7 @@ from graphrag_nlp.names.used_names import (
 from graphrag_nlp.names.word_table import cue_type
 from graphrag_nlp.text import languages
 from graphrag_nlp.text.languages import is_title, n_titles, word_set
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 _VERSUS = frozenset(("v", "v.", "vs", "vs."))

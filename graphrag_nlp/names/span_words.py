@@ -19,8 +19,6 @@ from graphrag_nlp.names.name_words import (
     HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
-    TYPE_WORDS,
-    TYPE_WORDS_IN_SURNAMES,
     common_words,
     is_head_word,
     is_organization_word,
@@ -33,6 +31,7 @@ from graphrag_nlp.names.used_names import UsedNames, is_code
 from graphrag_nlp.text import languages
 from graphrag_nlp.text.languages import is_title, n_titles, word_set
 from graphrag_nlp.text.places import large_place_names
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])

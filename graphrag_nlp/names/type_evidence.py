@@ -6,13 +6,7 @@ from graphrag_nlp.names import name_shapes
 from graphrag_nlp.names.head_types import HEAD_LAST, is_kind_of_thing, is_plural_kind
 from graphrag_nlp.names.known_names import COUNTRY, TOWN, find_known_type, rate_known_places
 from graphrag_nlp.names.name_forms import ClassifiedNames
-from graphrag_nlp.names.name_words import (
-    DIRECTIONS,
-    GIVEN_NAMES,
-    TYPE_WORDS_IN_SURNAMES,
-    common_words,
-    more_given_names,
-)
+from graphrag_nlp.names.name_words import DIRECTIONS, GIVEN_NAMES, common_words, more_given_names
 from graphrag_nlp.names.variants import Variants
 from graphrag_nlp.text.languages import (
     PARTICLES,
@@ -20,6 +14,7 @@ from graphrag_nlp.text.languages import (
     read_lists,
     word_set,
 )
+from graphrag_nlp.text.type_words import TYPE_WORDS_IN_SURNAMES
 
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(
     read_lists("graphrag_nlp/names/data/entity_types")["surnames"]

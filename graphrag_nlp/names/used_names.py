@@ -25,11 +25,8 @@ from graphrag_nlp.names.name_words import (
     GIVEN_PEOPLES,
     HEAD_FIRST,
     NAME_SUFFIXES,
-    ORGANIZATION_WORDS,
     PARTIES,
-    PLACE_WORDS,
     REFERENCES,
-    TYPE_WORDS,
     common_words,
     is_head_word,
     is_institution_word,
@@ -42,6 +39,7 @@ from graphrag_nlp.names.sentence_case import STATES
 from graphrag_nlp.names.type_classifier import rate_words
 from graphrag_nlp.names.word_table import cue_type
 from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
+from graphrag_nlp.text.type_words import ORGANIZATION_WORDS, PLACE_WORDS, TYPE_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Forms of companies that mean nothing else at the end of a name in capitals.

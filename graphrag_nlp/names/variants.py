@@ -25,14 +25,9 @@ from graphrag_nlp.names.name_forms import (
     may_be_person,
 )
 from graphrag_nlp.names.name_shapes import is_plural_acronym, is_surname
-from graphrag_nlp.names.name_words import (
-    DEMONYM_END,
-    GIVEN_NAMES,
-    PARTIES,
-    TYPE_WORDS,
-    more_given_names,
-)
+from graphrag_nlp.names.name_words import DEMONYM_END, GIVEN_NAMES, PARTIES, more_given_names
 from graphrag_nlp.text.languages import PARTICLES, TITLES_OF_WOMEN, Language, n_titles
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 # A short form is merged with a name in all documents if it means this name in at least this
 # share of the documents in which it is unambiguous.
