@@ -100,8 +100,10 @@ class MergedNames:
         # Arrays of numbers and bytes: names are many, and each item of a list takes 8 to 40 bytes.
         self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # True for names that often follow an article: articles before persons are rare.
+        # True for names that often follow an article: articles before persons are rare. That of
+        # "the Biden administration" counts only in `has_article`.
         self.is_thing = bytearray(classified.article_share >= MIN_THING_SHARE)
+        self.has_article = bytearray(classified.determiner_share >= MIN_THING_SHARE)
         self.is_place = bytearray(classified.place_share >= MIN_PLACE_SHARE)
         # True for names that sometimes follow a preposition of place, so they may not be persons.
         self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
@@ -250,7 +252,10 @@ class MergedNames:
         self.languages.append(self.languages[like])
         self.counts.append(0)
         self.parent.append(number)
-        for column in (self.is_thing, self.is_place, self.may_be_place, self.has_person_verb):
+        for column in (
+            *(self.is_thing, self.has_article, self.is_place, self.may_be_place),
+            *(self.has_person_verb, self.is_spoken_of),
+        ):
             column.append(False)
         return number
 

@@ -485,7 +485,7 @@ def resolve_head_nouns(
         for number, words in enumerate(names.words)
         if len(words) == 1
         and names.find_root(number) == number
-        and (words[0].lower() in TYPE_WORDS or names.is_thing[number])
+        and (words[0].lower() in TYPE_WORDS or names.has_article[number])
     }
     found: dict[tuple[int, int], int] = {}
     n_documents: Counter[str] = Counter()
