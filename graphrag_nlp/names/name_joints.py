@@ -105,9 +105,12 @@ def find_joined_end(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
-    if text[end : end + 2] in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
+    following = text[end : end + 2]
+    may_join = following in _JOINT_STARTS or following[:1] in _APOSTROPHES
+    if not may_join and language.code != "fr":
+        return end
+    if following in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
         return partners.end()
-    may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     found = _NAME_JOINT.match(text, end) if may_join else None
     part = found and pattern.match(text, found.end())
     joint = found.group() if found and part else ""
