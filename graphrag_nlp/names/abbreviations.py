@@ -46,12 +46,18 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
         n_documents.update(both.keys())
         n_first.update(pair for pair, position in both.items() if position < short[pair[0]])
     meant: dict[str, Words] = {}
+    most: dict[str, int] = {}
     for (letters, words), n in n_documents.most_common():
+        if letters in most:
+            if n == most[letters]:  # Two names fit equally often.
+                meant.pop(letters, None)
+            continue
+        most[letters] = n
         is_long = len(letters) >= MIN_LETTERS
         share = MIN_SHARE if is_long else MIN_SHARE_OF_TWO_LETTERS
         is_usual = n >= share * n_common[letters] and n_first[letters, words] >= share * n
         if is_usual and (is_long or n >= MIN_DOCUMENTS_OF_TWO_LETTERS):
-            meant.setdefault(letters, words)
+            meant[letters] = words
     spellings: dict[tuple[str, Words], list[int]] = defaultdict(list)
     for number, pairs in fitting.items():
         for pair in pairs:

@@ -46,15 +46,11 @@ def test_a_short_form_is_the_longer_name_of_its_documents(
         (["The FDA met in Boston. Then the Food and Drug Administration left."], "FDA"),
         # No document has both.
         (["The FDA met in Boston.", "The Food and Drug Administration met in Boston."], "FDA"),
-        # Several names fit, each in a third of the documents.
+        # Two names fit, each in half of the documents.
         (
             [
                 f"The {name} met in Boston. Later the ABL said no."
-                for name in (
-                    "American Basketball League",
-                    "Australian Baseball League",
-                    "Austrian Bowling League",
-                )
+                for name in ("American Basketball League", "Australian Baseball League")
             ],
             "ABL",
         ),
