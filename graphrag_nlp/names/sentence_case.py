@@ -1,4 +1,4 @@
-"""Case of sentences and lines: headlines, headings, and text in capital letters with its names.
+"""Case of sentences and lines: headlines, headings, and names in text in capital letters.
 
 In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing. In text in
 capital letters, only bodies, states and known places are names.

@@ -12,6 +12,7 @@ from graphrag_nlp.names.head_types import is_branch
 from graphrag_nlp.names.known_names import find_known_type, is_known_name
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
+    DIRECTIONS,
     are_words_of_role,
     common_words,
     is_head_word,
@@ -280,11 +281,13 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
 
 
 def _cut_between_names(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut a rare span where the subject is behind the verb: В Петербурге | Пушкин встретил."""
-    is_placed = span.language.endings and span.usage.preposition[span.number]
-    if span.times > _MAX_RARE_MENTIONS or not is_placed:
+    """Cut a rare span behind a preposition between two frequent names: (at) Cape Evans | Scott."""
+    is_placed = span.usage.preposition[span.number] > 0
+    if span.times > _MAX_RARE_MENTIONS or not is_placed or words[-1].lower() in TYPE_WORDS:
         return None
-    for at in range(len(words) - 1, 0, -1):
+    # North Wales is one, although the corpus has the North, too.
+    first = 1 + (words[0].lower() in DIRECTIONS)
+    for at in range(len(words) - 1, first - 1, -1):
         sides = words[:at], words[at:]
         if all(span.count_known_mentions(side) > span.times for side in sides):
             return at, at

@@ -55,6 +55,17 @@ def test_dotted_acronyms_are_names_where_they_are_used_as_such() -> None:
     assert [title for title in found.titles if title in ("U.S.", "U.S", "US", "P.M")] == ["U.S."]
 
 
+def test_two_names_that_meet_behind_a_preposition_are_two() -> None:
+    found = extract(
+        "They lived at Cape Evans for a year. The leader was Robert Scott. Everyone liked Scott. "
+        "Nobody left Cape Evans. At Cape Evans Scott wrote letters. The hut of Scott still stands "
+        "at Cape Evans."
+    )
+    assert "Cape Evans Scott" not in found.titles
+    assert found.mentioned["Cape Evans"] == 4
+    assert found.mentioned["Robert Scott"] == 4
+
+
 def test_a_person_and_a_place_joined_by_of_are_two() -> None:
     found = extract("Mayor Bob Trent of Tampa opened shelters. The people of Tampa thanked him.")
     assert {"Bob Trent", "Tampa"} <= {*found.titles}
