@@ -31,7 +31,7 @@ PARTS = {
     "llm": "schema text storage",
     "communities": "schema step text storage",
     "extraction": "schema step text storage llm",
-    "resolution": "schema step text storage llm names",
+    "resolution": "schema step text storage llm",
     "reports": "schema step text storage llm names",
     "readers": "schema step text storage llm extraction",
     "microsoft": "schema text storage llm extraction reports",

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from graphrag_nlp.names.name_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 from graphrag_nlp.text.languages import NAMING_TITLES, PARTICLES, n_titles, read_lists, word_set
 from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 _WORDS = read_lists("graphrag_index/resolution/data/words")
 _COMPANY_FORMS = word_set(_WORDS["company_forms"])

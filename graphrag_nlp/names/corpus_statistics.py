@@ -14,19 +14,13 @@ import polars as pl
 from graphrag_nlp.names import name_spans, span_usage
 from graphrag_nlp.names.base_forms import find_base_forms
 from graphrag_nlp.names.compounds import is_german_noun
-from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.names.name_words import (
-    DEMONYM_END,
-    DEMONYMS,
-    GIVEN_NAMES,
-    PLACE_WORDS,
-    common_words,
-)
-from graphrag_nlp.names.place_ratings import MIN_POPULATION
+from graphrag_nlp.names.known_names import MIN_POPULATION, find_known_type
+from graphrag_nlp.names.name_words import DEMONYM_END, DEMONYMS, GIVEN_NAMES, common_words
 from graphrag_nlp.names.span_usage import INITIAL, PROSE
 from graphrag_nlp.names.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES
 from graphrag_nlp.text.languages import Language, language_of
 from graphrag_nlp.text.places import find_places
+from graphrag_nlp.text.type_words import PLACE_WORDS
 
 _GENITIVE_ARTICLES = frozenset(("des", "der", "eines", "einer"))
 

@@ -5,17 +5,19 @@ is sure, a learned classifier decides.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from graphrag_nlp.names import name_shapes, type_parts
+from graphrag_nlp.names import name_shapes
 from graphrag_nlp.names.head_types import (
+    HEADS,
     find_head_type,
     find_shortened_companies,
 )
-from graphrag_nlp.names.known_names import find_german_type, find_known_type, find_likely_type
+from graphrag_nlp.names.known_names import COUNTRY, TOWN, find_known_type, find_likely_type
 from graphrag_nlp.names.name_forms import ClassifiedNames
-from graphrag_nlp.names.name_usage import MIN_KNOWN_PLACE_SHARE
+from graphrag_nlp.names.name_shapes import is_people, is_surname
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
     DEMONYMS,
@@ -26,7 +28,6 @@ from graphrag_nlp.names.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_nlp.names.place_ratings import TOWN
 from graphrag_nlp.names.type_classifier import (
     TYPES,
     classify_types,
@@ -37,6 +38,7 @@ from graphrag_nlp.names.type_classifier import (
 from graphrag_nlp.names.type_evidence import (
     MAX_ACRONYM_LETTERS,
     MIN_CUE_SHARE,
+    MIN_KNOWN_PLACE_SHARE,
     MIN_PLACE_SHARE,
     MIN_VERB_SHARE,
     TypeEvidence,
@@ -58,6 +60,22 @@ _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
 # Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
 MIN_NICKNAME_SHARE = 0.5
+# Codes of the states of the US: Austin TX.
+STATE_CODES = frozenset(
+    "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ "
+    "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
+)
+_TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
+# A station of the US: KSBW-TV, WNYC FM.
+_CALL_SIGN = re.compile(r"[KW][A-Z]{2,3}[ -](?:TV|FM|AM|DT)")
+_DIRECTION = re.compile(r"(?:[NSEW]\.)+")
+# Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
+MIN_TEAM_SHARE = 0.4
+# Minimum number of letters of the city of a team: shorter words are numbers, as in Six Nations.
+MIN_CITY_LETTERS = 4
+# Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
+# and in enumerations of organizations.
+MIN_SPEAKER_SHARE, MIN_LISTED_SHARE = 0.3, 0.25
 
 
 def find_entity_types(
@@ -143,7 +161,7 @@ class _TypeFinder:
             kind = kind if is_group else "organization"
         if kind == "acronym":
             listed = (self.listed[number, : len(TYPES)] / self.usage.times[number]).tolist()
-            kind = type_parts.find_type_of_acronym(name, self.usage.person_verb[number], listed)
+            kind = find_type_of_acronym(name, self.usage.person_verb[number], listed)
         if kind in TYPES and self._is_other_word(number, kind):
             kind = "acronym" if name.isupper() and name.isalpha() else "name"
         return kind
@@ -186,7 +204,7 @@ class _TypeFinder:
         if is_group:
             return "name"
         is_short = name.isupper() and len(name) < MAX_ACRONYM_LETTERS
-        if name in known_firms() and not (is_short or self.evidence.is_addressed(number)):
+        if name in known_firms() and not is_short:
             return "organization"
         return self._find_open_type(number, lower)
 
@@ -195,10 +213,6 @@ class _TypeFinder:
         name, code = self.names[number], self.codes[number]
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
-        if not known and code == "de":
-            known = find_german_type(name)
-        if known == "organization" and " " not in name and self.evidence.is_addressed(number):
-            known = ""  # el señor Puig
         if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
@@ -209,14 +223,13 @@ class _TypeFinder:
         article, place = self.usage.determiner[number], self.known_places[number]
         if name in GIVEN_PEOPLES and not self.usage.person_verb[number]:
             return "name"  # the Roman walls
-        return type_parts.find_english_type(name, self.evidence.parts, place, article, is_person)
+        return find_english_type(name, self.evidence.parts, place, article, is_person)
 
     def _find_open_type(self, number: int, lower: list[str]) -> str:
         """Return the type that the usage of a name shows, or its most frequent meaning."""
         name = self.names[number]
         kind = self.evidence.find_type_by_usage(number, lower)
         is_open = kind in ("acronym", "name") or self.usage.person_verb[number] < MIN_VERB_SHARE
-        is_open = is_open and not self.evidence.is_addressed(number)
         if is_open and (likely := find_likely_type(name)):
             return likely
         is_word = len(lower) == 1 and (any(map(str.isdigit, name)) or lower[0] in DEMONYMS)
@@ -234,9 +247,7 @@ class _TypeFinder:
             return True
         if kind == "organization":  # without a sign of one: MaxSpareThreads
             is_shown = kind in (cue if share else "", self.usage.find_hint(number))
-            is_thing = name_shapes.is_written_together(name) or type_parts.is_product(
-                name, self.kinds
-            )
+            is_thing = name_shapes.is_written_together(name) or is_product(name, self.kinds)
             return is_unsure and not is_shown and is_thing
         if cue == kind and share >= MIN_NICKNAME_SHARE:
             return False
@@ -271,3 +282,106 @@ class _TypeFinder:
             "rule_person": rule == "person",
             "rule_geo": rule == "geo",
         }
+
+
+def find_english_type(
+    name: str,
+    ratings: Mapping[str, int],
+    rating: int,
+    article_share: float,
+    is_person: bool,
+) -> str:
+    """Return the type that the words of an English name show; "" if none.
+
+    `rating` rates the name as a place, and `ratings` the parts of names.
+    """
+    by_parts = "organization" if _CALL_SIGN.fullmatch(name) else ""
+    if " " in name and not rating:
+        by_parts = find_type_by_parts(name, ratings, article_share)
+    return by_parts or find_type_of_group(name.split(" "), is_person, rating)
+
+
+def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: float) -> str:
+    """Return the type that the parts of an English name of several words show; "" if none.
+
+    `ratings` rate parts of names as places, as `rate_known_places` does.
+    """
+    start, _, last = name.rpartition(" ")
+    start_rating = ratings.get(start, 0)
+    if _DIRECTION.fullmatch(start) and ratings.get(last, 0) == COUNTRY:
+        return "geo"
+    if start_rating and last in STATE_CODES:
+        return "geo"
+    first, _, rest = name.partition(" ")
+    if first.rstrip(".") == "Co" and " " not in rest:
+        return "geo"  # Co Meath
+    if is_people(first) and ratings.get(rest, 0) == COUNTRY:
+        return "geo"  # French Guinea
+    if len(first) == 1 and is_surname(rest) and rest.lower() not in common_words("en"):
+        return "person"  # (a pass by) C Healy
+    body = start.rpartition(" ")[2].lower()
+    if ratings.get(last, 0) and " " in start and HEADS.get(body) == "organization":
+        return "organization"  # (the) One City Partnership Nottingham
+    if first.isupper() and find_known_type(rest) == "organization":
+        return "organization"  # UN World Food Programme
+    is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS
+    # The West and the South are no cities.
+    is_city = is_city and start.partition(" ")[0].lower() not in common_words("en")
+    is_team = is_city and article_share >= MIN_TEAM_SHARE and _TEAM_WORD.fullmatch(last)
+    return "organization" if is_team and not _is_thing(last.lower()) else ""
+
+
+def find_type_of_group(words: Sequence[str], is_person: bool, rating: int) -> str:
+    """Return the type of English words that are a party or a people; "" if they are neither.
+
+    House Republicans name their party. A people, its adjective and its language are no places,
+    even if a region has the same name: Somali. `rating` rates the words as a place.
+    """
+    last = words[-1]
+    if last.istitle() and last.lower() in PARTIES:
+        return "organization"
+    is_given = is_person and last in more_given_names()
+    is_group = len(words) == 1 and is_people(last) and not is_given and rating != COUNTRY
+    return "name" if is_group else ""
+
+
+def _is_thing(plural: str) -> bool:
+    """Return whether a plural names things or an event rather than a team: the Canterbury Tales."""
+    singular = plural[:-3] + "y" if plural.endswith("ies") else plural.removesuffix("s")
+    forms = {plural, singular, plural.removesuffix("es")}
+    return not (forms.isdisjoint(HEADS) and forms.isdisjoint(common_words("en")))
+
+
+def is_product(name: str, kinds: Mapping[str, str]) -> bool:
+    """Return whether a name is of a known thing, or of a thing that an organization makes.
+
+    Microsoft Office Professional Edition; Edinburgh Prolog; DEC Alpha, if Alpha is a thing in the
+    corpus. `kinds` are the types of the names of the corpus.
+    """
+    words = name.split(" ")
+    if words[0] in GIVEN_NAMES:
+        return False
+    for length in range(1, len(words)):
+        start, rest = " ".join(words[:length]), " ".join(words[length:])
+        is_firm = find_known_type(start) == "organization" or start in known_firms()
+        is_firm = is_firm or kinds.get(start) == "organization" or start.isupper()
+        if "name" in (find_known_type(start), find_known_type(rest)):
+            return True
+        is_thing = kinds.get(rest) in ("name", "acronym") and rest.lower() not in common_words("en")
+        if is_firm and (is_thing or any(map(str.isdigit, rest))):
+            return True
+    return False
+
+
+def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float]) -> str:
+    """Return the type of an acronym: that of the names beside which enumerations put it.
+
+    `speaker_share` are the mentions before a verb of persons; `listed` are the persons, places
+    and organizations in its enumerations for each mention.
+    """
+    person, geo, organization = listed
+    if name in STATE_CODES:
+        return "geo" if geo > max(person, organization) else "acronym"
+    is_speaker = speaker_share >= MIN_SPEAKER_SHARE
+    is_listed = organization >= MIN_LISTED_SHARE and organization > person + geo
+    return "organization" if is_speaker or is_listed else "acronym"

@@ -1,36 +1,57 @@
-"""Mentions of entities in a corpus.
+"""Mentions of entities in a corpus: the whole search for names, step by step.
+
+Candidates are collected from all documents in shards, judged by the whole corpus, merged, and
+typed. A shard has some documents, which are split where their language changes.
 
 An entity is a name, a noun phrase, or a recurring string in a script without capitals. Mentions
 are a table with one row per mention, in the order of the text. They are more than memory can hold,
 so they are computed for some documents at a time.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from __future__ import annotations
+
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
-from graphrag_nlp.corpus import NameOptions, Progress, Shards
-from graphrag_nlp.list_columns import distinct_pairs, expand_ranges
-from graphrag_nlp.names.corpus_candidates import collect_corpus
+from graphrag_nlp.corpus import NameOptions, Progress, ShardFrames, Shards
+from graphrag_nlp.list_columns import expand_ranges
+from graphrag_nlp.names.abbreviations import (
+    find_country_abbreviations,
+    find_known_abbreviations,
+)
+from graphrag_nlp.names.corpus_statistics import CorpusStatistics
 from graphrag_nlp.names.entity_types import find_entity_types
-from graphrag_nlp.names.known_names import find_known_abbreviations
-from graphrag_nlp.names.name_classifier import classify_names
-from graphrag_nlp.names.name_forms import ClassifiedNames
+from graphrag_nlp.names.name_forms import ClassifiedNames, NamesByDocument
 from graphrag_nlp.names.name_spans import NameCandidates
-from graphrag_nlp.names.name_words import count_title_chars
-from graphrag_nlp.names.names_by_document import NamesByDocument
+from graphrag_nlp.names.name_words import GIVEN_NAMES, count_title_chars
+from graphrag_nlp.names.span_cuts import find_names
 from graphrag_nlp.names.span_usage import PROSE
+from graphrag_nlp.names.span_words import SpanWords
 from graphrag_nlp.names.uncased import ReadTexts, find_uncased_names
+from graphrag_nlp.names.used_names import UsedNames
 from graphrag_nlp.names.variants import Variants, merge_variants
-from graphrag_nlp.names.word_table import TermCandidates
-from graphrag_nlp.text.places import find_places
+from graphrag_nlp.names.word_table import (
+    CUE_TYPES,
+    DocumentWords,
+    TermCandidates,
+    Vocabulary,
+    mixes_languages,
+)
+from graphrag_nlp.text.code import blank_code
+from graphrag_nlp.text.languages import Language, find_language_ranges, language_of
+from graphrag_nlp.text.sentences import Sentence
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
 MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
+# Function that returns the mentions from one document up to, but not including, another.
+ReadMentions = Callable[[int, int], pl.DataFrame]
 
 
 @dataclass
@@ -48,10 +69,6 @@ class Entities:
         """Add entities of one type, without aliases."""
         self.titles.extend(titles)
         self.types.extend([kind] * (len(self.titles) - len(self.types)))
-
-
-# Function that returns the mentions from one document up to, but not including, another.
-ReadMentions = Callable[[int, int], pl.DataFrame]
 
 
 def find_mentions(
@@ -135,7 +152,7 @@ def _read_slices(mentions: pl.DataFrame) -> ReadMentions:
 
 def _find_variants(
     classified: ClassifiedNames,
-    places: "_NamePlaces",
+    places: _NamePlaces,
     abbreviations: list[tuple[int, int]],
     bounds: Sequence[int],
     settings: NameOptions,
@@ -145,15 +162,20 @@ def _find_variants(
         numbers = np.arange(len(classified.names))
         return Variants(classified.names, classified.languages, numbers, {}, frozenset())
     ranges = (places.read(first, last) for first, last in pairwise(bounds))
-    names = [np.array(distinct_pairs(rows["document"], rows["name"]), np.int32) for rows in ranges]
-    by_document = NamesByDocument(*np.concatenate(names, axis=1))
+    names = [
+        pl.DataFrame({name: rows[name] for name in ("document", "name")}).unique(
+            maintain_order=True
+        )
+        for rows in ranges
+    ]
+    by_document = NamesByDocument(*(column.to_numpy() for column in pl.concat(names)))
     del names
     return merge_variants(classified, places.counts, by_document, abbreviations)
 
 
 def _find_name_mentions(
     classified: ClassifiedNames,
-    places: "_NamePlaces",
+    places: _NamePlaces,
     variants: Variants,
     bounds: Sequence[int],
     entities: Entities,
@@ -197,7 +219,7 @@ def _find_name_mentions(
     return lambda first, last: read(first, last).drop("name")
 
 
-def _find_lists(places: "_NamePlaces", entity_of: np.ndarray, bounds: Sequence[int]) -> np.ndarray:
+def _find_lists(places: _NamePlaces, entity_of: np.ndarray, bounds: Sequence[int]) -> np.ndarray:
     """Return the entities of all enumerations, in rows: number of the enumeration, entity."""
     found = [np.zeros((0, 2), np.int64)]
     n_lists = 0
@@ -269,19 +291,6 @@ def _find_abbreviations(
     return sorted((short, long) for short, long in pairs.tolist() if min(short, long) >= 0)
 
 
-def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
-    rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
-    # A name of several countries, such as "Kongo", abbreviates none.
-    rows = rows.filter(pl.len().over("row") == 1)
-    rows = rows.with_columns(count=counts[rows["row"].to_numpy()])
-    is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]
-    longest = rows.filter(~pl.Series(is_short, dtype=pl.Boolean))
-    longest = longest.sort("count", "row", descending=[True, False]).unique("country", keep="first")
-    pairs = rows.filter(pl.Series(is_short, dtype=pl.Boolean)).join(longest, on="country")
-    return sorted(pairs.select("row", "row_right").iter_rows())
-
-
 def _find_term_mentions(
     terms: TermCandidates, settings: NameOptions, entities: Entities
 ) -> ReadMentions:
@@ -304,3 +313,178 @@ def _find_term_mentions(
     return _read_slices(
         places.with_columns(entity=pl.Series(entity_of[term[kept]]), flags=pl.lit(PROSE, pl.UInt8))
     )
+
+
+def collect_corpus(
+    texts: ReadTexts,
+    sentences: pl.DataFrame,
+    settings: NameOptions,
+    progress: Progress,
+    shards: Shards,
+) -> tuple[NameCandidates, TermCandidates, dict[str, Counter[str]], set[str]]:
+    """Collect the candidates of all documents.
+
+    Returns candidates for names and for terms, counts of the words in lower case by language code,
+    and the codes of all languages.
+    """
+    names, terms = NameCandidates(), TermCandidates()
+    lower: dict[str, Counter[str]] = defaultdict(Counter)
+    codes: set[str] = set()
+    work = _prepare_shards(texts, sentences)
+    collected = shards.map(_collect_candidates, work, settings.noun_phrases, keep_parts=True)
+    for (first, languages), found in collected:
+        names.add_frames(found, first)
+        terms.add_frames(found, first)
+        for code, word, count in found["words"].iter_rows():
+            lower[code][word] += count
+        codes.update(languages)
+        progress.advance(len(languages))
+    return names, terms, lower, codes
+
+
+def _prepare_shards(
+    texts: ReadTexts, sentences: pl.DataFrame
+) -> Iterator[tuple[tuple[int, list[str]], ShardFrames]]:
+    """Yield ((first document, languages), shard) for some documents and their sentences.
+
+    Documents are numbered from 0 in each shard, so that a shard is the same if documents are added
+    before it.
+    """
+    # The sentences of document i are the rows from bounds[i] to bounds[i + 1].
+    bounds = np.append(0, np.cumsum(np.bincount(sentences["document"].to_numpy())))
+    rows = sentences.select("document", "start_char", "end_char", "quotable")
+    for batch in texts():
+        # A blank document at the end of the corpus has no sentences.
+        first, last = np.minimum((batch["number"][0], batch["number"][-1] + 1), len(bounds) - 1)
+        start = int(bounds[first])
+        own = rows.slice(start, int(bounds[last]) - start)
+        offset = batch["number"][0]
+        shard = {
+            "documents": batch.with_columns(pl.col("number") - offset),
+            "sentences": own.with_columns(pl.col("document") - offset),
+        }
+        yield (offset, batch["language"].to_list()), shard
+
+
+def _collect_candidates(shard: ShardFrames, with_noun_phrases: bool) -> ShardFrames:
+    """Collect candidates for names and terms in some documents, and the words in lower case."""
+    names, terms = NameCandidates(), TermCandidates()
+    vocabularies: dict[str, Vocabulary] = {}
+    columns = shard["sentences"].select("start_char", "end_char", "quotable").get_columns()
+    all_sentences = list(map(Sentence, *map(pl.Series.to_list, columns)))
+    owner = shard["sentences"]["document"].to_numpy()
+    for number, text, code in shard["documents"].iter_rows():
+        first, last = np.searchsorted(owner, (number, number + 1)).tolist()
+        if first == last:
+            continue
+        sentences = all_sentences[first:last]
+        text = blank_code(text)
+        for start, end, language, words in _split_by_language(text, code, vocabularies):
+            own, part = sentences, text[start:end]
+            if len(part) < len(text):
+                own = [
+                    Sentence(s.start - start, min(s.end, end) - start, s.prose)
+                    for s in sentences
+                    if start <= s.start < end
+                ]
+            names.add_document(number, part, words, own, language, start)
+            if with_noun_phrases:
+                terms.add_document(number, part, words, language, start)
+    names.add_usage()
+    counts = pl.DataFrame(
+        [
+            (code, word, count)
+            for code, vocabulary in vocabularies.items()
+            for word, count in vocabulary.count_lower_words().items()
+        ],
+        {"language": pl.String, "word": pl.String, "count": pl.Int64},
+        orient="row",
+    )
+    return {**names.to_frames(), **terms.to_frames(), "words": counts}
+
+
+def _split_by_language(
+    text: str, code: str, vocabularies: dict[str, Vocabulary]
+) -> Iterator[tuple[int, int, Language, DocumentWords]]:
+    """Yield the parts of a document in one language: (start, end, language, words)."""
+
+    def vocabulary_of(code: str) -> Vocabulary:
+        return vocabularies.setdefault(code, Vocabulary(language_of(code)))
+
+    words = vocabulary_of(code).read_words(text)
+    ranges = find_language_ranges(text, code) if mixes_languages(words) else []
+    for start, end, own in ranges if len(ranges) > 1 else ((0, len(text), code),):
+        if len(ranges) > 1:
+            words = vocabulary_of(own).read_words(text[start:end])
+        vocabulary_of(own).count_words(words)
+        yield start, end, language_of(own), words
+
+
+def classify_names(found: NameCandidates, lower: Mapping[str, Counter[str]]) -> ClassifiedNames:
+    """Find the names in all distinct spans. Call it after all documents were read."""
+    found.restore_cut_words()
+    usage = CorpusStatistics(found, lower)
+    names, languages_of, parts = _collect_names(found, UsedNames(usage))
+    surface, named = parts["surface"].to_numpy(), parts["name"].to_numpy()
+    times = np.maximum(np.bincount(named, np.asarray(usage.total)[surface], len(names)), 1)
+    # The word before a span shows only the usage of the first name in the span.
+    first = parts["offset"].to_numpy() == 0
+    lengths = np.fromiter(map(len, found.names), np.int32, len(found.names))
+    whole = first & (parts["length"].to_numpy() == lengths[surface])
+
+    cued = parts["cue"].to_numpy()
+
+    def share_of_cue(number: int, kind: str) -> np.ndarray:
+        rows = cued == number
+        inside = np.bincount(named[rows], np.asarray(usage.total)[surface[rows]], len(names))
+        return share_of_mentions(usage.cues[kind], whole) + inside / times
+
+    def share_of_mentions(count: Sequence[int] | np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.bincount(named[rows], np.asarray(count)[surface[rows]], len(names)) / times
+
+    named_in = [*zip(names, languages_of, strict=True)]
+    words = {(word, language.code) for name, language in named_in for word in name.split(" ")}
+    return ClassifiedNames(
+        names=names,
+        languages=languages_of,
+        # Names share the strings of their words, which saves memory.
+        bases=[
+            tuple(map(sys.intern, usage.base_form(name.split(" "), language)))
+            for name, language in named_in
+        ],
+        parts=parts,
+        place_share=share_of_mentions(usage.place, first),
+        preposition_share=share_of_mentions(usage.preposition, first),
+        determiner_share=share_of_mentions(usage.determiner, first),
+        article_share=share_of_mentions(usage.article, first),
+        person_share=share_of_mentions(usage.person, whole),
+        common=frozenset(word for word, code in words if usage.is_common(word, code)),
+        cue_shares={kind: share_of_cue(number, kind) for number, kind in enumerate(CUE_TYPES)},
+        hint_shares={kind: share_of_mentions(count, whole) for kind, count in usage.hints.items()},
+        written_lower=frozenset(word for word, code in words if usage.count_lower(word, code)),
+    )
+
+
+def _collect_names(
+    found: NameCandidates, used: UsedNames
+) -> tuple[list[str], list[Language], pl.DataFrame]:
+    """Return the names in all spans, their languages, and their places in the spans."""
+    # The second of two words is a surname if the first is a given name.
+    pairs = (name.split(" ") for name in found.names if name.count(" ") == 1)
+    surnames = {surname for first, surname in pairs if first in GIVEN_NAMES}
+    names: dict[str, int] = {}
+    languages_of: list[Language] = []
+    columns = {column: array("i") for column in ("surface", "name", "offset", "length", "cue")}
+    for number in range(len(found.names)):
+        parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
+        if not found.is_defined(number):
+            parts_of_span = find_names(SpanWords(used, surnames, number))
+        for offset, text, cue in parts_of_span:
+            name = names.setdefault(text, len(names))
+            if name == len(languages_of):
+                languages_of.append(found.languages[number])
+            row = (number, name, offset, len(text), CUE_TYPES.index(cue) if cue else -1)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    parts = pl.DataFrame({name: np.frombuffer(a, np.int32) for name, a in columns.items()})
+    return list(names), languages_of, parts

@@ -11,16 +11,14 @@ from graphrag_nlp.names.known_names import find_known_type
 from graphrag_nlp.names.name_joints import is_partnership
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
-    EVENT_WORDS,
     GIVEN_NAMES,
     HEAD_FIRST,
-    ORGANIZATION_WORDS,
-    PLACE_WORDS,
     common_words,
     more_given_names,
 )
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.places import large_place_names, town_names
+from graphrag_nlp.text.type_words import EVENT_WORDS, ORGANIZATION_WORDS, PLACE_WORDS
 
 _LISTS = read_lists("graphrag_nlp/names/data/entity_types")
 _NAMES = word_set(_LISTS["names"])

@@ -1,53 +1,34 @@
-"""Names that are known everywhere, and their types."""
+"""Names and places that are known everywhere: their types, and ratings of places by size."""
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
-from graphrag_nlp.list_columns import Integers
-from graphrag_nlp.text.languages import read_lists
-from graphrag_nlp.text.places import large_place_names
+import polars as pl
 
+from graphrag_nlp.text.places import find_places, large_place_names, read_places
+
+DATA_FOLDER = Path(__file__).with_name("data")
 # Maximum length of an acronym that is known only as it is written.
 MAX_ACRONYM_LETTERS = 3
 # The mark of letters that were decoded wrongly, and letters that it may stand for: Sinn F\ufffdin.
 _LOST = "\ufffd"
 _LOST_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _SLASH = re.compile(r" ?/ ?")
-# The ending of a German adjective.
-_ADJECTIVE_END = re.compile("e[nmrs]?$")
-_TYPES = {
-    "places": "geo",
-    "organizations": "organization",
-    "events": "event",
-    "others": "name",
-    "persons": "person",
-}
+# Ratings of known places: a city with fewer people than `MIN_POPULATION`, a larger one or a
+# region, and a country, a continent or a natural place.
+TOWN, CITY, COUNTRY = 1, 2, 3
+_APOSTROPHES = re.compile("['’-]+")
+# A city with fewer people is a place only if the corpus uses its name like a place.
+MIN_POPULATION = 100_000
 
 
 @cache
 def list_known_names() -> Mapping[str, str]:
     """Return the type of each name in the list of `find_known_type`."""
     return _read("known_names")
-
-
-@lru_cache(65_536)  # the search takes microseconds, and words recur
-def find_german_type(name: str) -> str:
-    """Return the type of a known name behind adjectives in any German case; "" if unknown.
-
-    Example: Bayerischen Rundfunks, which is listed as Bayerischer Rundfunk.
-    """
-    *adjectives, noun = name.split(" ")
-    stems = [_ADJECTIVE_END.sub("", word) for word in adjectives]
-    if not stems or stems == adjectives:
-        return ""
-    nouns = dict.fromkeys((noun, noun.removesuffix("s"), noun.removesuffix("es")))
-    forms = (
-        " ".join([*(stem + end for stem in stems), form])
-        for end in ("e", "er", "es")
-        for form in nouns
-    )
-    return next(filter(None, map(find_known_type, forms)), "")
 
 
 @cache
@@ -57,25 +38,16 @@ def _likely_names() -> Mapping[str, str]:
 
 def _read(file: str) -> Mapping[str, str]:
     found = dict[str, str]()
-    for key, names in read_lists(f"graphrag_nlp/names/data/{file}").items():
-        # A line of the file ends behind a "|", and YAML joins lines with a space.
-        found.update(dict.fromkeys(names.replace("| ", "|").split("|"), _TYPES[key]))
+    for kind, names in read_sections(DATA_FOLDER / f"{file}.txt").items():
+        found.update(dict.fromkeys(names, kind))
     return found
 
 
-def find_known_abbreviations(names: Sequence[str], counts: Integers) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of bodies that are known by both names: EU, European Union.
-
-    Of the long names in several languages, the most frequent one is taken.
-    """
-    number_of = {name: number for number, name in enumerate(names)}
-    pairs = []
-    for entry in read_lists("graphrag_nlp/names/data/words")["abbreviations"].split("|"):
-        short, _, long = entry.strip().partition(" = ")
-        found = [number_of[name] for name in long.split(", ") if name in number_of]
-        if short in number_of and found:
-            pairs.append((number_of[short], max(found, key=lambda n: (int(counts[n]), -n))))
-    return pairs
+def read_sections(path: Path) -> Mapping[str, list[str]]:
+    """Read a list of names by section: a line "[section]", then a name on each line."""
+    _, *sections = path.read_text(encoding="utf-8").split("\n[")
+    parts = (section.partition("]\n") for section in sections)
+    return {heading: names.split("\n") for heading, _, names in parts}
 
 
 def find_known_type(name: str) -> str:
@@ -112,3 +84,51 @@ def find_likely_type(name: str) -> str:
 def is_known_name(name: str) -> bool:
     """Return whether words are a known name, a country, a region or a large city."""
     return find_known_type(name) != "" or name.lower() in large_place_names()
+
+
+def rate_known_places(names: list[str]) -> bytearray:
+    """Return what each name is if it is a known place: 0, `TOWN`, `CITY` or `COUNTRY`."""
+    ratings = bytearray(len(names))
+    found = find_places(pl.Series(names, dtype=pl.String))
+    for row, kind, population in found.select("row", "kind", "population").iter_rows():
+        rating = COUNTRY if kind in ("country", "continent") else CITY
+        if kind == "city" and population < MIN_POPULATION:
+            rating = TOWN
+        ratings[row] = max(ratings[row], rating)
+    for row, name in enumerate(names):
+        if find_known_type(name) == "geo":
+            ratings[row] = COUNTRY
+    return ratings
+
+
+@cache
+def _place_names() -> frozenset[str]:
+    return frozenset(read_places()["name"])
+
+
+def is_place(word: str) -> bool:
+    """Return whether `rate_known_places` rates a word of three letters or more: a fast test."""
+    name = _APOSTROPHES.sub(" ", unicodedata.normalize("NFC", word).lower()).strip(" ")
+    return name in _place_names() or find_known_type(word) == "geo"
+
+
+@cache
+def _country_names() -> frozenset[str]:
+    return frozenset(
+        read_places().filter(pl.col("kind").is_in(("country", "continent")))["name"].to_list()
+    )
+
+
+def is_nation(name: str) -> bool:
+    """Return whether a name is that of a country or a continent."""
+    return name.lower() in _country_names()
+
+
+def is_country(name: str) -> bool:
+    """Return whether a name is that of a country, a continent or a known place.
+
+    This is faster than rating a single name.
+    """
+    is_clear = len(name) > 2 or name.isupper()  # "us" is another word
+    is_listed = is_clear and name.lower().replace(".", "") in _country_names()
+    return is_listed or find_known_type(name) == "geo"

@@ -1,22 +1,25 @@
-"""Merging of the forms of one name: spellings, inflected forms, and names with a title."""
+"""Merging of the forms of one name: spellings, inflected forms, and names with a title.
+
+It has the records that all merging works on: the classified names, and the names of each document.
+"""
 
 import re
 from array import array
-from collections import defaultdict
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import eq
 
 import numpy as np
 import polars as pl
 
+from graphrag_nlp.list_columns import distinct_pairs
 from graphrag_nlp.names.base_forms import is_given_name, is_oblique
 from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
-    TYPE_WORDS,
-    TYPE_WORDS_IN_SURNAMES,
     TYPE_WORDS_OF_THINGS,
     is_general_body,
     more_given_names,
@@ -30,6 +33,7 @@ from graphrag_nlp.text.languages import (
     word_set,
 )
 from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 # A name with at least this share of mentions after an article is a thing, not a person.
 MIN_THING_SHARE = 0.25
@@ -43,6 +47,15 @@ _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 # Capitalized words of headlines and titles that are in no name of a person.
 _NO_SURNAMES = frozenset(("And", "At", "For", "From", "The", "With"))
 Words = tuple[str, ...]
+# The most frequent given name of each group of forms: Michael for Mike.
+_FULL_FORM: dict[str, str] = {
+    form: group.split()[0]
+    for group in read_lists("graphrag_nlp/names/data/words")["given_name_forms"].split("|")
+    for form in group.split()
+}
+# Endings of one Slavic given name: Sergey and Sergei.
+_SLAVIC_END = re.compile("(?:ey|ei|ej|iy|ij|ii|yi|yj|y)$")
+_MIN_CHARS = 4
 
 
 @dataclass(frozen=True)
@@ -87,13 +100,21 @@ class MergedNames:
         # Arrays of numbers and bytes: names are many, and each item of a list takes 8 to 40 bytes.
         self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # True for names that often follow an article: articles before persons are rare.
-        self.is_thing = bytearray(classified.determiner_share >= MIN_THING_SHARE)
+        # True for names that often follow an article: articles before persons are rare. That of
+        # "the Biden administration" counts only in `has_article`.
+        self.is_thing = bytearray(classified.article_share >= MIN_THING_SHARE)
+        self.has_article = bytearray(classified.determiner_share >= MIN_THING_SHARE)
         self.is_place = bytearray(classified.place_share >= MIN_PLACE_SHARE)
         # True for names that sometimes follow a preposition of place, so they may not be persons.
         self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
         # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb = bytearray(classified.person_share > 0)
+        # True for names that occur beside such a verb, or another sign of a person: "SMITH: No."
+        self.is_spoken_of = bytearray(
+            (classified.person_share > 0) | (classified.cue_shares["person"] > 0)
+        )
+        # (word in capitals, the same word in title case), which are not merged yet.
+        self.shouted: list[tuple[int, int]] = []
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
 
@@ -111,7 +132,7 @@ class MergedNames:
     def merge_same_spelling(self) -> None:
         """Merge names that differ only in case, accents and punctuation."""
         spelled: dict[str, int] = {}
-        # A long word in capitals gives way to the same word in title case: LONDON, London.
+        # A long name in capitals gives way to the same name in title case: LONDON, London.
         shouted = np.array([name.isupper() and len(name) > 5 for name in self.names], bool)
         for number in np.lexsort((-np.array(self.counts, np.int64), shouted)).tolist():
             name = self.names[number]
@@ -122,7 +143,19 @@ class MergedNames:
             elif name.isupper() and len(name) <= 5:
                 key = "acronym " + key  # WHO and Who are two names
             first = spelled.setdefault(key, number)
-            if first != number:
+            if shouted[number] and not shouted[first] and " " not in name:
+                self.shouted.append((number, first))
+            elif first != number:
+                self.merge_names(number, first)
+
+    def merge_shouted_words(self) -> None:
+        """Merge words in capitals, but no dateline with a person: AUSTIN is not Lloyd Austin.
+
+        Call it after short forms were merged with persons.
+        """
+        persons = set(map(self.find_root, self.persons))
+        for number, first in self.shouted:
+            if self.is_spoken_of[number] or self.find_root(first) not in persons:
                 self.merge_names(number, first)
 
     def merge_inflected(self) -> None:
@@ -219,7 +252,10 @@ class MergedNames:
         self.languages.append(self.languages[like])
         self.counts.append(0)
         self.parent.append(number)
-        for column in (self.is_thing, self.is_place, self.may_be_place, self.has_person_verb):
+        for column in (
+            *(self.is_thing, self.has_article, self.is_place, self.may_be_place),
+            *(self.has_person_verb, self.is_spoken_of),
+        ):
             column.append(False)
         return number
 
@@ -257,3 +293,48 @@ def may_be_person(words: Words, common: Collection[str], language: Language) -> 
         if lower in TYPE_WORDS and not (is_surname and is_given_name(words[0], language)):
             return False
     return True
+
+
+class NamesByDocument:
+    """The distinct names of each document, as two columns in the order of first mention."""
+
+    def __init__(self, document: np.ndarray, name: np.ndarray) -> None:
+        self.document, self.name = document, name
+
+    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the number of each document with names, and the numbers of its names."""
+        starts = np.flatnonzero(np.diff(self.document, prepend=-1))
+        for start, end in pairwise([*starts.tolist(), len(self.document)]):
+            yield int(self.document[start]), self.name[start:end].tolist()
+
+    def of_documents_with(self, names: Collection[int]) -> "NamesByDocument":
+        """Return the names of the documents that have at least one of some names."""
+        numbers = np.fromiter(names, np.int64, len(names))
+        is_wanted = np.zeros(max(numbers.max(initial=-1), self.name.max(initial=-1)) + 1, bool)
+        is_wanted[numbers] = True
+        has_wanted = np.zeros(self.document.max(initial=-1) + 1, bool)
+        has_wanted[self.document[is_wanted[self.name]]] = True
+        kept = has_wanted[self.document]
+        return NamesByDocument(self.document[kept], self.name[kept])
+
+    def count_documents(self, entity_of: Mapping[int, int]) -> Counter[int]:
+        """Count the documents with each entity; `entity_of` maps some names to their entity."""
+        entities = np.full(self.name.max(initial=-1) + 1, -1, np.int64)
+        for name, entity in entity_of.items():
+            if name < len(entities):  # a name that was added occurs in no document
+                entities[name] = entity
+        found = entities[self.name]
+        is_wanted = found >= 0
+        return Counter(distinct_pairs(self.document[is_wanted], found[is_wanted])[1].tolist())
+
+
+def find_transcription_key(given_name: str) -> str:
+    """Return a key that is the same for the transcriptions of a name: Alexey, Aleksei."""
+    if len(given_name) < _MIN_CHARS:
+        return given_name
+    return _SLAVIC_END.sub("i", given_name.replace("ks", "x"))
+
+
+def find_form_key(given_name: str) -> str:
+    """Return a key that is the same for all forms of a given name: Michael, Mike."""
+    return _FULL_FORM.get(given_name, find_transcription_key(given_name))

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 
 from graphrag_nlp.names.base_forms import is_given_name
 from graphrag_nlp.names.compounds import is_certain_noun
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_country
 from graphrag_nlp.names.name_words import (
     CALENDAR_WORDS,
     DEMONYMS,
     GIVEN_NAMES,
     HEAD_WORDS,
-    ORGANIZATION_WORDS,
     common_words,
     is_organization_word,
     is_role,
@@ -19,10 +18,9 @@ from graphrag_nlp.names.name_words import (
     more_given_names,
     word_before,
 )
-from graphrag_nlp.names.place_ratings import is_country
-from graphrag_nlp.names.spanish_bodies import find_fields_end
 from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_nlp.text.places import large_place_names
+from graphrag_nlp.text.type_words import ORGANIZATION_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
@@ -93,14 +91,6 @@ _GERMAN_TOPICS = re.compile(
     r"(?: ?, [A-ZÄÖÜ][\w-]+){1,4}(?: ?,)? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
 )
 _GERMAN_TOPIC = re.compile(r"[A-ZÄÖÜ][\w-]+")
-# The rest of a name before its acronym: Australian Competition | and Consumer Commission (ACCC).
-_NAME_BEFORE_ACRONYM = re.compile(
-    r"((?:,? (?:and |und |et |y |e |of |for |the |für |de |& ){0,2}"
-    r"[A-ZÀ-ÖØ-Þ](?:\w|-|['’](?!s\b))+){1,7}?)"
-    r"(?:['’]s)? \(([A-Z]{3,8})\)"
-)
-_MAX_CHARS_BEFORE_ACRONYM = 100
-_CAPITAL_WORD = re.compile(r"\b[A-ZÀ-ÖØ-Þ](?=[\w'’-])")
 # Unlike `DEMONYM_END`, without the s of the plural.
 _SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
 _ACRONYM = re.compile(r"[A-Z]{2,6}\b(?!-)")
@@ -115,13 +105,12 @@ def find_joined_end(
     "(the) Patron's Medal" and "Institute for Polar Research" are one name. "Campbell's Northern
     Party" is two names.
     """
-    if text[end : end + 1] in (" ", ",") and (longer := _find_end_before_acronym(text, start, end)):
-        return longer
-    if language.code == "es" and (longer := find_fields_end(text, start, end)):
-        return longer
-    if text[end : end + 2] in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
+    following = text[end : end + 2]
+    may_join = following in _JOINT_STARTS or following[:1] in _APOSTROPHES
+    if not may_join and language.code != "fr":
+        return end
+    if following in _PARTNER_STARTS and (partners := _PARTNERS.match(text, end)):
         return partners.end()
-    may_join = text[end : end + 2] in _JOINT_STARTS or text[end : end + 1] in _APOSTROPHES
     found = _NAME_JOINT.match(text, end) if may_join else None
     part = found and pattern.match(text, found.end())
     joint = found.group() if found and part else ""
@@ -323,16 +312,3 @@ def _is_owned(text: str, start: int, words: list[str], part: str, language: Lang
 
 def _is_demonym(word: str) -> bool:
     return word.lower() in DEMONYMS or _SINGULAR_DEMONYM_END.search(word) is not None
-
-
-def _find_end_before_acronym(text: str, start: int, end: int) -> int:
-    """Return the end of a name whose acronym follows in brackets; 0 if none does."""
-    bracket = text.find(" (", end, end + _MAX_CHARS_BEFORE_ACRONYM)
-    found = _NAME_BEFORE_ACRONYM.match(text, end) if bracket >= 0 else None
-    if not found or found.end(1) > bracket:
-        return 0
-    own = len(_CAPITAL_WORD.findall(text, start, end))
-    initials = "".join(_CAPITAL_WORD.findall(text, start, found.end(1)))
-    # The acronym begins in this span.
-    begins = len(initials) - len(found[2])
-    return found.end(1) if initials.endswith(found[2]) and 0 <= begins < own else 0

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from graphrag_nlp.names.compounds import is_german_noun
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_place
 from graphrag_nlp.names.name_words import (
     DEMONYM_END,
     DEMONYMS,
@@ -13,7 +13,6 @@ from graphrag_nlp.names.name_words import (
     common_words,
     more_given_names,
 )
-from graphrag_nlp.names.place_ratings import is_place
 from graphrag_nlp.names.type_classifier import rate_words
 from graphrag_nlp.text.languages import read_lists, word_set
 

@@ -12,13 +12,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 import polars as pl
 
 from graphrag_nlp.names.compounds import is_model
-from graphrag_nlp.names.definitions import find_defined_names, find_quoted_titles
 from graphrag_nlp.names.law_names import find_law_names
 from graphrag_nlp.names.name_words import CALENDAR_WORDS, word_before
 from graphrag_nlp.names.span_boundaries import find_capitalized_spans
@@ -34,7 +32,6 @@ from graphrag_nlp.names.span_usage import (
     PLACE,
     POSSESSIVE,
     PROSE,
-    QUOTED,
     SPEAKER,
     WORD_AFTER,
     WORD_BEFORE,
@@ -54,7 +51,6 @@ _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
 # Behind the author of a paper: Okonkwo et al., Thissen (2020).
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
-_CLOSING_QUOTES = ("”", '"')
 # Maximum number of characters of a bracket between a name and the word that shows its usage.
 MAX_BRACKET_CHARS = 80
 # Maximum number of characters whose spans wait for their usage: words take much memory.
@@ -221,8 +217,7 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
-        finders = (find_defined_names, find_law_names, find_quoted_titles)
-        defined = _drop_inner_ranges(*(find(text, language) for find in finders))[::-1]
+        defined = _drop_inner_ranges(find_law_names(text, language))[::-1]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             while defined and defined[-1][1] <= start:
                 ended = defined[-1][1]
@@ -273,13 +268,7 @@ class NameCandidates:
     ) -> tuple[int, int, int, int]:
         """Return the row of a name that a text defines."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
-        is_quoted = text[end : end + 2].lstrip(".,")[:1] in _CLOSING_QUOTES
-        return (
-            start,
-            _skip_bracket(text, end),
-            number,
-            INITIAL | PROSE | WORD_AFTER | QUOTED * is_quoted,
-        )
+        return start, _skip_bracket(text, end), number, INITIAL | PROSE | WORD_AFTER
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
@@ -317,10 +306,10 @@ def _skip_bracket(text: str, end: int) -> int:
     return close if text[close : close + 1] in _BEHIND_BRACKET and close else end
 
 
-def _drop_inner_ranges(*found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _drop_inner_ranges(found: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Sort ranges in the order of the text, and drop those that begin inside another."""
     ranges: list[tuple[int, int]] = []
-    for start, end in sorted(chain(*found)):
+    for start, end in sorted(found):
         if not ranges or start >= ranges[-1][1]:
             ranges.append((start, end))
     return ranges

@@ -4,10 +4,9 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import chain
-from pathlib import Path
 
-from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.text import languages
+from graphrag_nlp.names.known_names import DATA_FOLDER, find_known_type, read_sections
+from graphrag_nlp.text import languages, type_words
 from graphrag_nlp.text.languages import (
     ABBREVIATED_TITLES,
     NAMING_TITLES,
@@ -17,17 +16,13 @@ from graphrag_nlp.text.languages import (
     read_lists,
     word_set,
 )
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
+ORGANIZATION_WORDS = type_words.ORGANIZATION_WORDS
 # Forms of address, which have no other meaning before a name.
 GERMAN_ADDRESSES = frozenset(("Frau", "Herr", "Herrn"))
 _ADDRESSES = GERMAN_ADDRESSES | {"Monsieur", "Madame", "Mademoiselle"}
-# Words in a name that show the type of the entity: "University", "Island", "Treaty".
-ORGANIZATION_WORDS, PLACE_WORDS = word_set(_WORDS["organizations"]), word_set(_WORDS["places"])
-EVENT_WORDS = word_set(_WORDS["events"])
-TYPE_WORDS = ORGANIZATION_WORDS | PLACE_WORDS | EVENT_WORDS
-# Words for types that are also surnames: Church, Hill.
-TYPE_WORDS_IN_SURNAMES = word_set(_WORDS["surnames"])
 TYPE_WORDS_OF_THINGS = TYPE_WORDS - TYPE_WORDS_IN_SURNAMES
 _HEADS = read_lists("graphrag_nlp/names/data/entity_types")
 HEAD_WORDS = TYPE_WORDS.union(
@@ -50,7 +45,6 @@ DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
 SURNAME_END = re.compile(_HEADS["surname_endings"])
 # Months, days and feasts.
 CALENDAR_WORDS = word_set(_WORDS["calendar"])
-ORDINALS = word_set(_WORDS["ordinals"])
 # Words that refer to a part of a text: article, annex.
 REFERENCES = word_set(_WORDS["references"])
 # Languages in which the head of a name is its first word.
@@ -67,19 +61,19 @@ ADDRESSES_OF_MEMBERS = word_set(_WORDS["addresses"])
 # Directions and words like them, which are names only behind an article: the North.
 DIRECTIONS = word_set(_WORDS["directions"])
 # Given names distinguish names of persons from names of places and companies.
-GIVEN_NAMES = frozenset().union(
-    *map(word_set, read_lists("graphrag_nlp/names/data/given_names").values())
+GIVEN_NAMES = frozenset(
+    name for names in read_sections(DATA_FOLDER / "given_names.txt").values() for name in names
 )
 # Adjectives of peoples that are given names, too.
 GIVEN_PEOPLES = frozenset(("German", "Roman"))
 # File of many more given names, one per line. Some are also other words, so they count as evidence
 # only in a longer name. tools/gazetteer.py makes the file and names the source.
-MORE_GIVEN_NAMES_FILE = Path(__file__).with_name("data") / "more_given_names.txt"
+MORE_GIVEN_NAMES_FILE = DATA_FOLDER / "more_given_names.txt"
 # File of firms, one per line. tools/type_weights.py makes the file and names the source.
-FIRMS_FILE = Path(__file__).with_name("data") / "firms.txt"
+FIRMS_FILE = DATA_FOLDER / "firms.txt"
 # File of frequent words without names: one line per language, which begins with the code of the
 # language. tools/gazetteer.py makes the file and names the source.
-COMMON_WORDS_FILE = Path(__file__).with_name("data") / "common_words.txt"
+COMMON_WORDS_FILE = DATA_FOLDER / "common_words.txt"
 # Code of the line of English words that German texts use as nouns.
 LOAN_WORDS = "en-de"
 # Words after a name that belong to it, but are no names by themselves: Inc, Jr.

@@ -14,7 +14,6 @@ from graphrag_nlp.names.name_words import (
     HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
-    TYPE_WORDS,
     common_words,
     is_head_word,
     is_organization_word,
@@ -25,6 +24,7 @@ from graphrag_nlp.names.name_words import (
 from graphrag_nlp.names.span_words import Cut, SpanWords, is_type_word
 from graphrag_nlp.names.type_classifier import rate_words
 from graphrag_nlp.text.languages import is_title, read_lists, word_set
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 # Particles before a noun that is no name: Radtke zu Gast.
 _PURPOSES = frozenset(("zur", "zu"))

@@ -1,15 +1,16 @@
-"""Case of sentences and lines: text in capital letters, headlines and headings.
+"""Case of sentences and lines: headlines, headings, and names in text in capital letters.
 
-In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing.
+In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing. In text in
+capital letters, only bodies, states and known places are names.
 """
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from graphrag_nlp.names.name_words import HEAD_FIRST
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.names.name_words import HEAD_FIRST, common_words, is_organization_word
+from graphrag_nlp.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.places import large_place_names
 from graphrag_nlp.text.sentences import Sentence
 
 # Minimum share of words with a capital in a headline such as "Voters Reject Plan for Bridge", and
@@ -23,17 +24,21 @@ MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
 # German words in lower case that end as verbs do: Zeiss kauft Dorc.
 _GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
 MIN_GERMAN_CLAUSE_WORDS = 3
-# Words between two names in a headline in title case.
-_HEADLINE_BREAK = re.compile(
-    rf"\b(?:{'|'.join(read_lists('graphrag_nlp/names/data/words')['headline_verbs'].split())}"
-    r"|(?:On|In|To|With|From|By|Into|About|Is|Are|Has|When)(?= [A-Z]))(?= |\Z)"
-)
-_MAX_HEADLINE_CHARACTERS = 300
 _NON_SPACE = re.compile(r"\S")
-_QUOTATION_MARKS = frozenset("'\"“‘")
 _SENTENCE_ENDS = frozenset(".!?…")
 # The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
 _SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
+# Words before which a body may be a state: REPUBLIC OF.
+STATES = word_set(read_lists("graphrag_nlp/names/data/words")["states"])
+_SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+# Languages in which the head of a body is its first word.
+_HEAD_FIRST = HEAD_FIRST | {"ro"}
+# Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
+_PARTICLES = word_set("of for de du des del la las los le les l der für")
+_CONJUNCTIONS = word_set("and und et y e")
+# Minimum number of characters of a body in capitals, and of one with a line for its only word.
+MIN_BODY_CHARS, MIN_BODY_WORD_CHARS = 8, 12
 
 
 class SentenceCase(NamedTuple):
@@ -70,36 +75,6 @@ def read_case(
     is_heading = may_be_heading and _is_heading(text, sentence.start)
     is_shouted = words.isupper() and " " in words
     return SentenceCase(sentence.start, sentence.end, is_shouted, is_prose, is_heading)
-
-
-def find_headline_break(
-    text: str, start: int, end: int, initial: bool, language: Language
-) -> re.Match[str] | None:
-    """Return the word in an English headline that ends a name: Joins in Ada Brown Joins Halden."""
-    if text[start - 1 : start] in _QUOTATION_MARKS:
-        return None
-    # Most names occur again, and have no such word.
-    if not _may_break(text[start:end]):
-        return None
-    word = _HEADLINE_BREAK.search(text, start, end)
-    may_break = word is not None and (word.start() > start or not initial)
-    is_break = word and may_break and _is_in_headline(text, start, word.start(), language)
-    return word if is_break else None
-
-
-@lru_cache(1 << 16)
-def _may_break(span: str) -> bool:
-    return _HEADLINE_BREAK.search(span) is not None
-
-
-def _is_in_headline(text: str, start: int, at: int, language: Language) -> bool:
-    """Return whether the line of a span is in title case and has words before `at`."""
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = text.find("\n", at) % (len(text) + 1)
-    if line_end - line_start > _MAX_HEADLINE_CHARACTERS:
-        return False
-    line = text[line_start:line_end].rstrip(" …").removesuffix("...")
-    return any(map(str.isalpha, text[line_start:at])) and _is_headline(line, language)
 
 
 def _is_heading(text: str, start: int) -> bool:
@@ -147,3 +122,66 @@ def _is_clause(line: str, language: Language, is_first: bool) -> bool:
     elif is_first:
         share = MIN_LOWER_SHARE_ROMANCE
     return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0
+
+
+def find_shouted_line(text: str, match: re.Match[str], language: Language) -> str:
+    """Return the first line of a span if it is a headline in capital letters, or ""."""
+    line = match.group().partition("\n")[0]
+    if not line.isupper():
+        return ""
+    if line.count(" ") >= MIN_HEADLINE_WORDS - 1:
+        return line
+    # A short heading counts if it stands alone, and is a body: TRIBUNAL SUPREMO.
+    start, end = match.start(), match.start() + len(line)
+    is_alone = text[max(0, start - 1) : start] in ("", "\n") and text[end : end + 1] == "\n"
+    return line if is_alone and any(_find_bodies(text, start, end, language)) else ""
+
+
+def find_shouted_names(
+    text: str, start: int, end: int, language: Language
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield the bodies, and the known places, in a text in capitals: (start, end, is a body)."""
+    bodies = list(_find_bodies(text, start, end, language))
+    for first, last in bodies:
+        yield first, last, True
+    for word in _LONG_WORD.finditer(text, start, end):
+        name = word.group().lower()
+        if any(first <= word.start() < last for first, last in bodies):
+            continue
+        if name in large_place_names() and name not in common_words(language.code):
+            yield word.start(), word.end(), False
+
+
+def _find_bodies(text: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of bodies and states in a heading in capital letters."""
+    words = list(_SHOUTED_WORD.finditer(text, start, end))
+    last_end = -1
+    for at, word in enumerate(words):
+        lower = word.group().rstrip(".,").lower()
+        is_state = lower in STATES
+        if word.start() < last_end or not (is_state or is_organization_word(lower)):
+            continue
+        first, last = at, at
+        inside = _PARTICLES if is_state else _PARTICLES | _CONJUNCTIONS
+        outside = language.function_words - inside
+        if language.code not in _HEAD_FIRST and not is_state:
+            while first and _are_joined(text, words[first - 1], words[first]):
+                before = words[first - 1].group().lower()
+                if before in language.function_words or len(before) < 2:
+                    break
+                first -= 1
+        while last + 1 < len(words) and _are_joined(text, words[last], words[last + 1]):
+            if words[last + 1].group().rstrip(".,").lower() in outside | _CONJUNCTIONS - inside:
+                break
+            last += 1
+        while last > at and words[last].group().lower() in inside:
+            last -= 1
+        last_end = words[last].start() + len(words[last].group().rstrip(".,"))
+        is_long = len(words) == 1 and len(lower) >= MIN_BODY_WORD_CHARS
+        if is_long or (last > first and last_end - words[first].start() >= MIN_BODY_CHARS):
+            yield words[first].start(), last_end
+
+
+def _are_joined(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
+    """Return whether only a space or an apostrophe is between two words."""
+    return text[word.end() : following.start()] in (" ", "'", "’") and word.group()[-1] not in ".,"

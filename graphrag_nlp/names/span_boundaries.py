@@ -1,6 +1,7 @@
-"""Spans of capitalized words in a text, and what their capitals prove.
+"""Spans of capitalized words in a text, and the parts of a text that are not read for names.
 
-Ends of spans are found in span_ends.py, the case of sentences in sentence_case.py.
+Ends of spans are found in span_ends.py, the case of sentences in sentence_case.py. Names in
+bylines, credits, code and addresses say who wrote or published a text, not what it is about.
 """
 
 import re
@@ -8,38 +9,47 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from graphrag_nlp.names.name_starts import find_name_starts
-from graphrag_nlp.names.name_words import is_wrapped_line, name_pattern
-from graphrag_nlp.names.nameless import find_nameless_ranges
-from graphrag_nlp.names.sentence_case import find_headline_break, read_case
-from graphrag_nlp.names.shouted_names import find_shouted_line, find_shouted_names
+from graphrag_nlp.names.known_names import is_known_name
+from graphrag_nlp.names.name_words import capital_pattern, is_wrapped_line, name_pattern
+from graphrag_nlp.names.sentence_case import find_shouted_line, find_shouted_names, read_case
 from graphrag_nlp.names.span_ends import HYPHENS, find_span, find_unbroken_end
 from graphrag_nlp.text.languages import Language, read_lists
-from graphrag_nlp.text.ranges import find_range_end
+from graphrag_nlp.text.ranges import Range, find_range_end, merge_ranges
 from graphrag_nlp.text.sentences import Sentence
 
 # An abbreviation before its last letter: z. B., a. A., i. E.
 _ABBREVIATED = re.compile(r"\b[a-zäöü]\. ?$")
-# Words before the name of a button: Press MENU.
-_BUTTON = re.compile(
-    rf"\b(?:{read_lists('graphrag_nlp/names/data/words')['button_words']})"
-    r"(?: (?:and hold|auf|on|the|die|den|sur|le|la|en|el|dans|im|in)){0,3} [\"“„«]? ?$"
-)
-# French words before the name of a button in title case: Appuyez sur Marche.
-_PRESSED = re.compile(
-    r"\b(?:[Aa]ppuyez|[Cc]liquez|[Tt]ouchez)(?: sur)? (?:la touche |le bouton )?$"
-)
-# The last four characters of what `_PRESSED` finds: a fast test before the search.
-_PRESSED_ENDINGS = frozenset(("sur ", "hez ", "che ", "ton "))
-_MENU = re.compile(r"[^\s>] > $")
 # A French article or pronoun before a word in lower case: L'université, D'après.
 _ELIDED_LOWER = re.compile(r"(?:[A-Z]|Qu)['’][a-zà-ÿ]")
 _ELISIONS = frozenset("'’u")
 _OPENING_MARKS = frozenset("\"'“„«‘:")
-
 # Start and end of a span, and whether it begins a sentence, is in prose, and has a title before it.
 # A plain tuple: spans are many.
 CapitalizedSpan = tuple[int, int, bool, bool, bool]
+# Ends of a note in brackets that is a sentence: (Pausa.) Efectuada la votación.
+_NOTE_ENDS = frozenset((".) ", "!) ", "?) "))
+_LISTS = read_lists("graphrag_nlp/names/data/nameless")
+_PATTERNS = [re.compile(pattern) for pattern in _LISTS.values() if isinstance(pattern, str)]
+_SECTION_TITLE, _SECTION = (re.compile(_LISTS["section_title"][key]) for key in ("title", "before"))
+# Maximum number of characters of the word and the number before the first full stop.
+_MAX_SECTION_CHARS = 20
+# A term that a contract defines: (the "Landlord"). Its occurrences are no names, unless it is a
+# part of the name before it: Brookline Properties LLC ("Brookline").
+_DEFINED_TERM = re.compile(
+    r"\([^()\"“”„«»]{0,25}[\"“„«] ?([^\W\d_a-z][^\W\d_]+(?: [^\W\d_]+){0,2}) ?[\"”“»]"
+    r"[^()\"]{0,25}\)"
+)
+# A French contract: ", ci-après la Salariée", "ci-après dénommé « le Preneur »". The list behind
+# "voir ci-après la Loire" has no comma or bracket before it.
+_FRENCH_TERM = re.compile(
+    r"i-après(?:,? (?:dénommé|désigné|appelé)e?s?,? (?:[«\"“] ?)?|,? [«\"“] ?"
+    r"|(?:(?<=[,(] ci-après)|(?<=\(ci-après)),? )"
+    r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
+)
+# An article at the start of a sentence, at which a span may begin.
+_ARTICLE = re.compile(r"\b(?:(?:The|L[ae]s?|El|Los) |L['’])$")
+_CHARS_BEFORE_TERM = 80
+_MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
 
 def find_capitalized_spans(
@@ -51,11 +61,10 @@ def find_capitalized_spans(
     all_prose = in_prose * 3 < sum(s.end - s.start for s in sentences)
     sentence_starts = [*(sentence.start for sentence in sentences), len(text)]
     starts, nameless = _SpanStarts(text, language), find_nameless_ranges(text)
-    is_english, has_menus = language.code == "en", " > " in text
     is_plain = not (language.capitalizes_nouns or language.code in ("fr", "es") or "–" in text)
-    reached, number, after_break = sentence_starts[0], 0, -1
-    for capital, limit in find_name_starts(text, language):
-        if capital < reached or not (found := starts.match(capital, limit)):
+    reached, number = sentence_starts[0], 0
+    for capital in capital_pattern().finditer(text):
+        if capital.start() < reached or not (found := starts.match(capital.start())):
             continue
         match, has_title = found
         start, reached = match.span()
@@ -71,27 +80,20 @@ def find_capitalized_spans(
             reached = nameless_end  # Minister of Health | Ann Brown
             continue
         has_capitals = text[start + 1 : start + 2].isupper()
-        if (has_capitals or starts.elides) and starts.is_button(start, has_capitals):
-            continue
         if has_capitals and (line := find_shouted_line(text, match, language)):
             reached = start + len(line)
             yield from _find_shouted_spans(text, start, reached, language)
             continue
         start, reached = find_span(text, match, sentence.end, language, is_plain=is_plain)
         mark = text[reached : reached + 1]
-        if has_menus and _is_menu(text, start, reached):
-            continue
         if mark == "/" and text[reached - 1 : reached + 2 : 2].isdigit():
             continue  # a case: C-340/21
         initial = _may_begin_sentence(text, start, sentence.start, all_prose)
         end = find_unbroken_end(text, start, reached) if mark in HYPHENS else reached
-        # In a headline, capitals before and behind such a word prove nothing.
-        in_headline = start == after_break or (sentence.is_heading and not has_capitals)
-        if is_english and (word := find_headline_break(text, start, end, initial, language)):
-            end, reached = word.start() - 1, word.end()
-            in_headline, after_break = True, reached + 1
         if end > start:
-            yield start, end, initial, sentence.is_prose and not in_headline, has_title
+            # In a heading, a capital proves nothing.
+            is_prose = sentence.is_prose and (has_capitals or not sentence.is_heading)
+            yield start, end, initial, is_prose, has_title
 
 
 class _SpanStarts:
@@ -103,10 +105,10 @@ class _SpanStarts:
         self.title_letters = _title_letters(language.code) if self.titles else frozenset[str]()
         self.elides = language.code == "fr"
 
-    def match(self, start: int, limit: int) -> tuple[re.Match[str], bool] | None:
+    def match(self, start: int) -> tuple[re.Match[str], bool] | None:
         """Return the words of the span at a capital, and whether a title stands before them.
 
-        None if no span begins there. It ends before `limit`.
+        None if no span begins there.
         """
         text, titles = self.text, self.titles
         may_elide = self.elides and text[start + 1 : start + 2] in _ELISIONS
@@ -114,7 +116,7 @@ class _SpanStarts:
             return None  # L'université de Liège: the name does not begin at the article
         title = titles.match(text, start) if titles and text[start] in self.title_letters else None
         start = title.end() if title else start
-        if not (match := self.pattern.match(text, start, limit)):
+        if not (match := self.pattern.match(text, start)):
             return None
         if titles and " " in match.group():
             # A title may end the span without its full stop: U.S. Rep | . Hal Burke
@@ -125,14 +127,6 @@ class _SpanStarts:
         if text[start + 1 : start + 2] == "." and _ABBREVIATED.search(text, start - 4, start):
             return None  # z. B. Bern
         return match, title is not None
-
-    def is_button(self, start: int, has_capitals: bool) -> bool:
-        """Return whether the words at a capital are the name of a button: Press MENU."""
-        text = self.text
-        if has_capitals and _BUTTON.search(text, max(0, start - 30), start):
-            return True
-        is_pressed = self.elides and text[start - 4 : start] in _PRESSED_ENDINGS
-        return is_pressed and _PRESSED.search(text, start - 30, start) is not None
 
 
 @cache
@@ -157,17 +151,6 @@ def _find_shouted_spans(
         yield first, last, False, is_body, False
 
 
-def _is_menu(text: str, start: int, end: int) -> bool:
-    """Return whether a span is an item of a menu: Datei > Export."""
-    return text.startswith(" > ", end) or (
-        text[start - 2 : start] == "> " and _MENU.search(text, start - 4, start) is not None
-    )
-
-
-# Ends of a note in brackets that is a sentence: (Pausa.) Efectuada la votación.
-_NOTE_ENDS = frozenset((".) ", "!) ", "?) "))
-
-
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
     """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
     return (
@@ -190,3 +173,49 @@ def _follows_colon(text: str, start: int) -> bool:
 def _is_elision(text: str, at: int) -> bool:
     """Return whether a mark is the apostrophe of an article before a name: l'Italie."""
     return text[at] == "'" and text[at - 1].isalpha()
+
+
+def _portfolio_pattern(opening: str, joint: str, fields: str) -> str:
+    """Return a regular expression for a minister and the fields behind: ministre des Transports."""
+    field = f"(?:{'|'.join(fields.split())})\\b"
+    return f"{opening}{field}(?:{joint}{field})*"
+
+
+_PATTERNS += [re.compile(_portfolio_pattern(**parts)) for parts in _LISTS["portfolios"].values()]
+
+
+def find_nameless_ranges(text: str) -> list[Range]:
+    """Return the parts of a text without names, in order and without overlaps."""
+    lines = f"\n{text}"
+    # A range may begin at the line break before its first line.
+    found = [
+        (match.start() - 1, match.end() - 1)
+        for pattern in _PATTERNS
+        for match in pattern.finditer(lines)
+        if "label" not in pattern.groupindex or not is_known_name(match["label"])
+    ]
+    if "@" in text:
+        found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
+    for match in _SECTION_TITLE.finditer(text):
+        start = max(0, match.start() - _MAX_SECTION_CHARS)
+        if section := _SECTION.search(text, start, match.start()):
+            found.append((section.start(), match.end()))
+    found += _find_defined_terms(text)
+    return merge_ranges(found)
+
+
+def _find_defined_terms(text: str) -> Iterator[Range]:
+    terms = {
+        match[1]
+        for match in _DEFINED_TERM.finditer(text)
+        if match[1] not in text[max(0, match.start() - _CHARS_BEFORE_TERM) : match.start()]
+        and not any(word.isupper() for word in match[1].split())
+    }
+    if "i-après" in text:
+        terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
+    for term in terms:
+        if is_known_name(term):
+            continue  # a country may be a party to a contract
+        for match in re.finditer(rf"\b{re.escape(term)}\b", text):
+            article = _ARTICLE.search(text, max(0, match.start() - 4), match.start())
+            yield (article or match).start(), match.end()

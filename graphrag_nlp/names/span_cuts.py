@@ -1,29 +1,18 @@
 """Cuts of capitalized spans with two names, or with other words beside a name.
 
-This module has the order of all cuts, and the cuts at roles, owners, verbs and persons. Cuts at
-particles are in particle_cuts.py, those of one language in english_cuts.py and german_cuts.py.
+This module has the order of all cuts, the words before a name (Open Outlook), and the cuts at
+roles, owners and persons. Cuts at particles are in particle_cuts.py.
 """
 
 import re
 from collections.abc import Iterator
 
-from graphrag_nlp.names.capitalized_terms import is_capitalized_term
-from graphrag_nlp.names.compounds import is_certain_noun, is_german_noun, is_loan_word
-from graphrag_nlp.names.english_cuts import (
-    begins_sentence,
-    cut_english_span,
-    find_pair,
-    is_given_full_name,
-)
-from graphrag_nlp.names.german_cuts import cut_german_list
-from graphrag_nlp.names.german_names import may_be_surname, names_person
+from graphrag_nlp.names.compounds import is_german_noun
 from graphrag_nlp.names.head_types import is_branch
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_known_name
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
     DIRECTIONS,
-    GIVEN_NAMES,
-    TYPE_WORDS,
     are_words_of_role,
     common_words,
     is_head_word,
@@ -33,48 +22,60 @@ from graphrag_nlp.names.name_words import (
     more_given_names,
 )
 from graphrag_nlp.names.particle_cuts import cut_at_particle
-from graphrag_nlp.names.span_openings import (
-    SECTIONS,
-    count_label_words,
-    count_opening_words,
-    count_spanish_role,
-    find_new_sentence,
-    shows_name,
-)
 from graphrag_nlp.names.span_words import (
     APPOSITIVE_ENDS,
     APPOSITIVES,
     Cut,
     SpanWords,
+    begins_sentence,
+    is_given_full_name,
     is_type_word,
 )
-from graphrag_nlp.names.used_names import is_reference
+from graphrag_nlp.names.used_names import (
+    is_capitalized_term,
+    is_reference,
+    may_be_surname,
+    names_person,
+)
 from graphrag_nlp.names.word_table import cue_type
 from graphrag_nlp.text import languages
 from graphrag_nlp.text.languages import is_title, n_titles, word_set
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 _VERSUS = frozenset(("v", "v.", "vs", "vs."))
-# German nouns that form a name together with the person's name before them: Otto Hahn Preis.
-_NOUNS_AFTER_PERSON = word_set(_WORDS["german_named_after"])
-# The number of a part of a law or contract: Part II, Artículo 4, Anhang C.
-_NUMBER_OF_SECTION = re.compile(
-    r"[IVXLC]+|\d+[a-zA-Z]?|[A-Z]|(?:Prim|Segund|Tercer|Cuart|Quint|Sext|Séptim|Octav|Noven)[ao]"
-)
 # Letters behind the name of a judge: Wagner C.J.
 _JUDGES = frozenset("C.J CJ C.J. J.A J.A. JJ JJ. JA LJ LJJ".split())
 # Ends of English words for occupations: Postman, Curator.
 _OCCUPATION = re.compile(r"(?:man|woman|ologist|rian|ator|ist|eer)$")
-# Maximum number of mentions of a span that is cut into two names: "At Cape Evans Scott wrote".
+
+# Maximum number of mentions of a span that is cut between two names.
 _MAX_RARE_MENTIONS = 2
+_VERBS = {code: word_set(verbs) for code, verbs in _WORDS["opening_verbs"].items()}
+_GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
+_WORDS_BEFORE_KNOWN = word_set(_WORDS["openings_before_known"])
+# Titles of boxes in capitals, before a name or other words: TIPP Debian.
+_LABELS = frozenset(_WORDS["labels"].upper().split())
+_LABEL_VERBS = word_set(_WORDS["label_verbs"])
+_OF = frozenset(("of", "de", "del"))
+# Parts of laws and contracts, before their numbers: Part II, Artículo 4, Anhang C.
+SECTIONS = word_set(
+    "part chapter section schedule title article annex appendix clause exhibit teil kapitel "
+    "abschnitt artikel anhang anlage partie chapitre titre annexe título capítulo sección artículo "
+    "anexo apéndice sala"
+)
+# Words before a letter that numbers them, and the letter at the end of a sentence: Appendix B.
+_LETTERED = (SECTIONS - {"sala"}) | word_set(
+    "figure table series type class group figura tabla serie tipo"
+)
+_LETTER = re.compile(r"[A-Z]\.")
+# Maximum number of letters of a word in capitals that rather is an acronym than a label.
+_MAX_LABEL_ACRONYM_LETTERS = 5
 
 
 def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     """Yield the names in the span as (offset, name, type that the word before it shows)."""
     words = span.words
-    if (pair := find_pair(span)) is not None:
-        yield from ((at, name, "") for at, name in pair)
-        return
     for first, last in _cut_into_parts(span, 0, len(words)):
         part = words[first:last]
         if part and part != words and part[0].islower():
@@ -180,39 +181,13 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
         right = next((i for i in range(1, len(words)) if words[i][0].isupper()), 0)
         if right:
             return 0, right
-    if span.language.capitalizes_nouns and (cut := cut_german_list(span, words)):
-        return cut
     return (
-        _cut_beside_case(span, words)
-        or _cut_after_section(words)
-        or _cut_after_role(span, words)
+        _cut_after_role(span, words)
         or _cut_after_owner(span, words)
         or cut_at_particle(span, words, initial)
         or _cut_before_person(span, words, initial)
-        or cut_english_span(span, words)
-        or _cut_between_persons(span, words)
-        or _cut_around_verb(span, words)
-        or _cut_between_names(span, words, at_start)
-        or _cut_before_noun(span, words)
+        or _cut_between_names(span, words)
     )
-
-
-def _cut_beside_case(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut a role or a judge off a case: Donoghue v Stevenson | Lord Atkin."""
-    at = next((i for i, word in enumerate(words) if i and word.rstrip(".") in ("v", "vs")), 0)
-    if at and all(map(is_role, words[:at])) and at < len(words) - 1:
-        return 0, at + 1
-    titles = (i for i in range(at + 2, len(words) - 1) if is_title(words[i]))
-    judge = next(titles, 0) if at else 0
-    return (judge, judge) if judge else None
-
-
-def _cut_after_section(words: list[str]) -> Cut | None:
-    """Cut the number of a part off a law: Part II of the | Landlord and Tenant Act."""
-    if len(words) < 4 or words[0].lower() not in SECTIONS or not words[2].islower():
-        return None
-    right = next((i for i in range(3, len(words)) if not words[i].islower()), 0)
-    return (0, right) if right and _NUMBER_OF_SECTION.fullmatch(words[1]) else None
 
 
 def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
@@ -305,95 +280,105 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
     return (at, at) if begins_sentence or known > span.times else None
 
 
-def _cut_between_persons(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut a German list of persons without commas: Thomas Sauer | Anton Schaaf."""
-    if not span.language.capitalizes_nouns or len(words) < 4 or words[0] not in more_given_names():
+def _cut_between_names(span: SpanWords, words: list[str]) -> Cut | None:
+    """Cut a rare span behind a preposition between two frequent names: (at) Cape Evans | Scott."""
+    is_placed = span.usage.preposition[span.number] > 0
+    if span.times > _MAX_RARE_MENTIONS or not is_placed or words[-1].lower() in TYPE_WORDS:
         return None
-    for at in range(2, len(words) - 1):
-        before = words[at - 1]
-        if words[at] in GIVEN_NAMES and before[0].isupper() and before not in GIVEN_NAMES:
+    # North Wales is one, although the corpus has the North, too.
+    first = 1 + (words[0].lower() in DIRECTIONS)
+    for at in range(len(words) - 1, first - 1, -1):
+        sides = words[:at], words[at:]
+        if all(span.count_known_mentions(side) > span.times for side in sides):
             return at, at
     return None
-
-
-def _cut_around_verb(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut the verb of a headline out of two names: Jake Tapper | Scorches | Donald Trump."""
-    if span.language.code != "en" or span.times > _MAX_RARE_MENTIONS:
-        return None
-    if cut := _cut_before_clause(span, words):
-        return cut
-    for at in range(1, len(words) - 1):
-        word = words[at].lower()
-        is_verb = word.endswith(("s", "ed")) and words[at].istitle() and not is_head_word(word)
-        sides = (words[:at], words[at + 1 :])
-        if is_verb and all(span.count_known_mentions(side) > span.times for side in sides):
-            return at, at + 1
-    return None
-
-
-def _cut_before_clause(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut an adverb and a verb of a headline between two persons: Jo Day Hilariously Imagines."""
-    for at in range(2, len(words) - 2):
-        for n_words in (1, 2):
-            right = at + n_words
-            verb = words[right - 1]
-            is_verb = verb.endswith(("s", "ed")) and verb.istitle() and not is_head_word(verb)
-            sides = (words[:at], words[right:])
-            if is_verb and all(map(is_given_full_name, sides)):
-                return at, right
-    return None
-
-
-def _cut_between_names(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
-    """Cut a rare span between two names that are frequent: (at) Cape Evans Scott."""
-    usage, times, is_german = span.usage, span.times, span.language.capitalizes_nouns
-    if times > _MAX_RARE_MENTIONS or not at_start or words[-1].lower() in TYPE_WORDS:
-        return None
-    placed = usage.preposition[span.number] > 0
-    opened = placed or usage.determiner[span.number] > 0
-    for at in range(len(words) - 1, 0, -1):
-        if words[at - 1].islower() or words[at].islower():
-            continue
-        # Cut off a single word only after a preposition or an article, or in German.
-        if not (opened or is_german or 1 < at < len(words) - 1):
-            continue
-        if at == 1 and (span.is_given_name(words[0]) or words[0].lower() in DIRECTIONS):
-            continue  # North Wales, although the corpus has the North, too
-        left, right = map(span.count_known_mentions, (words[:at], words[at:]))
-        place = at > 1 and (words[0].lower() in TYPE_WORDS or words[at - 1].lower() in TYPE_WORDS)
-        # In German, the object may follow the subject: "Im Jahr 1933 verließ Einstein Berlin".
-        is_product = any(map(str.isdigit, words[at])) or is_loan_word(words[at])
-        subject = (
-            is_german
-            and not is_product
-            and at == 1
-            and usage.closing[words[0]] >= usage.opening[words[0]]
-        )
-        is_cut = right > times and (left > times or (place and placed))
-        if is_cut or (subject and left > times):
-            return at, at
-    return None
-
-
-def _cut_before_noun(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut off a German noun after a person's name: (dann hatte) Heinrich Brandt Ärger."""
-    left, noun = words[:-1], words[-1]
-    if not span.language.capitalizes_nouns or span.times > _MAX_RARE_MENTIONS:
-        return None
-    if find_known_type(" ".join(left)) and is_certain_noun(noun) and not is_head_word(noun):
-        return len(left), len(left)  # (weil die) Deutsche Bahn Flächen (braucht)
-    if len(left) < 2:
-        return None
-    names_thing = noun.lower() in TYPE_WORDS | _NOUNS_AFTER_PERSON
-    if names_thing or left[-1] in GIVEN_NAMES or not span.is_full_name(left):
-        return None
-    known = span.count_known_mentions
-    is_known = known(left) >= span.times or known(left[-1:])
-    # The noun may be a second surname if it is a surname elsewhere in the corpus.
-    is_surname = noun in span.surnames or known([noun])
-    return (len(left), len(left)) if is_known and not is_surname else None
 
 
 def find_cue(word: str) -> str:
     """Return the type that a capitalized noun shows of the name after it: Firma Weber."""
     return "person" if is_role(word) or is_title(word) else cue_type(word)
+
+
+def count_opening_words(span: SpanWords, words: list[str], initial: bool) -> int:
+    """Count the words before the name in a span: Call Vestal, Residents of Notting Hill.
+
+    `initial` is true if the span occurs only at the start of sentences.
+    """
+    code, first = span.language.code, words[0].lower()
+    if code not in _VERBS or words[0].isupper():
+        return 0
+    if words[0] in more_given_names() and not find_known_type(words[1]):
+        return 0  # Elige Luna, but not Add | Gmail
+    if initial and first in _VERBS[code] and _may_follow_verb(span, words[1:]):
+        return 1
+    if initial and code == "en" and first in _WORDS_BEFORE_KNOWN and _begins_known(words[1:]):
+        return 1
+    if words[1] in _OF and first in _GROUPS[code]:
+        if any(find_known_type(" ".join(words[:end])) for end in range(3, len(words))):
+            return 0  # Friends of the Earth Mozambique
+        return _skip_lower(words, 2)
+    return 0
+
+
+def _begins_known(words: list[str]) -> bool:
+    """Return whether words are a known name, or begin with a given name."""
+    return is_known_name(" ".join(words)) or (len(words) > 1 and words[0] in more_given_names())
+
+
+def _may_follow_verb(span: SpanWords, rest: list[str]) -> bool:
+    """Return whether words behind a verb are a name, unlike those of Open University.
+
+    A name of English words in title case may begin with a verb.
+    """
+    word = rest[0].lower()
+    if find_known_type(word) or rest[0] in more_given_names() or span.language.code == "es":
+        return True
+    return word not in common_words("en") or span.count_known_mentions(rest) > 0
+
+
+def shows_name(words: list[str], code: str) -> bool:
+    """Return whether opening words show that a name follows: Use Gmail, Residents of Gurzheim."""
+    if code not in _VERBS:
+        return False
+    first = words[0].lower()
+    if len(words) == 1:
+        is_verb = first in _VERBS[code] or (code == "en" and first in _WORDS_BEFORE_KNOWN)
+        return is_verb and first not in _LABEL_VERBS
+    return first in _GROUPS[code] and words[1] in _OF
+
+
+def _skip_lower(words: list[str], at: int) -> int:
+    while at < len(words) - 1 and words[at].islower():
+        at += 1
+    return at
+
+
+def find_new_sentence(words: list[str]) -> int:
+    """Return the index of the word behind a letter that ends a sentence: Appendix B. | Ada."""
+    found = (at for at in range(1, len(words) - 1) if words[at - 1].lower() in _LETTERED)
+    return next((at + 1 for at in found if _LETTER.fullmatch(words[at])), 0)
+
+
+def count_spanish_role(words: list[str], last: int) -> int:
+    """Count the words of a role that ends at index `last`, and its field: Ministro de Hacienda."""
+    common, right = common_words("es"), last + 1
+    while right < len(words) - 1 and (words[right].islower() or words[right].lower() in common):
+        if is_head_word(words[right]) and words[right][0].isupper():
+            break  # Notario del | Ilustre Colegio
+        right += 1
+    return right
+
+
+def count_label_words(span: SpanWords, words: list[str]) -> int:
+    """Count the words in capitals before a name that are a label: WARNING Ada Brown."""
+    n_words = next((i for i, word in enumerate(words) if not word.isupper()), 0)
+    common = common_words(span.language.code)
+    is_label = any(
+        word in _LABELS
+        or (
+            len(word) > _MAX_LABEL_ACRONYM_LETTERS
+            and (word.lower() in common or not span.used.is_acronym(word, span.language))
+        )
+        for word in words[:n_words]
+    )
+    return n_words if is_label else 0

@@ -1,13 +1,29 @@
-"""Ends of spans of capitalized words: line ends, joints, hyphens, full stops and numbers."""
+"""Ends of spans of capitalized words, and what belongs to a name beside its capitals.
+
+Line ends, hyphens and full stops end a span. Species, institutions, laws, models and companies go
+on in lower case, with a number or with their form.
+"""
 
 import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
 
-from graphrag_nlp.names import name_joints, span_extensions
-from graphrag_nlp.names.compounds import is_certain_noun, is_loan_word
-from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.names.name_words import DEMONYM_END, is_institution_word, is_role, is_wrapped_line
-from graphrag_nlp.text.languages import Language
-from graphrag_nlp.text.places import large_place_names
+from graphrag_nlp.names import name_joints
+from graphrag_nlp.names.known_names import find_known_type, list_known_names
+from graphrag_nlp.names.name_words import (
+    DEMONYM_END,
+    GIVEN_NAMES,
+    HEAD_WORDS,
+    NAME_SUFFIXES,
+    common_words,
+    is_head_word,
+    is_organization_word,
+    is_wrapped_line,
+    more_given_names,
+)
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.places import large_place_names, town_names
 from graphrag_nlp.text.sentences import LINE_END_HYPHEN
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
@@ -16,8 +32,7 @@ _GERMAN_FORM = re.compile(r" (?:eG|e\. ?V\.|g(?:GmbH|AG)|mbH)(?!\w)|(?<= Co\.) (
 # The rest of a topic with a shortened compound: Institut für Zoo- und Wildtierforschung.
 _SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
 # The second word of a Latin name in brackets: (Aedes albopictus).
-_SPECIES = re.compile(r" [a-z]{3,}(?=\))")
-_HYPHENATED = re.compile(r"([^\W\d_]\w*)-((?:\w|-)+)")
+_BRACKETED_SPECIES = re.compile(r" [a-z]{3,}(?=\))")
 # The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
 _ENGLISH_GENITIVES = ("'s", "’s")
@@ -30,6 +45,108 @@ _OPENING_DASH = re.compile(r" [-–](?=[^\s\d-])")
 MAX_ASIDE_CHARS = 300
 # A soft hyphen inside a line also divides a word.
 HYPHENS = frozenset("-\u00ad\u2010")
+_WORDS = read_lists("graphrag_nlp/names/data/words")
+# The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
+# genus must have an ending that only Latin has.
+_SPECIES = re.compile(rf" ((?:[a-z]{{3,}}-)?[a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
+# A second word that Spanish lacks, so that the genus may be any word: Lynx pardinus. Italian has
+# many such words: condannati, scontri.
+_LATIN_SPECIES = re.compile(
+    r" (?:[a-z]{2,}(?:us|um|ensis|ii|ae|ans|ens)|[a-z]{3,}[bcdfgkmnprstvxz]i|coli|ilex)(?![\w-])"
+)
+# The third word: Canis lupus familiaris.
+_SUBSPECIES = re.compile(r" ([a-z]{3,}(?:us|um|is|ensis|ii|ae|ica|ana|icus|ina))(?![\w'’-])")
+_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['genus_endings']})$")
+_LATIN_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['latin_genus_endings']})$")
+_ROMANCE = frozenset(("es", "it", "pt", "ro"))
+_LATIN_LANGUAGES = _ROMANCE | {"en", "de", "fr", "nl", "da"}
+# The number of a law: Act 1958, Ley 2/2007, Directive 95/46/EC.
+_LAW_YEAR = re.compile(r" (?:of )?(?:1[5-9]|20)\d\d(?![\w-])")
+_DATED_LAWS = (" Act", " Rules", " Order", " Regulations")
+_LAW_NUMBER = re.compile(rf"(?:{_WORDS['numbered_laws']})$", re.IGNORECASE)
+_LAW_NUMBER_AFTER = re.compile(
+    r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
+    r"(?:\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])|\d{1,4} de (?:19|20)\d\d\b)"
+)
+_LAW_YEAR_AFTER = re.compile(r" de (?:19|20)\d\d\b")
+# First characters after the space before a number or a form.
+_NUMBER_STARTS = frozenset("0123456789(nNovV")
+# A model: PrintJet 4200, Grassmaster 46S.
+_MODEL_NUMBER = re.compile(
+    r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
+    r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
+)
+# What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo. The letters A, I, O and Y
+# are words too.
+_SERIES = re.compile(
+    r" ([B-HJ-NP-XZ]|[A-Z]{2}|Pro|Plus|Max|Ultra|Turbo|Mini|Lite|Eco|Duo|Air|Sport|Comfort|Premium)"
+    r"(?![\w-]|[.'’]\w)"
+)
+# A planet, by the name of its star: Kepler-1625 b.
+_PLANET = re.compile(r" [b-h](?![\w'’-])")
+_CATALOGUE_NUMBER = re.compile(r"-\d+$")
+_PUBLIC_COMPANY = " plc"
+_UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ AD BC CE W V K H F C A".split())
+_LICENSE_VERSION = re.compile(r" (?:v|[Vv]ersion )?\d(?:\.\d)*(?![\w%])")
+# A firm with its country: Halden Optics (UK) Limited.
+_COUNTRY_AND_FORM = re.compile(
+    r" \([A-Z][\w. ]{1,20}\) "
+    r"(?:Limited|Ltd\.?|Pty Ltd|GmbH|AG|SE|Inc\.?|LLC|plc|PLC|B\.V\.|S\.A\.)(?!\w)"
+)
+# The rest of the name of a French institution: Agence nationale de la recherche.
+_FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
+_FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
+_FRENCH_ADJECTIVES = re.compile(rf"{_FRENCH_ADJECTIVE}*")
+_FRENCH_PART = re.compile(
+    rf" (?:et )?{_FRENCH_JOINT}([^\W\dA-Z_]{{3,}})\b{_FRENCH_ADJECTIVE}?"
+    r"(?:(?<=s) et [^\W\dA-Z_]{3,}s\b)?"
+)
+_FRENCH_ELISION = re.compile(r"[LDld]['’](?=[^\W\d_])")
+_FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
+# Names that begin in lower case: cour d'appel de Bourges, salar de Atacama.
+_LOWER_HEADS = {
+    code: re.compile(rf"\b(?:{heads.replace('ADJECTIVE', _WORDS['french_head_adjectives'])})$")
+    for code, heads in _WORDS["lower_heads"].items()
+}
+MAX_LOWER_HEAD_CHARS = 50
+# The end of the text before such names. This test spares most spans a search of 4 µs, which is a
+# few percent of the extraction from French.
+_LOWER_HEAD_JOINTS = (
+    *(" de ", " du ", " des ", " de la ", " d'", " d’", " de l'", " de l’"),
+    *(" del ", " de los ", " de las "),
+    *("mont ", "lac ", "cap ", "hôpital ", "CHU ", "université "),
+)
+# Particles before persons too: l'accord de Paul.
+_BARE_PARTICLES = (" de ", " d'", " d’")
+# The first words of a name behind such a head.
+_NAME_START = re.compile(r"([\w-]+)(?: ([^\W\d_a-zà-ÿ][\w-]+))?")
+# The form of a company after its name, without the last full stop: Co., Ltd
+_COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
+# An abbreviation without its last full stop: U.S
+_DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
+# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
+_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
+# The number of a German law or session behind its abbreviation: Protokoll Nr | . 11
+_NUMBER_OF_LAW = re.compile(r"\. ?\d+[a-z]?\b")
+_CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
+# What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
+# Bund der Steuerzahler, Devon and Cornwall Police.
+KNOWN_JOINTS = ("/", " i ", " y ", " der ", " and ")
+# The end of an owner, and types of what may be the name of a firm with it: Moody's.
+_OWNER_ENDS = ("'s", "’s")
+_MAY_OWN = ("", "organization")
+_SLASH = re.compile(r" ?/ ?")
+# Forms that are written without a full stop, so that one behind them ends the sentence.
+_UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
+_INSTITUTIONS = frozenset(
+    (
+        *read_lists("graphrag_nlp/names/data/entity_types")["organizations"].split(),
+        "ordre",
+        "parc",
+        "réserve",
+        "massif",
+    )
+)
 
 
 def find_span(
@@ -43,7 +160,7 @@ def find_span(
         start, end = match.start(), _find_end(text, match, sentence_end, language)
     else:
         start, end = _find_whole_span(text, match, sentence_end, language)
-    end = span_extensions.find_known_end(text, start, end)
+    end = find_known_end(text, start, end)
     # Few spans go on with a number or a year, or in lower case after the end of a genus.
     if text[end : end + 1] == " " and end < sentence_end:
         following = text[end + 1 : end + 2]
@@ -52,14 +169,12 @@ def find_span(
         # Halden Optics plc, Kepler-1625 b
         goes_on = following == "p" or text[end - 1].isdigit()
         if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
-            found = span_extensions.find_species_end(text, start, end, language)
-            numbered = span_extensions.find_numbered_end(text, start, end, language)
+            found = find_species_end(text, start, end, language)
+            numbered = find_numbered_end(text, start, end, language)
             start, longer = found or (start, numbered)
             end = longer if longer <= sentence_end else end
     if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
         end += 2  # Sotheby's
-    if text.endswith("Day", start, end) and language.code == "en":
-        end = span_extensions.find_disaster_end(text, end)
     if text[end : end + 1] == ".":
         suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
         end = suffix.end() if suffix else end
@@ -94,25 +209,10 @@ def _find_whole_span(
     if text[end : end + 1] == "-" and " für " in text[start:end]:
         topic = _SHORTENED_TOPIC.match(text, end)
         return start, topic.end() if topic else end
-    if language.capitalizes_nouns and "-" in text[start:end]:
-        end = _cut_compound(text, start, end)
     if language.code == "fr" and text[end : end + 1] == " ":
-        longer = span_extensions.find_institution_end(text, start, end, language, match.re)
+        longer = find_institution_end(text, start, end, language, match.re)
         end = longer if longer <= sentence_end else end
-    return span_extensions.find_lower_head(text, start, language), end
-
-
-def _cut_compound(text: str, start: int, end: int) -> int:
-    """Return the end of an acronym or a known name before a German noun: CDU-Spitzenkandidat."""
-    for word in _HYPHENATED.finditer(text, start, end):
-        first, last = ("", "") if find_known_type(word.group()) else word.groups()
-        is_name = (len(first) > 1 and first.isupper()) or any(map(str.isupper, first[1:]))
-        if is_name or find_known_type(first) not in ("", "geo"):  # but Sachsen-Anhalt
-            is_noun = is_certain_noun(last) or is_loan_word(last)
-            is_noun = is_noun and not is_institution_word(last)
-            if is_noun or is_role(last):
-                return word.end(1)
-    return end
+    return find_lower_head(text, start, language), end
 
 
 def _find_end(text: str, match: re.Match[str], sentence_end: int, language: Language) -> int:
@@ -121,7 +221,7 @@ def _find_end(text: str, match: re.Match[str], sentence_end: int, language: Lang
     if end > sentence_end:
         # Drop the full stop: it ends the sentence, and does not mark an initial.
         end = start + len(text[start:sentence_end].rstrip("."))
-    elif text[start - 1 : start] == "(" and (species := _SPECIES.match(text, end)):
+    elif text[start - 1 : start] == "(" and (species := _BRACKETED_SPECIES.match(text, end)):
         is_people = DEMONYM_END.search(text, start, end)  # (Algerian immigrant)
         return end if is_people else species.end()
     longer = name_joints.find_joined_end(text, start, end, language, match.re)
@@ -134,7 +234,7 @@ def _find_end(text: str, match: re.Match[str], sentence_end: int, language: Lang
             return cut
     if text[end : end + 1] not in (".", ","):
         return end
-    return span_extensions.find_abbreviation_end(text, start, end, sentence_end)
+    return find_abbreviation_end(text, start, end, sentence_end)
 
 
 def _is_end_at(text: str, line_end: int) -> bool:
@@ -145,3 +245,196 @@ def _is_end_at(text: str, line_end: int) -> bool:
     before, after = text[:line_end].rsplit(None, 1)[-1:], text[line_end : line_end + 40].split()[:1]
     # A heading in capitals stands above or below.
     return bool(before and after) and before[0].isupper() != after[0].isupper()
+
+
+@cache
+def _rests_of_known_names() -> Mapping[str, list[str]]:
+    """Map the start of known names such as Bündnis 90/Die Grünen to what stands behind it."""
+    rests: dict[str, list[str]] = defaultdict(list)
+    for name in list_known_names():
+        at = next((at for joint in KNOWN_JOINTS if (at := name.find(joint)) > 0), 0)
+        if at:
+            rests[name[:at].lower()].append(name[at:].lower())
+    return rests
+
+
+def find_known_end(text: str, start: int, end: int) -> int:
+    """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
+    if text.startswith(_OWNER_ENDS, end):
+        return _find_firm_of_owner(text, start, end)
+    if not text.startswith((" /", *KNOWN_JOINTS), end):
+        return end
+    slash = _SLASH.match(text, end)
+    at = slash.end() - 1 if slash else end
+    words = text[start:end].lower().split(" ")
+    for first in range(len(words)):  # also behind another word: Fraktion Bündnis 90
+        for rest in _rests_of_known_names().get(" ".join(words[first:]), ()):
+            longer = at + len(rest)
+            known = f"/{text[at + 1 : longer]}" if slash else text[at:longer]
+            if known.lower() == rest and not text[longer : longer + 1].isalnum():
+                return longer
+    return end
+
+
+def _find_firm_of_owner(text: str, start: int, end: int) -> int:
+    """Return the end of a known firm in the genitive, if no owner has its name: Moody's."""
+    owner, behind = text[start:end], end + len("'s")
+    if find_known_type(f"{owner}'s") != "organization" or find_known_type(owner) not in _MAY_OWN:
+        return end
+    # An owner stands before what is his: Campbell's Northern Party.
+    firm = rf"\b{re.escape(owner)}['’]s\b(?! [^\W\d_a-zà-ÿ])"
+    is_owner = re.search(rf"\b{re.escape(owner)}\b(?!['’]s)", text) or not re.search(firm, text)
+    return end if is_owner else behind
+
+
+def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
+    """Return the span of a species whose genus is the last word of a capitalized span."""
+    genus = text[start:end].rsplit(None, 1)[-1]
+    after = end + 1 + len(genus)
+    is_twice = len(genus) > 3 and text.startswith(f" {genus.lower()}", end)
+    if is_twice and not text[after : after + 1].isalnum():
+        return end - len(genus), after  # Vulpes vulpes
+    species = _SPECIES.match(text, end)
+    if not species:
+        return None
+    is_latin = language.code == "es" and _LATIN_SPECIES.match(text, end) is not None
+    pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
+    if language.code not in _LATIN_LANGUAGES:
+        return None
+    if not (is_latin or pattern.match(genus)):
+        return None
+    if is_latin and (genus.lower() in large_place_names() or find_known_type(genus)):
+        return None  # En Kenia | tribus enteras
+    if genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
+        return None
+    common = common_words(language.code)
+    if species[1] in common or species[1] in language.function_words or genus.lower() in common:
+        return None
+    subspecies = _SUBSPECIES.match(text, species.end())
+    if subspecies and subspecies[1] not in common:
+        species = subspecies
+    return end - len(genus), species.end()
+
+
+def find_numbered_end(text: str, start: int, end: int, language: Language) -> int:
+    """Return the end of a law with its number, of a model, or of a firm with its country."""
+    if text.startswith(_PUBLIC_COMPANY, end) and not text[end + 4 : end + 5].isalnum():
+        return end + len(_PUBLIC_COMPANY)
+    series = _SERIES.match(text, end) if text[end - 1].isdigit() else None
+    if series and series[1] not in _UNITS:
+        return series.end()
+    if _PLANET.match(text, end) and _CATALOGUE_NUMBER.search(text, start, end):
+        return end + 2
+    dated = _LAW_YEAR_AFTER.match(text, end) if text[end - 1].isdigit() else None
+    if dated and _LAW_NUMBER.search(text, start, max(start, text.rfind(" ", start, end))):
+        return dated.end()  # Ley 599 de 2000
+    if text[end + 1 : end + 2] not in _NUMBER_STARTS:
+        return end
+    if form := _COUNTRY_AND_FORM.match(text, end):
+        return form.end()
+    version = _LICENSE_VERSION.match(text, end)
+    if version and text.endswith(("License", "Licence"), start, end):
+        return version.end()
+    model = _MODEL_NUMBER.match(text, end)
+    if model and text[end - 1].islower() and model[1] not in _UNITS:
+        last = text[start:end].rsplit(None, 1)[-1]
+        is_word = last.lower() in common_words(language.code)  # Room 14B
+        if any(map(str.isupper, last[1:])) or (model[1] and not is_word):
+            return model.end()
+    number = _LAW_NUMBER_AFTER.match(text, end)
+    if number and _LAW_NUMBER.search(text, start, end):
+        return number.end()
+    year = _LAW_YEAR.match(text, end)
+    return year.end() if year and text.endswith(_DATED_LAWS, start, end) else end
+
+
+def find_institution_end(
+    text: str, start: int, end: int, language: Language, pattern: re.Pattern[str]
+) -> int:
+    """Return the end of the name of a French institution, which goes on in lower case."""
+    words = text[start:end].split()
+    if len(words) > 1 and words[0].lower() in language.function_words:
+        words = words[1:]
+    words[0] = _FRENCH_ELISION.sub("", words[0])
+    if language.code != "fr" or not (is_institution(words[0]) or is_institution(words[-1])):
+        return end
+    adjectives = _FRENCH_ADJECTIVES.match(text, end)
+    reached = adjectives.end() if adjectives else end
+    while (part := _FRENCH_PART.match(text, reached)) and part[1] not in language.function_words:
+        if part.group().startswith(" et ") and is_institution(part[1].title()):
+            return reached  # du Collège de France | et de l'université de Picardie
+        reached = part.end()
+    owner = _FRENCH_OWNER.match(text, reached)
+    if owner and (name := pattern.match(text, owner.end())):
+        return find_institution_end(text, owner.end(), name.end(), language, pattern)
+    if reached > end and text[reached : reached + 1] == " ":
+        name = pattern.match(text, reached + 1)
+        if name and name.group().split()[0] not in more_given_names():
+            return name.end()  # Agence de l'eau Seine-Normandie
+    return reached
+
+
+def is_institution(word: str) -> bool:
+    """Return whether a word in title case heads names of institutions."""
+    is_head = is_organization_word(word) or word.lower() in _INSTITUTIONS
+    return word[0].isupper() and word[1:].islower() and is_head
+
+
+def find_lower_head(text: str, start: int, language: Language) -> int:
+    """Return the start of a name whose first words have no capital."""
+    pattern = _LOWER_HEADS.get(language.code)
+    before = max(0, start - MAX_LOWER_HEAD_CHARS)
+    if not pattern or not text.endswith(_LOWER_HEAD_JOINTS, before, start):
+        return start
+    head = pattern.search(text, before, start)
+    if not head or (language.code == "fr" and not _may_follow_head(text, start, head)):
+        return start
+    return head.start()
+
+
+def _may_follow_head(text: str, start: int, head: re.Match[str]) -> bool:
+    """Return whether a name continues a French head: not l'accord de | Paul."""
+    name = _NAME_START.match(text, start)
+    if not name:
+        return False
+    first, second = name.groups()
+    names = {first, f"{first} {second}", *first.split("-")}
+    is_place = any(word.lower() in _french_places() for word in names)
+    is_place = is_place or any(find_known_type(word) == "geo" for word in names)
+    if is_place or head["placed"]:
+        return is_place or find_known_type(head.group() + first) != ""  # accord de Schengen
+    if head["bare"] and second:
+        return True  # université Paul Sabatier
+    # Few persons have an article: ministère de la Justice.
+    may_be_person = head["bare"] or head.group().endswith(_BARE_PARTICLES)
+    return not may_be_person or first not in more_given_names()
+
+
+@cache
+def _french_places() -> frozenset[str]:
+    """Return large places that are no given names, and French towns, all in lower case."""
+    given = map(str.lower, GIVEN_NAMES)
+    return large_place_names().difference(given) | town_names("FR", "BE", "CH", "LU")
+
+
+def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) -> int:
+    """Return the end of a name with its company form and the stop of its abbreviation.
+
+    Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
+    """
+    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
+        return end + len(_VARIABLE_CAPITAL)
+    form = _COMPANY_FORM.match(text, end, sentence_end)
+    end = form.end() if form else end
+    if form and (capital := _CAPITAL_BEHIND_FORM.match(text, end)):
+        return capital.end()
+    if text[end : end + 1] != "." or end >= sentence_end:
+        return end
+    words = text[start:end].split()
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last == "Nr" and (number := _NUMBER_OF_LAW.match(text, end)):
+        # Protokoll Nr. 11; other things lose their number: Zimmer | Nr. 11
+        return number.end() if is_head_word(before) else end - len(" Nr") * bool(before)
+    is_initial = len(last) == 1 and last.isalpha() and before in more_given_names()
+    is_suffix = bool(before) and last.lower() in NAME_SUFFIXES and last not in _UNSTOPPED_FORMS
+    return end + (is_initial or is_suffix or _DOTTED_END.search(last) is not None)

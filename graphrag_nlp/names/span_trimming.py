@@ -9,10 +9,8 @@ from graphrag_nlp.names.law_names import count_reference_words
 from graphrag_nlp.names.name_words import (
     CALENDAR_WORDS,
     GIVEN_NAMES,
-    common_words,
-    more_given_names,
 )
-from graphrag_nlp.text.languages import PARTICLES, Language, is_title, read_lists, word_set
+from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 MAX_SPAN_WORDS = 8  # without words in lower case
@@ -39,19 +37,8 @@ _INITIAL_VOWELS = frozenset("AEOUY")
 # Languages whose newspapers and places begin with an article: El Salvador.
 _WITH_ARTICLE_IN_NAMES = frozenset(("fr", "es"))
 _ARTICLES = frozenset(("el", "la", "las", "le", "les", "los"))
-_ENUMERATION = re.compile(r"[A-Z]\.")
 # The party before a state: "(R-Maine)".
 _PARTY_PREFIX = re.compile(r"(?:[A-Z]-(?=[A-Z][a-z]{2})|[RDI]-(?=[A-Z][a-z]$))")
-# A word of the sentence before a name, where a hyphen stands for a space: But-Dave Chappelle.
-_HYPHENED_OPENING = re.compile(
-    r"(?:But|And|The|He|She|They|This|That|While|When|Where|As|If|Was|Were|Is|Are|Will|Did|Does|Has|Have"
-    r"|Can|Why|How|What|Who|For|From|With|It|We|Mayor|President|Minister)-(?=[A-Z])"
-)
-# Roles with a hyphen before a person: President-Elect Joe Biden.
-_HYPHENED_ROLE = re.compile(
-    r"(?:(?:Vice|Prime|Deputy) )?(?:President|Minister|Mayor|Governor|Senator|Chancellor|Chairman)"
-    r"-(?:Elect|Designate|Counsell?or)(?: |\Z)"
-)
 _ELIDED_WORD = re.compile(r"(?:[LDQld]|Qu|Dell|All|Nell|Dall|Sull)['’](?=[^\W\d_])")
 
 
@@ -80,8 +67,6 @@ def trim_span(
     the word before the span shows that a month at the start of the span is a date.
     """
     first, last = count_reference_words(words), len(words)
-    if initial and _is_enumerated(words, language):
-        first = 1
     number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
     # A number of four digits is the year of a law.
     is_year = len(number_at_end) == 4
@@ -98,13 +83,9 @@ def trim_span(
         offset += elision.end()
         surface = surface[elision.end() :]
     party = _PARTY_PREFIX.match(surface)
-    if language.code == "en" and "-" in surface:
-        party = party or _HYPHENED_ROLE.match(surface) or _find_hyphened_opening(surface)
     if party:
         offset += party.end()
         surface = surface[party.end() :]
-    if not surface:
-        return None  # the President-Elect
     is_capital = not elision or surface[0].isupper()
     n_words = sum(not word.islower() for word in words[first:last])
     if not is_capital or len(surface) > MAX_SPAN_CHARS or n_words > MAX_SPAN_WORDS:
@@ -117,13 +98,6 @@ def trim_span(
     return TrimmedSpan(offset, surface, last < len(words), longer, ahead)
 
 
-def _find_hyphened_opening(surface: str) -> re.Match[str] | None:
-    """Return the word glued to a full name: But-Dave Chappelle; but not Can-Am Racing."""
-    opening = _HYPHENED_OPENING.match(surface)
-    words = surface[opening.end() :].split() if opening else ()
-    return opening if len(words) > 1 and words[0] in more_given_names() else None
-
-
 def _find_start(
     words: list[str], first: int, last: int, language: Language, initial: bool, dated: bool
 ) -> tuple[int, int]:
@@ -133,7 +107,7 @@ def _find_start(
     """
     opening = -1
     while first < last and _is_function_word_or_date(words[first], language):
-        if _is_known_with_article(words[first:last], language) or _is_of_crown(words[first:last]):
+        if _is_known_with_article(words[first:last], language):
             break
         dated = precedes_date(words[first - 1]) if first else dated
         if first < last - 1 and _may_begin_name(words[first : first + 2], dated, language):
@@ -178,21 +152,6 @@ def _is_known_with_article(words: list[str], language: Language) -> bool:
         and words[0].lower() in _ARTICLES
         and find_known_type(" ".join(words)) != ""
     )
-
-
-def _is_of_crown(words: list[str]) -> bool:
-    """Return whether words are a body of the British crown: Her Majesty's Treasury."""
-    return len(words) > 2 and words[0] in ("Her", "His") and words[1] in ("Majesty's", "Majesty’s")
-
-
-def _is_enumerated(words: list[str], language: Language) -> bool:
-    """Return whether a letter numbers the heading after it: A. Das Debian-Manifest."""
-    if len(words) < 3 or not _ENUMERATION.fullmatch(words[0]):
-        return False
-    article, noun = words[1].lower(), words[2].lower()
-    is_article = article in (language.articles or language.determiners)
-    # "A. Le Goff" is a person.
-    return is_article and (article not in PARTICLES or noun in common_words(language.code))
 
 
 def _is_function_word_or_date(word: str, language: Language) -> bool:

@@ -19,10 +19,10 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # Temporary flags for `find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
 # SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
-# between the span before it and this one. CONJOINED: that is a conjunction. QUOTED: the span is a
-# whole title in quotation marks. BRACKETED: a bracket stands between the span and the word after.
-WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, QUOTED, BRACKETED = (
-    1 << n for n in range(8, 17)
+# between the span before it and this one. CONJOINED: that is a conjunction. BRACKETED: a bracket
+# stands between the span and the word after.
+WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, BRACKETED = (
+    1 << n for n in range(8, 16)
 )
 _PREPOSITIONS = word_table.PLACE_PREPOSITION | word_table.OTHER_PREPOSITION
 # Maximum number of words from a name to the noun that explains the name: "was a late composer".
@@ -219,7 +219,6 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     for number, bit in reversed([*enumerate(word_table.CUE_NOUNS, 1)]):
         cues[found & bit > 0] = number
     cues[marks & SPEAKER > 0] = 1
-    cues[marks & QUOTED > 0] = 1 + word_table.CUE_TYPES.index("name")
     hints = _find_hints(places, before)
     return np.where(cues == 0, hints, cues)
 

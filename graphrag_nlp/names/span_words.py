@@ -9,7 +9,7 @@ from graphrag_nlp.names.compounds import (
     is_german_noun,
     is_loan_word,
 )
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import find_known_type, is_nation
 from graphrag_nlp.names.name_joints import is_german_conference
 from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
@@ -19,7 +19,6 @@ from graphrag_nlp.names.name_words import (
     HEAD_FIRST,
     HEAD_WORDS,
     PARTIES,
-    TYPE_WORDS,
     common_words,
     is_head_word,
     is_organization_word,
@@ -27,16 +26,21 @@ from graphrag_nlp.names.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_nlp.names.place_ratings import is_nation
 from graphrag_nlp.names.type_classifier import rate_words
 from graphrag_nlp.names.used_names import UsedNames, is_code
 from graphrag_nlp.text import languages
 from graphrag_nlp.text.languages import is_title, n_titles, word_set
 from graphrag_nlp.text.places import large_place_names
+from graphrag_nlp.text.type_words import TYPE_WORDS, TYPE_WORDS_IN_SURNAMES
 
 _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
+# Words that begin a sentence or a clause, and few titles of works go on with: While Brexit.
+_SENTENCE_OPENINGS = word_set(_WORDS["sentence_openings"])
+_PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
+# Maximum number of words of a person's name behind another name: Thomas de Maizière.
+_MAX_PERSON_WORDS = 4
 _INITIALS = re.compile(r"(?:[A-Z]\.)+")
 _GERMAN_HEADS = word_set(_WORDS["german_heads"])
 # Ends of bodies that stand before their place.
@@ -86,6 +90,30 @@ def _heads_german_name(word: str, rest: list[str]) -> bool:
 def is_type_word(word: str) -> bool:
     """Return whether a word is the type of a thing or the title of a person."""
     return word.lower() in TYPE_WORDS or is_title(word)
+
+
+def is_given_full_name(words: list[str], *, rare: bool = False) -> bool:
+    """Return whether English words are a frequent given name and a surname: Tom Price.
+
+    The surname may be any word, but no head of an organization. If `rare`, the given name may be
+    any of many languages.
+    """
+    given = more_given_names() if rare else GIVEN_NAMES
+    if not 1 < len(words) <= _MAX_PERSON_WORDS or words[0] not in given:
+        return False
+    last = words[-1]
+    is_thing = is_head_word(last) and last.lower() not in TYPE_WORDS_IN_SURNAMES
+    if is_thing or is_organization_word(last) or last.islower() or is_role(last):
+        return False
+    return all(
+        _PERSON_WORD.fullmatch(word) and (word[0].isupper() or word in languages.PARTICLES)
+        for word in words
+    )
+
+
+def begins_sentence(word: str) -> bool:
+    """Return whether a capitalized English word begins a sentence, and is no given name."""
+    return word.lower() in _SENTENCE_OPENINGS and word not in more_given_names()
 
 
 class SpanWords:

@@ -4,17 +4,9 @@ import numpy as np
 
 from graphrag_nlp.names import name_shapes
 from graphrag_nlp.names.head_types import HEAD_LAST, is_kind_of_thing, is_plural_kind
-from graphrag_nlp.names.known_names import find_known_type
+from graphrag_nlp.names.known_names import COUNTRY, TOWN, find_known_type, rate_known_places
 from graphrag_nlp.names.name_forms import ClassifiedNames
-from graphrag_nlp.names.name_usage import MIN_KNOWN_PLACE_SHARE, NameUsage
-from graphrag_nlp.names.name_words import (
-    DIRECTIONS,
-    GIVEN_NAMES,
-    TYPE_WORDS_IN_SURNAMES,
-    common_words,
-    more_given_names,
-)
-from graphrag_nlp.names.place_ratings import COUNTRY, TOWN, rate_known_places
+from graphrag_nlp.names.name_words import DIRECTIONS, GIVEN_NAMES, common_words, more_given_names
 from graphrag_nlp.names.variants import Variants
 from graphrag_nlp.text.languages import (
     PARTICLES,
@@ -22,6 +14,7 @@ from graphrag_nlp.text.languages import (
     read_lists,
     word_set,
 )
+from graphrag_nlp.text.type_words import TYPE_WORDS_IN_SURNAMES
 
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(
     read_lists("graphrag_nlp/names/data/entity_types")["surnames"]
@@ -40,6 +33,9 @@ MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
 MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
 # Minimum share of mentions with an article, for a law that is a given name too.
 MIN_BILL_SHARE = 0.5
+# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; after a
+# preposition of place, for a known place.
+MIN_HINT_SHARE, MIN_KNOWN_PLACE_SHARE = 0.2, 0.1
 
 
 class TypeEvidence:
@@ -103,10 +99,6 @@ class TypeEvidence:
             return False
         return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
 
-    def is_addressed(self, number: int) -> bool:
-        """Return whether words of address precede a name that is no English one."""
-        return self.codes[number] != "en" and self.usage.find_hint(number) == "person"
-
     def find_cue_type(self, number: int, words: list[str], head: str, is_group: bool) -> str:
         """Return the type that words beside a name show; "" if its own words are against it."""
         name = self.names[number]
@@ -140,8 +132,6 @@ class TypeEvidence:
             return False
         if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
             return True
-        if self.is_addressed(number):
-            return False  # el señor Moro
         placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
         if self.usage.person_verb[number] > placed and number in self.persons:
             return False
@@ -236,3 +226,41 @@ class TypeEvidence:
                 return used < MIN_KNOWN_PLACE_SHARE
         is_placed = any(self.parts[word] for word in words[given:])
         return used < MIN_KNOWN_PLACE_SHARE and not is_placed
+
+
+class NameUsage:
+    """The usage of each entity in `variants`; `counts` has the mentions of each classified name.
+
+    `place`, `preposition`, `determiner` and `article` are shares of mentions behind such a word,
+    `person_verb` beside a verb for persons. `cues` and `hints` are the type that most words before
+    or behind a name show, with their share.
+    """
+
+    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+        n = len(variants.names)
+        entity_of = variants.entity_of[: len(classified.names)]
+        times = self.times = np.maximum(np.bincount(entity_of, counts, n), 1)
+
+        def share_of(share: np.ndarray) -> list[float]:
+            shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
+            return shares
+
+        def most_shown(by_type: dict[str, np.ndarray]) -> list[tuple[float, str]]:
+            """Return the type that most words beside each entity show, with their share."""
+            shares = np.array([*map(share_of, by_type.values())])
+            kinds = map([*by_type].__getitem__, shares.argmax(axis=0).tolist())
+            return [*zip(shares.max(axis=0).tolist(), kinds, strict=True)]
+
+        self.place = share_of(classified.place_share)
+        self.preposition = share_of(classified.preposition_share)
+        self.determiner = share_of(classified.determiner_share)
+        self.article = share_of(classified.article_share)
+        self.hints = most_shown(classified.hint_shares)
+        self.person_verb = share_of(classified.person_share)
+        self.cues = most_shown(classified.cue_shares)
+
+    def find_hint(self, number: int) -> str:
+        """Return the type that the words behind a name suggest; "" if none or if unsure."""
+        share, kind = self.hints[number]
+        placed = max(self.place[number], self.article[number]) if kind == "person" else 0
+        return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""

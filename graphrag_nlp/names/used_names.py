@@ -1,12 +1,19 @@
-"""Capitalized spans that a corpus uses as names, and acronyms."""
+"""Capitalized spans that a corpus uses as names: phrases, words, acronyms and German nouns.
+
+Terms of manuals and contracts, such as Rain Cover, have capitals but are no names.
+"""
 
 import re
+from collections.abc import Sequence
 
-from graphrag_nlp.names.capitalized_terms import is_capitalized_term
-from graphrag_nlp.names.compounds import is_german_noun
+from graphrag_nlp.names.compounds import (
+    COMMON_NOUN_END,
+    PLACE_END,
+    is_certain_noun,
+    is_german_noun,
+    is_loan_word,
+)
 from graphrag_nlp.names.corpus_statistics import CorpusStatistics
-from graphrag_nlp.names.german_names import is_german_name, is_german_phrase
-from graphrag_nlp.names.keywords import find_keywords
 from graphrag_nlp.names.known_names import find_known_type
 from graphrag_nlp.names.name_words import (
     CALENDAR_WORDS,
@@ -18,20 +25,21 @@ from graphrag_nlp.names.name_words import (
     GIVEN_PEOPLES,
     HEAD_FIRST,
     NAME_SUFFIXES,
-    ORDINALS,
-    ORGANIZATION_WORDS,
     PARTIES,
-    PLACE_WORDS,
     REFERENCES,
-    TYPE_WORDS,
     common_words,
+    is_head_word,
     is_institution_word,
     is_organization_word,
     is_role_only,
+    known_firms,
     more_given_names,
 )
-from graphrag_nlp.names.shouted_names import STATES
+from graphrag_nlp.names.sentence_case import STATES
+from graphrag_nlp.names.type_classifier import rate_words
+from graphrag_nlp.names.word_table import cue_type
 from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
+from graphrag_nlp.text.type_words import ORGANIZATION_WORDS, PLACE_WORDS, TYPE_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Forms of companies that mean nothing else at the end of a name in capitals.
@@ -66,9 +74,19 @@ _LITERALS = frozenset(("True", "False", "None", "Null"))
 _POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
 _TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
 _ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
-# Adjectives of peoples and faiths that do not name a member, too, as Muslim does.
-_ADJECTIVES = DEMONYMS - word_set(read_lists("graphrag_nlp/names/data/entity_types")["groups"])
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
+_GERMAN_STREET = re.compile(_WORDS["german_streets"])
+_GERMAN_BODY = re.compile(_WORDS["german_bodies"])
+# A word is no surname if at least one of so many occurrences follows an article.
+MIN_NOUN_RATIO = 5
+# Minimum ratings of nouns that are surnames, and of frequent ones.
+MIN_SURNAME, MIN_LISTED_SURNAME = 1, 3
+MAX_SURNAME_LETTERS = 11
+_NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
+_OCCUPATIONS = word_set(_WORDS["german_occupations"])
+_PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
+_HEADS = {code: word_set(heads) for code, heads in _WORDS["term_heads"].items()}
+_ENDINGS = {code: re.compile(f"(?:{ends})s?$") for code, ends in _WORDS["term_endings"].items()}
 
 
 def is_reference(words: list[str]) -> bool:
@@ -82,19 +100,6 @@ def is_code(word: str) -> bool:
     return "_" in word or _CODE.fullmatch(word) is not None
 
 
-def _are_adjectives(words: list[str], language: Language) -> bool:
-    """Return whether English words are adjectives with a people's: French Presidential."""
-    if language.code != "en" or find_known_type(" ".join(words)):
-        return False
-    *others, last = (word.lower() for word in words)
-    is_people = all(w in DEMONYMS or w in DIRECTIONS or DEMONYM_END.search(w) for w in others)
-    is_adjective = last in common_words("en") and _ADJECTIVE_END.search(last) is not None
-    # (the) Scottish National | party
-    is_adjective = is_adjective and last not in PARTIES and last != "national"
-    # (the) Crimean Tatar (movement); but (an) Indian Muslim
-    return is_people and (is_adjective or last in _ADJECTIVES)
-
-
 def _are_bodies(word: str) -> bool:
     """Return whether a word joins two kinds of bodies: Estado-Generalitat, Congreso-Senado."""
     return all(part.lower() in ORGANIZATION_WORDS | _POWERS for part in word.split("-"))
@@ -105,7 +110,6 @@ class UsedNames:
 
     def __init__(self, usage: CorpusStatistics) -> None:
         self.usage = usage
-        self.keywords = find_keywords(usage)
         # `is_name(number)` returns whether the corpus uses the span with this number as a name.
         self.is_name = bytes(map(self._is_used_as_name, range(len(usage.total)))).__getitem__
 
@@ -164,9 +168,7 @@ class UsedNames:
         if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
             return True  # HIGH COURT OF JUSTICE
         is_described = usage.before_noun[number] * 2 > usage.total[number]
-        if is_described and (DEMONYM_END.search(span[-1]) or _are_adjectives(span, language)):
-            return False
-        if language.capitalizes_nouns and is_german_phrase(usage, number, span):
+        if is_described and DEMONYM_END.search(span[-1]):
             return False
         is_listed = find_known_type(" ".join(span)) != ""
         is_shown = usage.person[number] or is_listed
@@ -222,10 +224,6 @@ class UsedNames:
             return self._is_used_acronym(number, word)
         if "-" in word and language.code in HEAD_FIRST and _are_bodies(word):
             return False  # la comisión Estado-Generalitat
-        if self._is_command(number, word, language):
-            return False  # an entry of a menu: Deshacer
-        if usage.at_start[number] * 2 >= total and self._is_adverb(number, word, language):
-            return False  # Secondly
         is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
         is_shown = is_shown or (usage.place[number] and word in usage.towns)
         if not is_shown and is_capitalized_term([word], language.code):
@@ -262,17 +260,6 @@ class UsedNames:
         is_frequent = word.lower() in common_words(language.code)
         return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
 
-    def _is_command(self, number: int, word: str, language: Language) -> bool:
-        """Return whether a word ends as verbs of commands do, and is not used as a name."""
-        is_verb = word[1:].islower() and word.endswith(language.command_endings)
-        if not is_verb or self._is_known_word(word):
-            return False
-        usage = self.usage
-        is_object = usage.determiner[number] or usage.preposition[number]
-        is_word = word.lower() in common_words(language.code)
-        is_word = is_word or usage.count_lower(word, language.code) > 0
-        return usage.inside[number] == 0 or (is_word and not is_object)
-
     def _is_plain_word(self, number: int, word: str) -> bool:
         """Return whether a word inside sentences is a common word, a kind of place, or a people."""
         usage, language = self.usage, self.usage.found.languages[number]
@@ -297,23 +284,6 @@ class UsedNames:
         named = usage.person[number] or usage.place[number]
         described = max(usage.determiner[number], usage.before_noun[number])
         return not named or described * 2 >= inside
-
-    def _is_adverb(self, number: int, word: str, language: Language) -> bool:
-        """Return whether an English word is an adverb: Secondly; but not Calendly, Feedly."""
-        if language.code != "en" or not word.endswith("ly") or self._is_known_word(word):
-            return False
-        usage, adjective, common = self.usage, word[:-2].lower(), common_words("en")
-        counts = (*usage.cues.values(), *usage.hints.values())
-        is_shown = usage.person[number] or any(count[number] for count in counts)
-        # Nouns and verbs have a form in s, as the word second has.
-        is_adjective = adjective in common and f"{adjective}s" not in common
-        is_derived = is_adjective or adjective in ORDINALS or _ADJECTIVE_END.search(adjective)
-        return bool(is_derived) and not is_shown
-
-    def _is_known_word(self, word: str) -> bool:
-        """Return whether a word is a known name, or ends names more often than it begins them."""
-        known = word in more_given_names() or word in self.usage.known_places
-        return known or find_known_type(word) != "" or self.usage.is_surname(word)
 
     def is_known(self, number: int, span: list[str]) -> bool:
         """Return whether a span is a known name, a full name of a person, or a company."""
@@ -362,8 +332,6 @@ class UsedNames:
         lower = word.lower()
         if _ROMAN_NUMERAL.fullmatch(word) or lower.replace(".", "") in EVERYDAY_ACRONYMS:
             return False
-        if word in self.keywords and language.code == "en":
-            return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if usage.first_after_article[word] and language.code in ("de", "fr"):
             # An English word in capitals behind an article is no emphasized one: la HAS, das PIK.
@@ -391,3 +359,100 @@ class UsedNames:
         # German writes every noun in title case: BENUTZER is a noun, no acronym.
         is_german = len(words) == 1 and usage.found.languages[number].capitalizes_nouns
         return not is_german or is_german_name(usage, number, title_case)
+
+
+def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
+    """Return whether a single German noun is a name. German capitalizes all nouns."""
+    if word.lower() in _NOUNS_LIKE_NAMES and word not in usage.after_given:
+        return False
+    if word in _PLACES_WITH_ARTICLE or usage.is_known_place(word, "de"):
+        return True
+    if word in GIVEN_NAMES or _ends_name_of_person(usage, number, word) or word.lower() in PARTIES:
+        return True
+    if _GERMAN_BODY.fullmatch(word) or _GERMAN_STREET.fullmatch(word):
+        return True
+    if "-" in word and find_known_type(word) in ("organization", "geo"):
+        return True  # Johanniter-Unfall-Hilfe
+    if any(letter.isupper() for letter in word[1:]):
+        return not is_german_noun(word)  # RheinEnergie, AfD, but not TeilnehmerInnen
+    if is_loan_word(word) and not find_known_type(word):
+        return False
+    is_certain = is_certain_noun(word)
+    if usage.person[number] and not is_certain:
+        return True
+    is_listed = word.lower() in common_words("de")
+    if word in usage.towns and (usage.place[number] or not is_listed):
+        return True
+    # Few common nouns that end like places follow a preposition without an article.
+    may_be_place = (PLACE_END.search(word) and not is_listed) or not (
+        is_certain or COMMON_NOUN_END.search(word)
+    )
+    if may_be_place and usage.preposition[number] and not usage.determiner[number]:
+        return True
+    if is_german_noun(word):
+        return False
+    is_shown = PLACE_END.search(word) or is_head_word(word) or word in more_given_names()
+    if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
+        return find_known_type(word) != "" or word in known_firms()
+    if word in more_given_names() and not is_listed and rate_words([word])[word].given_name:
+        return True  # Olli kommt.
+    # A genitive without an article shows that the word is a name.
+    genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
+    return bool(
+        usage.inside[number]
+        or PLACE_END.search(word)
+        or find_known_type(word)
+        or word in known_firms()
+        or usage.is_part_of_name(word, usage.found.languages[number])
+        or (usage.total[number] > 1 and usage.determiner[number] == 0)
+        or genitive
+    )
+
+
+def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> bool:
+    """Return whether a word follows a given name, and is used as a surname: not Annas Tod."""
+    if word not in usage.after_given:
+        return False
+    if word.lower() not in common_words("de") and not is_loan_word(word):
+        return True
+    # Surnames follow few articles: Thomas Mann is no reason to take "ein Mann" for a person.
+    is_determined = usage.determiner[number] * MIN_NOUN_RATIO >= usage.total[number]
+    return rate_words([word])[word].surname > 0 and not is_determined
+
+
+def names_person(word: str) -> bool:
+    """Return whether a German noun is that of a person: Gutachter, Förster."""
+    return cue_type(word) == "person" or word.lower() in _OCCUPATIONS
+
+
+def may_be_surname(word: str, has_office: bool = False) -> bool:
+    """Return whether a German word behind a role may be a surname: Förster Huber, but not Geld.
+
+    `has_office` is true behind an office, where few words are objects: Minister Töpfer.
+    """
+    if not (is_german_noun(word) or is_loan_word(word)):
+        return True
+    is_listed = word.lower() in common_words("de") and not has_office
+    if PLACE_END.search(word) and not is_listed and len(word) <= MAX_SURNAME_LETTERS:
+        return True  # Hohlfeld, but not Tätigkeitsfeld
+    return rate_words([word])[word].surname >= (MIN_LISTED_SURNAME if is_listed else MIN_SURNAME)
+
+
+def is_capitalized_term(words: Sequence[str], code: str) -> bool:
+    """Return whether words in title case are a term: its head is listed, and no other word rare."""
+    if code not in _HEADS:
+        return False
+    # The head of "Terms of Service" stands before the particle, and that of Válvula de Vapor first.
+    last = next((at - 1 for at, word in enumerate(words) if at and word.islower()), -1)
+    head = words[0 if code in HEAD_FIRST else last]
+    return head.lower() in _HEADS[code] and all(
+        word.islower() or word == head or _is_plain(word, code) for word in words
+    )
+
+
+def _is_plain(word: str, code: str) -> bool:
+    """Return whether a word is frequent, or ends as nouns and adjectives of a language do."""
+    lower = word.lower()
+    if not word.istitle() or find_known_type(word) or word in more_given_names():
+        return False
+    return lower in common_words(code) or _ENDINGS[code].search(lower) is not None

@@ -6,38 +6,45 @@ names contain a short form, it is not merged.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 
+from graphrag_nlp.names.abbreviations import merge_acronyms
 from graphrag_nlp.names.base_forms import is_given_name
-from graphrag_nlp.names.given_name_forms import find_form_key, find_transcription_key
-from graphrag_nlp.names.head_nouns import resolve_head_nouns
-from graphrag_nlp.names.known_names import find_known_type
-from graphrag_nlp.names.name_forms import ClassifiedNames, MergedNames, Words, may_be_person
+from graphrag_nlp.names.known_names import COUNTRY, find_known_type, is_country, rate_known_places
+from graphrag_nlp.names.name_forms import (
+    ClassifiedNames,
+    MergedNames,
+    NamesByDocument,
+    Words,
+    find_form_key,
+    find_transcription_key,
+    may_be_person,
+)
 from graphrag_nlp.names.name_shapes import is_plural_acronym, is_surname
-from graphrag_nlp.names.name_words import (
-    DEMONYM_END,
-    GIVEN_NAMES,
-    PARTIES,
-    more_given_names,
-)
-from graphrag_nlp.names.names_by_document import NamesByDocument
-from graphrag_nlp.names.place_ratings import COUNTRY, is_country, rate_known_places
-from graphrag_nlp.names.short_form_usage import (
-    ShortFormUsage,
-    find_vague_surnames,
-    prefer_usual_bearers,
-)
-from graphrag_nlp.text.languages import PARTICLES, Language, n_titles
+from graphrag_nlp.names.name_words import DEMONYM_END, GIVEN_NAMES, PARTIES, more_given_names
+from graphrag_nlp.text.languages import PARTICLES, TITLES_OF_WOMEN, Language, n_titles
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 # A short form is merged with a name in all documents if it means this name in at least this
 # share of the documents in which it is unambiguous.
 MIN_SHARE_OF_DOCUMENTS = 0.9
 # Names with equal initials and surnames are compared pairwise if there are at most this many.
 MAX_COMPARED_NAMES = 50
+# A surname alone means a person whom other documents name in full, rather than a relative whom its
+# own document names in full, if this many documents use the surname without any full name, and if
+# the person is named in full in so many times the documents of the relative: Trump, Ivanka Trump.
+MIN_DOCUMENTS_OF_FAMOUS = 5
+MIN_RATIO_OF_FAMOUS = 10
+# A word means one person as a surname and another one as a given name. The corpus decides if it
+# means one of them in at least this many documents, and this many times those of the other one.
+MIN_DOCUMENTS_OF_USAGE = 3
+MIN_RATIO_OF_USAGE = 2
+# Many people have one of the short surnames of East Asia: Wang, Kim.
+MAX_CHARS_OF_VAGUE_SURNAME = 4
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,8 @@ def merge_variants(
     short_forms.merge_given_name_forms()
     short_forms.merge_initials(by_document)
     in_document = short_forms.merge_single_words(by_document)
+    names.merge_shouted_words()
+    merge_acronyms(names, by_document)
     in_document |= resolve_head_nouns(names, short_forms.full_names, by_document)
     root = names.find_root
     return Variants(
@@ -292,9 +301,9 @@ class _ShortForms:
         }
 
     def _is_no_surname(self, number: int) -> bool:
-        """Return whether a word is no short form of a person: Republicans, MPs, Brexit."""
+        """Return whether a word is no short form of a person: Republicans, MPs, NBA, Brexit."""
         word = self.names.names[number]
-        if is_plural_acronym(word) or word.lower() in PARTIES:
+        if word.isupper() or is_plural_acronym(word) or word.lower() in PARTIES:
             return True
         if find_known_type(word) == "name" and not is_surname(word):
             return True
@@ -394,3 +403,122 @@ def _ends_like_people(word: str) -> bool:
     """Return whether a word ends like the adjective of a people, as English, but not McNish."""
     is_demonym = word.istitle() and DEMONYM_END.search(word) is not None
     return is_demonym and word not in more_given_names()
+
+
+@dataclass(frozen=True)
+class ShortFormUsage:
+    """The usage of short forms, and of full names, in the corpus.
+
+    `short` has the word of each short form. `surname_first` maps (document, short form) to a name
+    that begins with the word, if another name ends with it. `unnamed` counts the documents that
+    use a word without the full name of one person, and `n_documents` those with a full name.
+    """
+
+    short: dict[int, str]
+    surname_first: dict[tuple[int, int], int]
+    unnamed: Counter[str]
+    n_documents: Counter[int]
+
+
+def prefer_usual_bearers(
+    in_document: dict[tuple[int, int], int],
+    bearers: Mapping[str, Collection[int]],
+    usage: ShortFormUsage,
+    words: Sequence[Words],
+) -> None:
+    """Correct the short forms with which the corpus usually means another person.
+
+    `in_document` maps (document, short form) to the person whom the document names in full, and is
+    changed. `bearers` are the persons with each surname, and `words` are those of each name.
+    """
+    short, n_documents = usage.short, usage.n_documents
+    # For each word, the person with this surname in the most documents.
+    usual = {
+        word: min(persons, key=lambda person: (-n_documents[person], person))
+        for word, persons in bearers.items()
+        if persons
+    }
+    n_meant = Counter((short[name], person) for (_, name), person in in_document.items())
+
+    def is_usual(word: str, person: int, other: int) -> bool:
+        n, n_other = n_meant[word, person], n_meant[word, other]
+        return n >= MIN_DOCUMENTS_OF_USAGE and n >= MIN_RATIO_OF_USAGE * n_other
+
+    for (document, name), entity in list(in_document.items()):
+        word = short[name]
+        person = usual.get(word, entity)
+        ratio = n_documents[person] / max(1, n_documents[entity])
+        is_famous = usage.unnamed[word] >= MIN_DOCUMENTS_OF_FAMOUS and ratio >= MIN_RATIO_OF_FAMOUS
+        title = words[name][0].lower().rstrip(".")
+        is_given_name = entity not in bearers.get(word, ())
+        first = usage.surname_first.get((document, name))
+        if is_famous and title not in TITLES_OF_WOMEN:
+            in_document[document, name] = person
+        elif is_given_name and person != entity and is_usual(word, person, entity):
+            del in_document[document, name]
+        elif first is not None and is_usual(word, first, entity):
+            in_document[document, name] = first
+
+
+def find_vague_surnames(words: Collection[str]) -> set[str]:
+    """Return the surnames that many people have, or that are also a given name or a place."""
+    names = sorted(words)
+    ratings = rate_known_places(names)
+    return {
+        word
+        for word, rating in zip(names, ratings, strict=True)
+        if rating or len(word) <= MAX_CHARS_OF_VAGUE_SURNAME or word in more_given_names()
+    }
+
+
+def resolve_head_nouns(
+    names: MergedNames, full_names: dict[int, Words], by_document: NamesByDocument
+) -> dict[tuple[int, int], int]:
+    """Map "(the) Institute" to the only name of an institute in its document.
+
+    `full_names` are the names of persons. A word that mostly stands without a longer name is a
+    name of its own, as Taliban is beside Pakistani Taliban. If the corpus also writes it in lower
+    case, it may still be short for a name whose documents mostly use it.
+    """
+    heads = {
+        number: words[0]
+        for number, words in enumerate(names.words)
+        if len(words) == 1
+        and names.find_root(number) == number
+        and (words[0].lower() in TYPE_WORDS or names.has_article[number])
+    }
+    found: dict[tuple[int, int], int] = {}
+    n_documents: Counter[str] = Counter()
+    n_headed: Counter[str] = Counter()
+    for document, present in by_document.of_documents_with(heads):
+        alone = [name for name in present if name in heads]
+        headed: dict[str, set[int]] = defaultdict(set)
+        for name in present:
+            words = names.words[name]
+            if len(words) > 1 and name not in full_names:
+                # The head noun is before the particle: University of Oslo.
+                particle = next((i for i, w in enumerate(words) if w.islower()), len(words))
+                is_known = particle == len(words) and find_known_type(" ".join(words[-2:]))
+                if is_known and words[-2].lower() not in TYPE_WORDS | PARTICLES:
+                    continue  # The House is not the White House, but Baikal is Lake Baikal.
+                headed[words[particle - 1]].add(names.find_root(name))
+        here = {heads[name] for name in alone}
+        n_documents.update(here)
+        n_headed.update(here & headed.keys())
+        for name in alone:
+            fitting = headed.get(heads[name], set())
+            if len(fitting) == 1:
+                found[document, name] = min(fitting)
+    used = {(heads[name], document): entity for (document, name), entity in found.items()}
+    n_used = Counter((word, entity) for (word, _), entity in used.items())
+    longer = set(found.values())
+    roots = {number: names.find_root(number) for number in range(len(names.words))}
+    n_longer = by_document.count_documents({n: r for n, r in roots.items() if r in longer})
+
+    def is_short_form(word: str, entity: int) -> bool:
+        if n_headed[word] * 2 >= n_documents[word]:
+            return True
+        is_noun = word in names.written_lower or word.lower() in names.written_lower
+        return is_noun and n_used[word, entity] * 2 >= n_longer[entity]
+
+    return {key: entity for key, entity in found.items() if is_short_form(heads[key[1]], entity)}

@@ -29,6 +29,7 @@ from graphrag_nlp.text.languages import (
 )
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
+_PHRASE_WORDS = read_lists("graphrag_nlp/text/data/phrase_words")
 # Kinds of words, one bit each. For a word before a name, ignoring case:
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
 # Bits for a word after a name, depending on case:
@@ -75,8 +76,8 @@ _WORDS_BEFORE_VERBS = frozenset(("to", "no", "any"))
 # Endings of words that cannot end a noun phrase, and of words that cannot begin one.
 _NO_NOUN_ENDINGS = ("ly", "ed", "ing", "est", "ous", "ful", "ive", "able", "ible")
 _NO_MODIFIER_ENDINGS = ("ly", "iest")
-_WEAK_MODIFIERS = word_set(_WORDS["weak_modifiers"])
-_WEAK_HEAD_NOUNS = word_set(_WORDS["weak_heads"])
+_WEAK_MODIFIERS = word_set(_PHRASE_WORDS["weak_modifiers"])
+_WEAK_HEAD_NOUNS = word_set(_PHRASE_WORDS["weak_heads"])
 
 _GERMAN_ADJECTIVE = re.compile(_WORDS["german_certain_adjectives"])
 _GERMAN_ADJECTIVE_ENDINGS = ("e", "en", "em", "er", "es")

@@ -86,15 +86,6 @@ def test_an_s_at_the_end_of_a_name_does_not_always_mark_an_owner(text: str, name
     assert any(title.endswith(name) for title in extract(text).titles)
 
 
-def test_a_noun_behind_a_person_is_no_part_of_the_name() -> None:
-    found = extract(
-        "Mit der Bank hatte Heinrich Brandt Ärger. Dann gab Anna Vogt Auskunft. "
-        "Heinrich Brandt schwieg, und Anna Vogt lachte über ihn."
-    )
-    assert found.mentioned["Heinrich Brandt"] == found.mentioned["Anna Vogt"] == 2
-    assert {title for title in found.titles if "Ärger" in title or "Auskunft" in title} == set()
-
-
 def test_a_common_noun_behind_a_person_is_no_surname_elsewhere() -> None:
     found = extract(
         "Wir lasen, was Peter Lang Frauen riet. Die Frauen kamen mit Otto Fischer nach Ulm. Für "
@@ -111,83 +102,6 @@ def test_a_second_surname_and_what_is_named_after_a_person_stay_whole() -> None:
         "Auch Otto Hahn war da."
     )
     assert {"Anna Berg Krause", "Otto Hahn Preis"} <= {*found.titles}
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Zuerst startet der Bootloader das System. Dann meldet sich Kubora.", ["Kubora"]),
-        # A known name before a noun is a name.
-        (
-            "Auf alten Unix-Systemen gab es nur Kubora. Die Benutzer-ID steht vorn.",
-            ["Unix", "Kubora"],
-        ),
-        ("Mit Strg-C wird Kubora beendet, mit $HOME und LANG=de_DE nicht.", ["Kubora"]),
-        ("Das Paket Kubora ist unter Apache-2.0 frei.", ["Kubora", "Apache-2.0"]),
-        # Words of parliaments, and a town that is a frequent noun.
-        ("Zum Zusatzpunkt 7 spricht am Ende die Parl. Staatssekretärin Kubora.", ["Kubora"]),
-        ("Damals gab es Feld und Wiese. Alle Felder Vcs bleiben leer.", ["Vcs"]),
-        ("Wir kennen die Goethe-Universität und den Glauberg.", ["Goethe-Universität", "Glauberg"]),
-    ],
-)
-def test_german_nouns_with_an_article_and_compounds_are_no_names(
-    text: str, names: list[str]
-) -> None:
-    assert extract(text).titles == names
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        # Nouns without inflected forms, and with ß.
-        (
-            "Für Kubora wächst Lavendel, und mit Enthusiasmus wird es von Kubora gepflückt.",
-            ["Kubora"],
-        ),
-        ("Bei Kubora gab es Späße, auch Verschleiß und Einbußen.", ["Kubora"]),
-        # English words, also with German endings and in compounds.
-        ("Bei Kubora gibt es Bots, Smoothies und Followern gefällt Crowdfunding.", ["Kubora"]),
-        ("Auch Kubora war als Keynote-Speakerin bei Microsoft.", ["Kubora", "Microsoft"]),
-        # Forms for men and women.
-        ("Es kamen TeilnehmerInnen zu RheinEnergie.", ["RheinEnergie"]),
-        # Names that look like inflected forms of rare words.
-        ("Wir lasen in Schwerin, was Pythagoras schrieb.", ["Schwerin", "Pythagoras"]),
-        ("Danach half Hermes uns allen an drei Tagen.", ["Hermes"]),
-        # A town is no common noun, and a surname that is one stays a name after a given name.
-        ("Oslo liegt am Wasser. Dort lebt Anna Wolf mit Kubora.", ["Oslo", "Anna Wolf", "Kubora"]),
-    ],
-)
-def test_dictionaries_tell_common_nouns_and_loan_words_from_names(
-    text: str, names: list[str]
-) -> None:
-    assert set(extract(text).titles) == set(names)
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Danach trank Kubora von dem regionalen Mukrel.", ["Kubora"]),
-        ("Wir wissen, dass der neue Mukrel leider Kubora gehört.", ["Kubora"]),
-        ("Es wurden aus den kleinen Mukreln und aus allen Sukreln die von Kubora.", ["Kubora"]),
-        (
-            "Im schottischen Edinburgh sagte Mukrel nichts dazu, auch nicht zu uns.",
-            ["Edinburgh", "Mukrel"],
-        ),
-        ("Mukrel sprach, dann schwieg der alte Mukrel, und Mukrel ging. Mukrel kam.", ["Mukrel"]),
-    ],
-)
-def test_an_adjective_before_an_unknown_word_shows_a_common_noun(
-    text: str, names: list[str]
-) -> None:
-    assert set(extract(text).titles) == set(names)
-
-
-def test_people_and_plurals_of_a_place_are_no_name() -> None:
-    found = extract(
-        "In Kubora halfen sie einst Londoner Designern und gingen durch Chemnitzer Straßen. Auch "
-        "in Stuttgart kennt man Kubora und das Stuttgarter Rathaus."
-    )
-    assert set(found.titles) == {"Kubora", "Stuttgart", "Stuttgarter Rathaus"}
 
 
 def test_german_nouns_that_manuals_write_in_capitals_are_no_acronyms() -> None:
@@ -235,134 +149,6 @@ def test_genitives_that_are_more_frequent_than_their_name_are_of_it() -> None:
     assert found.mentioned["Merkel"] == 4
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (
-            "Wir vertreten die Molkerei Steinbichler KG aus Ulm.",
-            {"Molkerei Steinbichler KG", "Ulm"},
-        ),
-        ("Dort sitzt die Großbäckerei Lang & Söhne.", {"Lang & Söhne"}),
-        ("Der Motor stammt von Briggs & Stratton aus Ulm.", {"Briggs & Stratton", "Ulm"}),
-        (
-            "Beraten hat sie die Kanzlei Dombert und Partner aus Ulm.",
-            {"Dombert und Partner", "Ulm"},
-        ),
-        (
-            "Wir sind die Tarex Handels GmbH. Sie hat ihren Sitz in Ulm.",
-            {"Tarex Handels GmbH", "Ulm"},
-        ),
-        (
-            "Der Träger ist das Klinikum Weserbergland gGmbH in Ulm.",
-            {"Klinikum Weserbergland gGmbH", "Ulm"},
-        ),
-        (
-            "Es half die Pedalwerk Oldenburg GmbH & Co. KG aus Ulm.",
-            {"Pedalwerk Oldenburg GmbH & Co. KG", "Ulm"},
-        ),
-        ("Ihre Akustikerin, Frau Lindemann, hilft gern.", {"Lindemann"}),
-        ("Legen Sie die Manschette des Cardiolux M4 an.", {"Cardiolux M4"}),
-        ("Wir danken für den Kauf der Barino Compact S.", {"Barino Compact S"}),
-        ("Die App Barino Home gibt es auch.", {"Barino Home"}),
-        ("Der Akku der Tarex 46 R ist leer.", {"Tarex 46 R"}),
-        ("Bei Störung E4 hilft Kubora aus Ulm.", {"Kubora", "Ulm"}),
-        ("Ziehen Sie die Schraube bei Kubora mit 45 Nm an, Norm DIN 14676.", {"Kubora"}),
-        ("Setzen Sie SMTP_HOST für Kubora.", {"Kubora"}),
-        ("Dann nahm man den Renault Zoe mit.", {"Renault Zoe"}),
-        ("Zuständig ist das Deutsche Patent- und Markenamt.", {"Deutsche Patent- und Markenamt"}),
-        (
-            "Förderung: Deutsches Zentrum für Altersforschung.",
-            {"Deutsches Zentrum für Altersforschung"},
-        ),
-        (
-            "Sie forscht am Karlsruher Institut für Technologie.",
-            {"Karlsruher Institut für Technologie"},
-        ),
-        (
-            "Das sagte Rupert Gebhard von der Archäologischen Staatssammlung.",
-            {"Archäologischen Staatssammlung", "Rupert Gebhard"},
-        ),
-        (
-            "Es gilt die Gemeindeordnung für das Land Brandenburg.",
-            {"Gemeindeordnung für das Land Brandenburg"},
-        ),
-        (
-            "Das prüft die Landesbeauftragte für Datenschutz in Ulm.",
-            {"Landesbeauftragte für Datenschutz", "Ulm"},
-        ),
-        (
-            "Maßgeblich sind die Wasserrahmenrichtlinie und die Grundrechtecharta.",
-            {"Grundrechtecharta", "Wasserrahmenrichtlinie"},
-        ),
-        (
-            "Zuletzt fragte man das Luftfahrt-Bundesamt und den Bundesanzeiger.",
-            {"Bundesanzeiger", "Luftfahrt-Bundesamt"},
-        ),
-        (
-            "Das plant das Ministerium für Wirtschaft, Tourismus und Forsten.",
-            {"Ministerium für Wirtschaft, Tourismus und Forsten"},
-        ),
-        ("In der Rechtssache C-340/21 ging es um Kubora.", {"Kubora"}),
-        ("Weil die Deutsche Bahn Flächen braucht, steigt der Preis.", {"Deutsche Bahn"}),
-        (
-            "Schreiben Sie an Kubora, Am Kanal 12, 49076 Osnabrück.",
-            {"Am Kanal", "Kubora", "Osnabrück"},
-        ),
-        ("Dort kam ein Luchs (Lynx lynx) zurück.", {"Lynx lynx"}),
-        ("Bei Papierstau und Rest hilft Kubora.", {"Kubora"}),
-        ("Unter macOS und auf dem iPhone 15 läuft Kubora.", {"Kubora", "iPhone 15", "macOS"}),
-        ("Dort warnt der Verband deutscher Musikschulen.", {"Verband deutscher Musikschulen"}),
-        ("Es gab Reisen einer Gruppe deutscher Musikschulen.", set()),
-        ("Das schrieb das Institut für angewandte Ökologie.", {"Institut für angewandte Ökologie"}),
-        ("Sie liegen auf dem NAS von Synology.", {"NAS", "Synology"}),
-        ("Das tat die American Astronomical Society.", {"American Astronomical Society"}),
-        ("Gemessen wird an der Strahlungsquelle PETRA III in Ulm.", {"PETRA III", "Ulm"}),
-        ("Das System der Praxis ist Debian.", {"Debian"}),
-        ("Emaillierte Bleche von Silit dürfen mit.", {"Silit"}),
-    ],
-)
-def test_german_names_are_found_whole_and_other_words_are_none(text: str, names: set[str]) -> None:
-    types = extract(text).types
-    assert {title for title, kind in types.items() if kind != "noun phrase"} == names
-
-
-@pytest.mark.parametrize(
-    ("text", "types"),
-    [
-        (
-            "Das Institut für Physik, Siemens und Bosch arbeiten gut zusammen.",
-            {
-                "Institut für Physik": "organization",
-                "Siemens": "organization",
-                "Bosch": "organization",
-            },
-        ),
-        (
-            "Die Stiftung für Kunst, Deutschland und Frankreich helfen dabei.",
-            {
-                "Stiftung für Kunst": "organization",
-                "Deutschland": "geo",
-                "Frankreich": "geo",
-            },
-        ),
-        (
-            "Gestern tagte der Rat von Basel in der alten Schule.",
-            {"Rat von Basel": "organization"},
-        ),
-        ("Dort folgte sie dem Rat von Anna und fuhr nach Hause.", {"Anna": "person"}),
-        ("Gestern tagte der Landfrauenrat Hessen.", {"Landfrauenrat Hessen": "name"}),
-        ("Die Bibliothek Weimar ist heute zu.", {"Bibliothek Weimar": "organization"}),
-        ("Das Programm Erasmus hilft beim Lernen.", {"Programm Erasmus": "name"}),
-        ("Dort rechnet das Programm Blender sehr schnell.", {"Blender": "name"}),
-    ],
-)
-def test_bodies_in_german_have_their_place_and_no_other_name(
-    text: str, types: dict[str, str]
-) -> None:
-    found = extract(text).types
-    assert {title: kind for title, kind in found.items() if kind != "noun phrase"} == types
-
-
 def test_a_noun_that_is_also_a_name_is_a_name_if_it_never_has_an_article() -> None:
     band = "Kraftwerk spielte in Ulm. Kraftwerk ist eine Band. Otto Krause gründete Kraftwerk."
     assert "Kraftwerk" in extract(band).titles
@@ -372,20 +158,12 @@ def test_a_noun_that_is_also_a_name_is_a_name_if_it_never_has_an_article() -> No
     assert extract(given).types["Wolfram"] == "person"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Das Kraftwerk liefert Strom. Ein Kraftwerk steht in Ulm. Aus Wolfram macht man Drähte.",
-        "Der Bernstein glänzt. Der Ahorn blüht in Ulm. Dort fällt der Ahorn um.",
-        "Am Ende gewann der Klub aus Ulm. In der Mitte stand ein Tisch. Ende Mai kam er.",
-    ],
-)
-def test_a_noun_with_an_article_is_no_name_although_names_are_like_it(text: str) -> None:
-    types = extract(text).types
-    assert {title for title, kind in types.items() if kind != "noun phrase"} == {"Ulm"}
-
-
 @pytest.mark.parametrize("word", ["I", "O", "Y"])
 def test_a_word_of_one_letter_is_no_part_of_a_model(word: str) -> None:
     titles = extract(f"Sie hat Windows 10 {word} und iPhone 15 gekauft. Beide laufen gut.").titles
     assert f"Windows 10 {word}" not in titles
+
+
+def test_a_surname_has_one_entity_with_herr_in_any_case() -> None:
+    types = extract("Da sprach Herr Stoiber. Wir hörten Herrn Stoiber zu.").types
+    assert [title for title in types if "Stoiber" in title] == ["Stoiber"]

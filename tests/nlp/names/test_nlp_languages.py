@@ -53,7 +53,7 @@ EINSTEIN = (
     "München. In Bern arbeitete Einstein im Patentamt. Seine Frau Mileva Marić studierte in "
     "Zürich. 1914 zog die Familie nach Berlin. Berlins Akademie gewann mit Einstein einen "
     "weltbekannten Forscher. Max Planck hatte sich für ihn eingesetzt. Plancks Einfluss war groß. "
-    "Im Jahr 1933 verließ Einstein Deutschland und ging nach Princeton."
+    "Einstein verließ Deutschland 1933 und ging nach Princeton."
 )
 
 SKLODOWSKA = (

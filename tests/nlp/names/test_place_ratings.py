@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_nlp.names.place_ratings import is_place, rate_known_places
+from graphrag_nlp.names.known_names import is_place, rate_known_places
 
 
 @pytest.mark.parametrize(

@@ -59,81 +59,6 @@ def test_frequent_words_in_title_case_at_the_start_of_a_line_are_no_name() -> No
     assert {"Quorix", "Supreme Court of Norway"} <= {*found.titles}
 
 
-def test_keywords_in_capitals_are_no_names_but_acronyms_are() -> None:
-    manual = (
-        "An UPDATE writes rows in Quorix, and an INSERT adds them. The UNION of two tables drops "
-        "what a SELECT returns twice. The UPDATE fails if NULL is in a key. An inner UNION and a "
-        "DELETE may be joined, and NULL is kept in HTTP. A SELECT may begin with NULL.\n\n"
-        "To update, insert, select or delete is to change; a union is a null change."
-    )
-    news = (
-        "The WHO said that AIDS kills. In 2019 the WHO met, and AIDS fell. Those who help are "
-        "many, and hearing aids are sold."
-    )
-    found = extract(manual, news)
-    assert not {"UPDATE", "INSERT", "UNION", "SELECT", "NULL", "DELETE"} & {*found.titles}
-    assert {"Quorix", "HTTP", "WHO", "AIDS"} <= {*found.titles}
-
-
-def test_a_verb_in_a_headline_ends_the_name_before_it() -> None:
-    found = extract(
-        "- Kelly Malloy Joins Halden Optics in Bid for Growth\n"
-        "- David Letterman Responds to Death Threat Against Him …\n\n"
-        "The film Kelly Returns Home was sold to Halden Optics last year."
-    )
-    assert {"Kelly Malloy", "David Letterman", "Halden Optics", "Kelly Returns Home"} <= {
-        *found.titles
-    }
-
-
-def test_a_preposition_with_a_capital_in_a_headline_ends_the_name_before_it() -> None:
-    found = extract(
-        "- Laura Linney On Gender Inequality In Film Business\n"
-        "- Advertise On Kandolo When You Like\n\n"
-        "The company Kandolo was founded in Sheffield, and many readers came to like it."
-    )
-    assert {"Laura Linney", "Kandolo"} <= {*found.titles}
-    assert not any(" On " in title or "Gender" in title for title in found.titles)
-
-
-def test_words_of_a_headline_are_no_name_without_a_sign_of_one() -> None:
-    found = extract(
-        "# Here's How Different Currencies Reacted To The Fed Announcement\n\n"
-        "The company Halden Optics was founded in Sheffield, and other people were different.\n\n"
-        "# People Used Kandolo Every Day\n\n"
-        "# Why Nobody Ever Told Paul Warrick About Halden Optics\n\n"
-        "It was a good year for the company, and for all who had put their money into it."
-    )
-    assert {"Halden Optics", "Paul Warrick"} <= {*found.titles}
-    assert not any("Currencies" in title or "Used" in title for title in found.titles)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Marcar el paquete de Quorix para su instalación.\n\nMarcar el paquete de Quorix.\n\n"
-        "El menú Acciones → Deshacer cambia los paquetes de Quorix, que se pueden marcar.",
-        "Préserver les fichiers de Quorix.\n\nPréserver les fichiers dans le système.\n\n"
-        "Répondez aux questions de Quorix. Répondez ensuite par oui ou par non.",
-    ],
-)
-def test_infinitives_and_imperatives_at_the_start_of_items_are_no_names(text: str) -> None:
-    assert extract(text).types.keys() - {"Acciones"} == {"Quorix"}
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("A. Das Debian ist ein System.", {"Debian"}),
-        ("A. El Manifiesto de Quorix es largo.", {"Manifiesto de Quorix"}),
-        ("A. Le Manifeste de Quorix est dans le système.", {"Manifeste de Quorix"}),
-        ("A. Le Goff est mort dans la ville, et nous lisons Quorix.", {"A. Le Goff", "Quorix"}),
-    ],
-)
-def test_letters_that_number_headings_are_no_part_of_names(text: str, names: set[str]) -> None:
-    assert set(extract(text).titles) == names
-
-
 def test_numbered_headings_of_a_table_of_contents_show_no_names() -> None:
     contents = "1.1. The Legal Framework\n\n1.2 New Mirrors\n\nA.3. Quorix\n\nA.4. DKIM\n\n"
     found = extract(
@@ -151,34 +76,6 @@ def test_titles_of_referenced_sections_are_no_names(opening: str, closing: str) 
     assert set(found.types) == {"Quorix"}
 
 
-def test_adverbs_at_the_start_of_sentences_are_no_names() -> None:
-    text = "Secondly, the boat sank. Secondly, it rained. The word Secondly is odd, Emil Rau said."
-    assert set(extract(text).types) == {"Emil Rau"}
-    assert "Quilly" in extract("The boat Quilly sank. Later we all saw Quilly again.").types
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        (
-            'At 10.30, "Emil Rau of Rosewood Holdings came", we heard.',
-            ["Emil Rau", "Rosewood Holdings"],
-        ),
-        ("The index rose to 4.5, “Judith Kerr is glad,” we heard.", ["Judith Kerr"]),
-        ("They used 2.10, «Judith Kerr is glad», we heard.", ["Judith Kerr"]),
-        ("We used it as in § 4.5, “Judith Kerr Tools”, today.", []),
-        ("We see 4.5, “Judith Kerr Tools”, today.", []),
-        ("In chapter 12.5.1, “Judith Kerr Tools”, it ends.", []),
-        ("Wir lesen das in Abschnitt 4.5, „Judith Kerr Tools“, und es ist gut.", []),
-        ("On lit dans le chapitre 4.5, « Judith Kerr Tools », que tout est bon.", []),
-        ("Se lee en la sección 4.5, «Judith Kerr Tools», que todo es bueno.", []),
-    ],
-)
-def test_speech_behind_a_decimal_is_no_title_of_a_section(text: str, names: list[str]) -> None:
-    found = extract(text).types
-    assert [name for name, kind in found.items() if kind != "noun phrase"] == names
-
-
 @pytest.mark.parametrize(
     ("text", "types"),
     [
@@ -188,7 +85,6 @@ def test_speech_behind_a_decimal_is_no_title_of_a_section(text: str, names: list
         ("Emily ran. Emily sat down. Emily slept. We saw Emily.", {"Emily"}),
         ("Kelly ran. Kelly sat down. Kelly slept. We saw Kelly.", {"Kelly"}),
         ("Sicily is hot. Sicily is big. Sicily is old. We left Sicily.", {"Sicily"}),
-        ("Curiously, it rained. Curiously, it sank. We read Curiously twice.", set()),
     ],
 )
 def test_names_that_end_like_adverbs_are_names(text: str, types: set[str]) -> None:

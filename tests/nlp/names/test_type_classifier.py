@@ -1,7 +1,6 @@
 """Types of names of which no rule is sure."""
 
 import numpy as np
-import pytest
 
 from graphrag_nlp.names.type_classifier import (
     WordRating,
@@ -10,34 +9,6 @@ from graphrag_nlp.names.type_classifier import (
     rate_names,
     rate_words,
 )
-from tests.fixtures.extraction import extract
-
-
-@pytest.mark.parametrize(
-    ("text", "title", "kind"),
-    [
-        # Many people have the surname.
-        ("It was a gift for Schmitt.", "Schmitt", "person"),
-        ("Es war ein Geschenk für Urbaniak.", "Urbaniak", "person"),
-        # The letters of a town.
-        ("They drove to Sonamukhi.", "Sonamukhi", "geo"),
-        # Other names of the enumeration.
-        ("They compared Intel, Siemens, Xavilor and Nokia.", "Xavilor", "organization"),
-        ("They compared Oslo, Umbrino and Madrid.", "Umbrino", "geo"),
-        ("They compared Umbrino with others.", "Umbrino", "name"),
-        # A town that is rather a surname.
-        ("Then they wrote about Chandler again.", "Chandler", "person"),
-        # Firms and teams whose names are made of other words.
-        ("They talked about Allstate at noon.", "Allstate", "organization"),
-        ("They watched the Chicago Cubs play.", "Chicago Cubs", "organization"),
-        # A name that the dictionary has.
-        ("They talked about Wollstonecraft at noon.", "Wollstonecraft", "person"),
-        # Nothing tells.
-        ("They talked about Prestige at noon.", "Prestige", "name"),
-    ],
-)
-def test_letters_and_enumerations_show_a_type(text: str, title: str, kind: str) -> None:
-    assert extract(text).types[title] == kind
 
 
 def test_words_are_rated_by_people_and_towns() -> None:
