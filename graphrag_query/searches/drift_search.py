@@ -27,7 +27,6 @@ from graphrag_query.answering.llm import (
     read_questions,
     reply_format,
 )
-from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -330,7 +329,10 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     )
     if refusal := question.refuse([*first.named, *(unit["text"] for unit in text_units.values())]):
         return refusal
-    answer = answer_from_sentences(
+    # Import this module only here: an answer of a model needs none of it.
+    from graphrag_query.answering.quoted_answer import quote_answer
+
+    answer = quote_answer(
         question,
         text_units,
         priors,

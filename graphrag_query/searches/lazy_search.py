@@ -26,8 +26,6 @@ from graphrag_query.answering.llm import (
     read_questions,
     reply_format,
 )
-from graphrag_query.answering.no_answer import refuse_in_words
-from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -111,7 +109,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
     if not tested.relevant:
-        text = refuse_in_words(question) if llm is None else NO_RELEVANT_PASSAGE_TEXT
+        text = question.no_answer_text() if llm is None else NO_RELEVANT_PASSAGE_TEXT
         answer = question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     elif llm is not None:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
@@ -119,7 +117,10 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         units = _relevant_units(question, tested)
         pack = partial(source_context, question, units)
         context = DeferredContext(pack, settings.max_context_tokens)
-        answer = answer_from_sentences(
+        # Import this module only here: an answer of a model needs none of it.
+        from graphrag_query.answering.quoted_answer import quote_answer
+
+        answer = quote_answer(
             question, units, tested.relevant, settings, context, groups=tested.community_of
         )
     return replace(answer, parameters={"queries": queries})

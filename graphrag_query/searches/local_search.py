@@ -12,7 +12,6 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_query.answer import Answer, Context
-from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -59,6 +58,10 @@ class Evidence:
         """Map the number of each text unit to its score without links."""
         return {unit.number: unit.own_score for unit in self.ranked}
 
+    def link_scores(self) -> dict[int, float]:
+        """Map the number of each text unit to what links add to its score."""
+        return {unit.number: unit.score - unit.own_score for unit in self.ranked}
+
 
 def local_search(question: Question, settings: LocalSearch) -> Answer:
     """Answer a question about an entity from its neighbourhood.
@@ -84,8 +87,11 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     if question.llm is not None:
         return write_answer(question, "local_search", pack(limit))
     context = DeferredContext(pack, limit)
-    units, scores = found.text_units, found.own_scores()
-    return answer_from_sentences(question, units, scores, settings, context, named=found.named)
+    # Import this module only here: an answer of a model needs none of it.
+    from graphrag_query.answering.quoted_answer import quote_answer
+
+    units, scores, links = found.text_units, found.own_scores(), found.link_scores()
+    return quote_answer(question, units, scores, settings, context, named=found.named, links=links)
 
 
 def local_context(

@@ -10,9 +10,9 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_nlp.answers.answer import MAX_WORDS
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.short_answer import MAX_WORDS
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units

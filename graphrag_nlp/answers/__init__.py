@@ -1,0 +1,1 @@
+"""Answers to questions from sentences, without a model: `answer.answer_from_sentences`."""
