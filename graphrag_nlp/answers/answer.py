@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphrag_nlp.answers.comparisons import compare_names
-from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Candidates, Floats
+from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Bits, Candidates, Floats
 from graphrag_nlp.answers.kinds import VALUES
 from graphrag_nlp.answers.statements import Passage, Statement, split_joined_words
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 
-Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[np.float32]]"]
+Embed = Callable[[list[str]], "np.ndarray[Any, Any]"]
 
 # Maximum number of words of an answer of several statements.
 MAX_WORDS = 60
@@ -29,10 +29,10 @@ MAX_SCORE_GAP = 3.5
 # features, and some with most words of the question, which tell whether there is any evidence.
 MAX_EMBEDDED = 18
 MAX_BY_WORDS = 8
-# Minimum probability of the best statement among all, and minimum share of the question's words in
-# it, so that its only span is certain.
+# Minimum probability of the best statement among all, so that its only span is certain, and minimum
+# share of the question's words near it, and of those beside names in the statement.
 MIN_PROBABILITY = 0.6
-MIN_COVERAGE = 0.5
+MIN_SHARE = 0.5
 # Minimum share (0 to 1) of the question's words in a statement in another language that matches.
 MIN_FOREIGN_COVERAGE = 0.33
 # Number of the best statements whose words tell whether the answer is clear.
@@ -61,12 +61,14 @@ class Ranked(NamedTuple):
 class SentenceAnswer:
     """The statements to quote, the best first, and what stands before them.
 
-    `opening` is a span or a name that surely answers, or "". `is_clear` is false if no statement is
-    likely enough to answer. `ranked` has all that were compared, the likeliest first.
+    `opening` is a span or a name that surely answers, or "". `is_compared` is true if a comparison
+    decided it. `is_clear` is false if no statement is likely enough to answer. `ranked` has all
+    that were compared, the likeliest first.
     """
 
     chosen: Sequence[Ranked] = ()
     opening: str = ""
+    is_compared: bool = False
     is_clear: bool = False
     ranked: Sequence[Ranked] = ()
 
@@ -93,7 +95,9 @@ def answer_from_sentences(
     if compared := compare_names(asked, found.statements, found.passages):
         places = dict.fromkeys(compared.statements)
         decisive = [Ranked(found.statements[i], found.passages[i], 0.0, 0.0, 1.0) for i in places]
-        return SentenceAnswer(decisive, compared.name, True, ranked)
+        return SentenceAnswer(
+            decisive, compared.name, is_compared=True, is_clear=True, ranked=ranked
+        )
     near = [
         row
         for row, one in zip(order, ranked, strict=True)
@@ -103,7 +107,7 @@ def answer_from_sentences(
     chosen = [of_row[row] for row in choose_statements(found, near, scores, max_statements)]
     is_clear = rate_clearness(found, order, scores) >= 0
     opening = _find_opening(found, order[0], scores[order]) if is_clear else ""
-    return SentenceAnswer(chosen, opening, is_clear, ranked)
+    return SentenceAnswer(chosen, opening, is_clear=is_clear, ranked=ranked)
 
 
 def rank(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
@@ -162,16 +166,16 @@ def describe_clearness(found: Candidates, order: Sequence[int], scores: Floats) 
     """Return the values of `CLEARNESS`."""
     best = scores[order]
     probability = 1 / np.exp(best - best.max()).sum()
-    names, others = found.is_name, ~found.is_name
     known = found.known[found.rows[order[0]]]
     said = found.said[found.rows[list(order[:N_BEST])]].any(axis=0)
+    names, words = _share(found, known, found.is_name), _share(found, said, ~found.is_name)
+    return np.array((probability, best.max(), names, words, 1.0))
 
-    def share(held: "np.ndarray[Any, Any]", among: "np.ndarray[Any, Any]") -> float:
-        total = float(found.rarity[among].sum())
-        return float(found.rarity[held & among].sum()) / total if total else 1.0
 
-    values = (probability, best.max(), share(known, names), share(said, others), 1.0)
-    return np.array(values)
+def _share(found: Candidates, held: Bits, among: Bits) -> float:
+    """Return the share of some of the question's words, weighted by rarity; 1 of no words."""
+    total = float(found.rarity[among].sum())
+    return float(found.rarity[held & among].sum()) / total if total else 1.0
 
 
 def rate_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> float:
@@ -184,7 +188,11 @@ def _find_opening(found: Candidates, row: int, scores: Floats) -> str:
     """Return the only value in the best statement if it surely answers, or ""."""
     i = int(found.rows[row])
     probability = 1 / np.exp(scores - scores.max()).sum()
-    is_certain = probability >= MIN_PROBABILITY and found.coverage[i] >= MIN_COVERAGE
+    is_certain = (
+        probability >= MIN_PROBABILITY
+        and found.values[row, COLUMN["near_words"]] >= MIN_SHARE
+        and _share(found, found.said[i], ~found.is_name) >= MIN_SHARE
+    )
     if found.asked.wanted.kind not in VALUES or not is_certain:
         return ""
     text = found.statements[i].text

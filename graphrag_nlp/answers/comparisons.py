@@ -1,11 +1,11 @@
 """Comparisons of two things that a question names: which is older, earlier, larger, cheaper."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphrag_nlp.answers.features import Asked
 from graphrag_nlp.answers.kinds import WantedAnswer, compile_words, find_answer_spans, fold_words
@@ -81,8 +81,8 @@ def compare_names(
         if value is None:
             return None
         found.append(value)
-    (one, i), (other, j) = found
-    if one == other:
+    (one, i, is_birth), (other, j, is_other_birth) = found
+    if one == other or is_birth != is_other_birth:
         return None
     if (one < other) == order.smaller:
         return Comparison(names[0], (i, j))
@@ -108,11 +108,11 @@ def _is_about(statement: Statement, passage: Passage, words: frozenset[str]) -> 
 
 def _find_year(
     asked: Asked, about: Sequence[tuple[int, Statement]], beside: frozenset[str], titled: bool
-) -> tuple[float, int] | None:
+) -> tuple[float, int, bool] | None:
     """Find the year of a thing in the statement with most words of the question, such as "born".
 
     Without such a word, it must be a year of birth or begin the document of the thing. A question
-    for births needs a year of birth.
+    for births needs a year of birth. The third value is whether it is one.
     """
     asks_for_birth = bool(_words("born").search(fold_words(asked.text)))
     held = {i: len(beside & s.stems) for i, s in about}
@@ -125,7 +125,7 @@ def _find_year(
         )
         is_first = titled and i == about[0][0] and not is_birth
         if is_birth if asks_for_birth else held[i] or is_first or (is_birth and not beside):
-            return float(year[0]), i
+            return float(year[0]), i, is_birth
     return None
 
 
@@ -139,7 +139,7 @@ def _begins_life(text: str, year: re.Match[str]) -> bool:
 
 def _find_number(
     asked: Asked, about: Sequence[tuple[int, Statement]], beside: frozenset[str]
-) -> tuple[float, int] | None:
+) -> tuple[float, int, bool] | None:
     """Find the only number near a word of the question other than a name."""
     for i, statement in about:
         text, numbers = statement.text, set()
@@ -150,7 +150,7 @@ def _find_number(
                 numbers.add(parse_number(digits[0].rstrip(".,"), asked.language.code))
         numbers -= {None}
         if len(numbers) == 1:
-            return float(numbers.pop() or 0), i
+            return float(numbers.pop() or 0), i, False
     return None
 
 
@@ -161,5 +161,5 @@ def _words(name: str, code: str = "") -> re.Pattern[str]:
     return compile_words(words.get(code, words["en"]) if code else words)
 
 
-def _lists() -> dict[str, dict[str, str]]:
-    return dict(read_lists("comparisons", Path(__file__).parent / "data"))
+def _lists() -> Mapping[str, Any]:
+    return read_lists("comparisons", Path(__file__).parent / "data")

@@ -100,7 +100,9 @@ class Asked:
 
     @cached_property
     def wanted(self) -> WantedAnswer:
-        """The kind of answer that the question wants."""
+        """The kind of answer that the question wants: "Who was Tom Crean?" wants no other name."""
+        if self.names and self.name_stems.issuperset(self.words):
+            return WantedAnswer()
         return find_wanted_answer(self.text, self.language)
 
     @cached_property
@@ -184,8 +186,8 @@ class Candidates:
         foreign = [i for i, passage in enumerate(self.passages) if passage.language]
         for column, word in enumerate(asked.words):
             pattern = asked.translations.get(word)
-            for i in foreign if pattern else ():
-                if pattern.search(self.statements[i].text.lower()):
+            for i in foreign:
+                if pattern and pattern.search(self.statements[i].text.lower()):
                     self.own[i, column] = True
 
     def _choose_rows(self) -> npt.NDArray[np.int64]:

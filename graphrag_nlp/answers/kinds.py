@@ -55,8 +55,8 @@ class WantedAnswer:
     """The kind of answer that a question wants.
 
     `kind` is `number`, `duration`, `time`, `date`, `reason`, `place`, `person`, `organization`,
-    `title` (of a work), or `other`. `nouns` are the stems of the words behind "which", "how many"
-    and the like. `is_subject` is true if the question begins with a word for a person.
+    `title` (of a work), `yes_no`, or `other`. `nouns` are the stems of the words behind "which",
+    "how many" and the like. `is_subject` is true if the question begins with a word for a person.
     """
 
     kind: str = "other"
@@ -227,11 +227,12 @@ def _compile_words(code: str) -> _KindWords:
 
 
 def compile_words(words: str) -> re.Pattern[str]:
-    """Compile words and phrases between bars; a star stands for any ending."""
+    """Compile words and phrases between bars; a star stands for any ending, ^ for the start."""
     parts = []
     for word in (part.strip() for part in words.split("|")):
         plain = r"\w*".join(re.escape(fold_words(piece)) for piece in word.split("*"))
-        parts.append(plain if is_unspaced(word) else rf"\b{plain}\b")
+        start = "^" if word.startswith("^") else ""
+        parts.append(plain if is_unspaced(word) else rf"{start}\b{plain}\b")
     return re.compile("|".join(parts))
 
 

@@ -62,8 +62,9 @@ def quote_answer(
     unit to its group: statements of a group are put together, beginning with that of the best.
     """
     passages = read_passages(question, text_units, scores, links or {})
+    asked = read_question(question, text_units)
     found = answer_from_sentences(
-        read_question(question, text_units),
+        asked,
         passages,
         question.index.embedder.embed,
         max_statements=settings.max_sentences,
@@ -76,7 +77,9 @@ def quote_answer(
         text = question.no_answer_text()
         return question.answer(text, Outcome.NO_EVIDENCE, context=context)
     opening, chosen = found.opening, [*map(_as_candidate, found.chosen)]
-    if read := find_reader_answer(question, passages, text_units):
+    # No span of a sentence says yes or no, or which of two things is older.
+    may_read = asked.wanted.kind != "yes_no" and not found.is_compared
+    if may_read and (read := find_reader_answer(question, passages, text_units)):
         opening = read.text
         others = (c for c in chosen if not _overlap(c, read.evidence, text_units))
         chosen = [read.evidence, *others]

@@ -18,7 +18,7 @@ from graphrag_nlp.text.languages import detect_language, language_of
         ("Why did the mill close?", "reason"),
         ("Which team won?", "organization"),
         ("What song does Olga suggest?", "title"),
-        ("Is the mill closed?", "other"),
+        ("Is the mill closed?", "yes_no"),
         ("The mill, which was built by the Duke, burned down when?", "date"),
         ("In 1990, what was the population of the town where Olga lived?", "number"),
         ("What was the name of the town Olga lived in?", "place"),

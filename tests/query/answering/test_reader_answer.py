@@ -17,6 +17,7 @@ from tests.fixtures.own_readers import write_reader
 SPANS = {
     "who": "Li Hua",
     "many": "sieben Räder",
+    "did": "a wheel",
     "when": "On 3 May the mill burned down",
 }
 
@@ -116,6 +117,8 @@ def test_a_turn_is_quoted_whole_and_once(index: Index, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "texts"),
     [
+        # Yes or no is no span.
+        ("Did the mill have a wheel?", ["The mill had a wheel of old oak."]),
         # No span is an answer.
         ("Who painted the mill?", ["Wolfgang painted the mill."]),
         # Nothing is evidence.
