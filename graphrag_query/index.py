@@ -12,8 +12,8 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Context, Outcome, Passage
-from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, CountingSink
+from graphrag_query.llm import LLMPool, usage_of
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import check_question, check_questions

@@ -14,7 +14,7 @@ from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
-from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
+from graphrag_query.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,

@@ -13,8 +13,8 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import check_citations
 from graphrag_query.answer import Context, RatedReport
-from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS
+from graphrag_query.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.question.cues import (
     asks_for_change,
     find_cues,

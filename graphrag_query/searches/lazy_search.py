@@ -15,7 +15,16 @@ from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_nlp.text.citations import check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.llm import (
+from graphrag_query.answering.written_answer import (
+    DeferredContext,
+    Section,
+    describe_place,
+    pack_sections,
+    source_context,
+    source_rows,
+    write_answer,
+)
+from graphrag_query.llm import (
     LLM,
     RATING_FORMAT,
     REPLY_FIELDS,
@@ -25,15 +34,6 @@ from graphrag_query.answering.llm import (
     read_importance,
     read_questions,
     reply_format,
-)
-from graphrag_query.answering.written_answer import (
-    DeferredContext,
-    Section,
-    describe_place,
-    pack_sections,
-    source_context,
-    source_rows,
-    write_answer,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import QUESTION_WORDS, content_words

@@ -11,7 +11,7 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import is_unspaced
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, first_item
+from graphrag_query.llm import LLM, first_item
 from graphrag_query.question.count_request import read_count_request
 from graphrag_query.question.cues import asks_what_is_told, find_cues, remove_change
 from graphrag_query.question.question import Question

@@ -12,8 +12,8 @@ from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.llm.request import Message, ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.llm import first_item, reply_format
 from graphrag_query.answering.written_answer import Section, pack_sections, write_answer
+from graphrag_query.llm import first_item, reply_format
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import (
