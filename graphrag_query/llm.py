@@ -28,13 +28,13 @@ from graphrag_index.llm.scores import parse_score
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
-from graphrag_query.retrieval.second_look import LocalReranker, Reranker, SecondLook
+from graphrag_query.rerank import LocalReranker, Reranker, SecondLook
 
 if TYPE_CHECKING:
     from graphrag_index.llm.chat_model import ChatModel
     from graphrag_index.llm.registry import Models
     from graphrag_index.schema.settings.project_settings import Settings
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 # If the setting `search.model` is `auto`, the answers are written by the model of the first of
 # these steps that has run.

@@ -15,7 +15,7 @@ from graphrag_index.llm.request import ENCODING
 from graphrag_index.llm.tokens import load_encoding
 from graphrag_nlp.text.languages import language_of
 from graphrag_nlp.text.normalize import fold
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # A shorter text unit, in characters, is a heading or a fragment: nothing can be extracted.
 MIN_CHARACTERS = 80

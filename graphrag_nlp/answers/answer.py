@@ -81,7 +81,7 @@ def answer_from_sentences(
     max_statements: int,
     min_similarity: float,
 ) -> SentenceAnswer:
-    """Choose the statements of passages that answer a question, at most `MAX_WORDS` long together.
+    """Choose the statements that answer a question, at most `MAX_WORDS` long together.
 
     `passages` begin with the best. `embed` returns vectors of length 1, a row for each text. A
     statement is quoted if it has a word of the question, the similarity `min_similarity` or the

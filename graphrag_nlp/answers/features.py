@@ -30,6 +30,7 @@ from graphrag_nlp.answers.statements import (
     split_joined_words,
 )
 from graphrag_nlp.text.languages import Language, language_of
+from graphrag_nlp.text.normalize import stem_word
 
 Bits = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -256,21 +257,24 @@ class Candidates:
         self, statements: Sequence[Statement], passages: Sequence[Passage]
     ) -> tuple[list[float], list[float]]:
         """Return the best fit of a span in each statement, and the share of words near it."""
-        asked, fits, nears = self.asked, [], []
+        asked, fits, nears = self.asked, [], list[float]()
+        columns = {word: column for column, word in enumerate(asked.words)}
         for statement, passage in zip(statements, passages, strict=True):
             language = language_of(passage.language) if passage.language else asked.language
             text = statement.text
             spans = find_answer_spans(text, asked.low_words, asked.wanted, language, asked.types)
             self.spans.append(spans)
-            around = [
-                self._find_bits(find_stems(text[max(0, s.start - NEAR_CHARS) : s.end + NEAR_CHARS]))
-                for s in spans
-            ]
-            near = self.share(np.array(around, bool)) if spans else np.zeros(0)
             fits.append(max((span.fit for span in spans), default=0.0))
-            nears.append(
-                max((s.fit * n for s, n in zip(spans, near.tolist(), strict=True)), default=0.0)
-            )
+            near = 0.0
+            if spans and not statement.stems.isdisjoint(columns):
+                words = [(w.start(), w.end(), stem_word(w[0].lower())) for w in WORD.finditer(text)]
+                places = [(start, end, stem) for start, end, stem in words if stem in columns]
+                for first, last, fit in spans:
+                    first, last = first - NEAR_CHARS, last + NEAR_CHARS
+                    inside = {stem for start, end, stem in places if first <= start and end <= last}
+                    weight = sum(self.rarity[columns[stem]] for stem in inside)
+                    near = max(near, fit * float(weight))
+            nears.append(near / (float(self.rarity.sum()) or 1.0))
         return fits, nears
 
     def _find_bridges(self) -> tuple[Floats, Floats]:

@@ -178,7 +178,7 @@ def _fit_of_value(sentence: str, end: int, wanted: WantedAnswer) -> float:
 
 
 def _find_nouns(words: Sequence[str], lists: "_KindWords", language: Language) -> list[str]:
-    """Return the first run of content words behind an interrogative, or behind "is the" and so on.
+    """Return the first run of content words behind an interrogative, or "is the" and so on.
 
     "What did the mayor say?" asks for no person. In "the name of the mill", the name is no noun.
     """

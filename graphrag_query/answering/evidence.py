@@ -72,5 +72,5 @@ def _is_too_weak(
         )
     asked = {*question.content_words} - STEMS_ABOUT_CORPUS
     asked -= {word for name in named for word in content_words(name)}
-    said = {word for text in texts for word in content_words(text)}
+    said = frozenset[str]().union(*(one.statement.stems for one in evidence))
     return bool(asked) and not asked & said and similarity < NAMED_FACTOR * min_similarity

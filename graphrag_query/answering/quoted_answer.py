@@ -16,6 +16,7 @@ from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.evidence import is_evidence_enough
 from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passage
 from graphrag_query.answering.reader_answer import find_reader_answer
+from graphrag_query.question.foreign_words import foreign_languages, foreign_words
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -25,8 +26,7 @@ from graphrag_query.question.question_words import (
     share_words,
 )
 from graphrag_query.question.refusals import format_refusal
-from graphrag_query.retrieval.foreign_text_units import foreign_languages, foreign_words
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
     from graphrag_query.answer import Context

@@ -8,8 +8,8 @@ from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import as_one_line, cite_passage
+from graphrag_query.answering.report_sentences import locate_sentence
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.report_sentences import locate_sentence
 
 # Number of words of a long sentence. Each further word lowers the score by this penalty.
 LONG_SENTENCE = 25

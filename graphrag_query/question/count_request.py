@@ -8,6 +8,7 @@ from typing import Literal
 
 from graphrag_nlp.text.languages import PARTICLES, Language, languages, word_set
 from graphrag_nlp.text.normalize import fold, is_unspaced, stem_word
+from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.cues import compile_cues, fold_question, remove_cues
 from graphrag_query.question.question_words import (
     KIND_OF_WORD,
@@ -18,7 +19,6 @@ from graphrag_query.question.question_words import (
     WORD_LISTS,
     stop_words_of,
 )
-from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 
 # What is counted: documents with a subject; entities, the most frequent first; how many different
 # entities there are; several subjects, or the documents with a subject, the most frequent first;

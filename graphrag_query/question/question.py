@@ -15,6 +15,7 @@ from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
+from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -38,9 +39,8 @@ from graphrag_query.question.refusals import (
     format_refusal,
 )
 from graphrag_query.question.unmentioned_names import find_unmentioned_names
-from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.second_look import SecondLook
+from graphrag_query.rerank import SecondLook
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6

@@ -30,7 +30,7 @@ from graphrag_nlp.text.languages import (
 from graphrag_nlp.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 # The lists of words that questions use.
 WORD_LISTS = read_lists("words", Path(__file__).parent)

@@ -18,12 +18,12 @@ from graphrag_index.llm.local.static_model import load_word_table
 from graphrag_index.llm.local.word_pieces import UNKNOWN
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold
-from graphrag_query.question.question_words import WORD
-from graphrag_query.retrieval.foreign_text_units import (
+from graphrag_query.question.foreign_words import (
     COGNATE_CHARS,
     find_other_languages,
     pattern_of,
 )
+from graphrag_query.question.question_words import WORD
 
 # Cosine of two words above which they are related. A cosine of 1 counts 1, this one counts 0.
 MIN_COSINE = 0.4

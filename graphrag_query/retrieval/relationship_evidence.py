@@ -7,7 +7,7 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
 MAX_TEXT_UNITS_SEARCHED = 10

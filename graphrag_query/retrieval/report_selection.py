@@ -34,7 +34,7 @@ from graphrag_query.question.question_words import (
     content_words,
     stems_beside_corpus,
 )
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of reports that are compared with a question. More are read only from an index
 # with more reports, of which others are not similar enough for an answer.

@@ -14,7 +14,6 @@ import numpy as np
 
 from graphrag_query.answering.extractive import word_weight
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.related_words import Floats, RelatedWords
 from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
@@ -22,6 +21,7 @@ from graphrag_query.retrieval.text_unit_ranking import (
     rarity_of,
     start_search,
 )
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of text units that are read for one question.
 MAX_TEXT_UNITS = 64

@@ -7,8 +7,8 @@ import polars as pl
 
 from graphrag_nlp.text.languages import languages
 from graphrag_nlp.text.normalize import stem_word
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.theme_passages import sample_text_units
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of text units whose words are counted.
 MAX_TEXT_UNITS = 160

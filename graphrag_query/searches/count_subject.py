@@ -15,7 +15,7 @@ from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.question.count_request import CountRequest
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
     import numpy.typing as npt

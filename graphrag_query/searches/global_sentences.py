@@ -35,7 +35,6 @@ from graphrag_query.question.question_words import (
     TYPES,
 )
 from graphrag_query.question.refusals import format_refusal
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
     as_context_rows,
     note_reports,
@@ -68,6 +67,7 @@ from graphrag_query.searches.subject_sentences import (
     rank_subject_sentences,
 )
 from graphrag_query.searches.theme_headings import name_by_contents
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of reports whose sentences are compared with the question.
 MAX_REPORTS = 12

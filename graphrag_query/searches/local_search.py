@@ -21,8 +21,8 @@ from graphrag_query.answering.written_answer import (
 )
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
-from graphrag_query.retrieval.index_store import IndexStore, RankedTextUnit
 from graphrag_query.retrieval.text_unit_ranking import start_search
+from graphrag_query.store.index_store import IndexStore, RankedTextUnit
 
 # Maximum number of relationships that are read per entity, the heaviest first.
 MAX_RELATIONSHIPS_READ = 10_000

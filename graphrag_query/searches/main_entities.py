@@ -23,10 +23,10 @@ from graphrag_query.question.question_words import (
     WORD_LISTS,
     stop_words_of,
 )
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.relationship_evidence import find_passages
 from graphrag_query.retrieval.text_unit_ranking import rarity_of
 from graphrag_query.retrieval.theme_passages import WEIGHT_OF_SUBJECT
+from graphrag_query.store.index_store import IndexStore
 
 # Number of entities whose types are read first.
 FIRST_ENTITIES = 1_024

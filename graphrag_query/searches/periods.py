@@ -12,7 +12,6 @@ from graphrag_index.errors import format_count
 from graphrag_query.answering.count_table import choose_period
 from graphrag_query.answering.extractive import TextUnit
 from graphrag_query.answering.theme_answer import Point, Theme
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.theme_passages import sample_text_units
 from graphrag_query.retrieval.typical_words import (
     MIN_PLACES,
@@ -21,6 +20,7 @@ from graphrag_query.retrieval.typical_words import (
     split_words,
     stems_of_entities,
 )
+from graphrag_query.store.index_store import IndexStore
 
 # Minimum number of periods of an answer by time, and maximum number of those of a whole corpus.
 MIN_PERIODS, MAX_PERIODS = 3, 6

@@ -13,10 +13,9 @@ import polars as pl
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answering.extractive import as_one_line
 from graphrag_query.answering.page_parts import cut_link
+from graphrag_query.answering.report_sentences import longest_turns, sourced_sentences
 from graphrag_query.answering.theme_answer import Point, first_subject
 from graphrag_query.question.question_words import WORD
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.report_sentences import longest_turns, sourced_sentences
 from graphrag_query.retrieval.typical_words import all_function_words
 from graphrag_query.searches.subject_sentences import (
     POOR_SENTENCE_PENALTY,
@@ -24,6 +23,7 @@ from graphrag_query.searches.subject_sentences import (
     are_procedure,
     have_unnamed_speaker,
 )
+from graphrag_query.store.index_store import IndexStore
 
 # Subtracted from the score of a sentence of a report for each sentence before it; less where the
 # score also says how central the sentence is.

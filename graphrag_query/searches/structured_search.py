@@ -26,7 +26,7 @@ from graphrag_query.structured.queries import (
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 NO_MODEL_TEXT = (
     "Structured search needs a chat model, which writes the query: name one in search.model, or "

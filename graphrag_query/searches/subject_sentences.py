@@ -23,6 +23,7 @@ from graphrag_query.answering.extractive import (
     split_into_candidates,
 )
 from graphrag_query.answering.page_parts import LINK, cut_link
+from graphrag_query.answering.report_sentences import longest_turns
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     WORD,
@@ -32,7 +33,6 @@ from graphrag_query.question.question_words import (
     stop_words_of,
 )
 from graphrag_query.retrieval.related_words import Floats, RelatedWords
-from graphrag_query.retrieval.report_sentences import longest_turns
 from graphrag_query.retrieval.theme_passages import (
     MAX_TEXT_UNITS,
     MIN_SAMPLE,

@@ -8,8 +8,8 @@ from graphrag_query.answer import Outcome, Suggestion
 from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import TYPE_OF_WORD
+from graphrag_query.rerank import SecondLook
 from graphrag_query.retrieval.report_selection import subject_words
-from graphrag_query.retrieval.second_look import SecondLook
 from graphrag_query.searches.main_entities import main_entities
 from graphrag_query.searches.router import SEARCHES, choose_search
 

@@ -15,8 +15,8 @@ from graphrag_query.answering.extractive import TextUnit, as_one_line
 from graphrag_query.answering.theme_answer import Point, value_of
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD, stop_words_of
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.main_entities import name_themes
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of words of a headline, and of one that is not cut at the first mark in it. What
 # stands before the mark has a minimum number of words.

@@ -16,7 +16,7 @@ from graphrag_evaluation.tuning.corpus_sample import sample_corpus
 from graphrag_index.errors import ExitCode
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.commands import call, command, environment, wait_for
 from tests.model_server import Faults, Server
 from tests.model_server.answers import extract, passage

@@ -9,7 +9,7 @@ from graphrag_query.question.question import Mentions
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
 from graphrag_query.question.refusals import format_not_mentioned
 from graphrag_query.question.unmentioned_names import has_full_name
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.fake_llm import question_to
 
 TEXTS = [

@@ -1,6 +1,6 @@
 """Sentences of reports, and the passages that they quote."""
 
-from graphrag_query.retrieval.report_sentences import (
+from graphrag_query.answering.report_sentences import (
     cited_sentences,
     locate_sentence,
     longest_turns,

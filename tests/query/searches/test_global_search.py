@@ -11,9 +11,9 @@ from graphrag_query.answer import Outcome
 from graphrag_query.answering.theme_answer import Point, Theme, choose_points
 from graphrag_query.index import Index
 from graphrag_query.retrieval import report_selection, theme_passages
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches import main_entities, subject_sentences
 from graphrag_query.searches.global_sentences import MAX_REPORTS, _keep_best_sections
+from graphrag_query.store.index_store import IndexStore
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import question_to

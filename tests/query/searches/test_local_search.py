@@ -16,7 +16,7 @@ from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
-from graphrag_query.retrieval.index_store import RankedTextUnit
+from graphrag_query.store.index_store import RankedTextUnit
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations

@@ -9,9 +9,9 @@ from graphrag_index.schema.settings.project_settings import init_project
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches import main_entities
 from graphrag_query.searches.main_entities import are_of_type, asked_type
+from graphrag_query.store.index_store import IndexStore
 from tests.conftest import copy_project, run_project
 from tests.fixtures.fake_llm import question_to
 from tests.fixtures.sample_questions import check_citations, count_words

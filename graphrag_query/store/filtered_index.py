@@ -16,15 +16,15 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.links import LinkedRows, Links, Neighbours
+from graphrag_query.store.index_store import IndexStore
+from graphrag_query.store.links import LinkedRows, Links, Neighbours
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from graphrag_index.microsoft.microsoft_store import InMemoryVectors
     from graphrag_index.storage.vector_store import VectorTable
-    from graphrag_query.retrieval.index_store import Flags, Numbers
+    from graphrag_query.store.index_store import Flags, Numbers
 
 # Factor for the number of rows of the next attempt if too few rows pass the filters.
 FETCH_GROWTH_FACTOR = 4

@@ -17,9 +17,9 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
-from graphrag_query.retrieval.document_dates import find_document_dates
-from graphrag_query.retrieval.links import Links
-from graphrag_query.retrieval.question_embedding import QuestionEmbedder
+from graphrag_query.store.document_dates import find_document_dates
+from graphrag_query.store.links import Links
+from graphrag_query.store.question_embedding import QuestionEmbedder
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,7 +9,7 @@ import numpy as np
 from graphrag_nlp.text.languages import MONTHS, Language
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 _MONTH = "|".join(sorted(map(re.escape, MONTHS), key=len, reverse=True))
 _YEAR = r"(?:19|20)\d\d"

@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_nlp.text.citations import find_citations
 from graphrag_query.answering.cited_text import supporting_text_units
 from graphrag_query.answering.extractive import Candidate, is_question, split_into_candidates
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 _SOURCE_CITATION = re.compile(r"\s*\[Data: (?:[^\[\]]*; )?Sources \((?P<source>\d+)[^)]*\)\]")
 
