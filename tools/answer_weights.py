@@ -85,7 +85,8 @@ def read_candidates(
     question = Question(text, index.store)
     evidence = find_evidence(question, LocalSearch())
     units = evidence.text_units
-    passages = read_passages(question, units, evidence.own_scores(), evidence.link_scores())
+    links = {unit.number: unit.score - unit.own_score for unit in evidence.ranked}
+    passages = read_passages(question, units, evidence.own_scores(), links)
     found = Candidates(read_question(question, units), passages)
     statements = [found.statements[i] for i in found.rows]
     if statements:

@@ -38,7 +38,6 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     if question.llm is not None:
         return write_answer(question, "basic_search", pack(limit))
     context = DeferredContext(pack, limit)
-    # Import this module only here: an answer of a model needs none of it.
     from graphrag_query.answering.quoted_answer import quote_answer
 
     return quote_answer(question, units, scores, settings, context)

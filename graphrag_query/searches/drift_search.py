@@ -329,7 +329,6 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     )
     if refusal := question.refuse([*first.named, *(unit["text"] for unit in text_units.values())]):
         return refusal
-    # Import this module only here: an answer of a model needs none of it.
     from graphrag_query.answering.quoted_answer import quote_answer
 
     answer = quote_answer(

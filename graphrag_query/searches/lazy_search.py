@@ -117,7 +117,6 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         units = _relevant_units(question, tested)
         pack = partial(source_context, question, units)
         context = DeferredContext(pack, settings.max_context_tokens)
-        # Import this module only here: an answer of a model needs none of it.
         from graphrag_query.answering.quoted_answer import quote_answer
 
         answer = quote_answer(

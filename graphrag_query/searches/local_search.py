@@ -58,10 +58,6 @@ class Evidence:
         """Map the number of each text unit to its score without links."""
         return {unit.number: unit.own_score for unit in self.ranked}
 
-    def link_scores(self) -> dict[int, float]:
-        """Map the number of each text unit to what links add to its score."""
-        return {unit.number: unit.score - unit.own_score for unit in self.ranked}
-
 
 def local_search(question: Question, settings: LocalSearch) -> Answer:
     """Answer a question about an entity from its neighbourhood.
@@ -86,11 +82,11 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     pack, limit = partial(local_context, question, found, settings), settings.max_context_tokens
     if question.llm is not None:
         return write_answer(question, "local_search", pack(limit))
-    context = DeferredContext(pack, limit)
-    # Import this module only here: an answer of a model needs none of it.
     from graphrag_query.answering.quoted_answer import quote_answer
 
-    units, scores, links = found.text_units, found.own_scores(), found.link_scores()
+    context = DeferredContext(pack, limit)
+    units, scores = found.text_units, found.own_scores()
+    links = {unit.number: unit.score - unit.own_score for unit in found.ranked}
     return quote_answer(question, units, scores, settings, context, named=found.named, links=links)
 
 

@@ -70,7 +70,6 @@ def asked_type(question: Question) -> tuple[str | None, str | None]:
     The second value is the kind of places or organizations, such as "country" or "company", if it
     asks for those of a kind.
     """
-    # Import this module only here: an answer of a model needs none of it.
     from graphrag_nlp.answers.kinds import find_wanted_answer
 
     if find_wanted_answer(question.text, question.language).kind in NOT_FOR_ENTITIES:
