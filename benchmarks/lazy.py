@@ -28,7 +28,7 @@ from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.community_descent import IndexHierarchy, QueryScores, RelevanceTests
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 QUESTION = "What is told of {name}, and of all who had dealings with {name}?"
 

@@ -28,8 +28,8 @@ from labels import LABELLED, read_half, write_project
 from labels import index_project as index_labelled
 
 import graphrag_query
+from graphrag_nlp.text.languages import read_lists
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.direct_answer_words import word_lists
 from graphrag_query.index import Index
 
 # Number of indexes without evidence of a set: each lacks that of every n-th question.
@@ -40,9 +40,8 @@ COLUMNS = ("set", "questions", "evidence", "refused", "says so", "said", "both",
 STATEMENTS = re.compile(
     "|".join(
         re.escape(text).replace(r"\{words\}", ".*?")
-        for texts in word_lists()["unsaid"].values()
-        for name, text in texts.items()
-        if not name.startswith("nearest")
+        for kind in ("unclear_without", "unclear")
+        for text in read_lists("graphrag_query/question/refusals")[kind].values()
     )
 )
 
@@ -156,17 +155,23 @@ def describe(given: Sequence[Given]) -> str:
     return f"{shares} | {sum(one.n_words for one in given) / len(given):.0f}"
 
 
-def measure(corpus: Corpus, folder: Path, questions: Sequence[Asked], method: str) -> None:
-    """Ask the questions with and without their evidence, and print both rows."""
-    given: dict[str, list[Given]] = {case: [] for case in CASES}
+def open_cases(corpus: Corpus, folder: Path) -> Iterator[tuple[str, Index, Sequence[Asked]]]:
+    """Yield each case, an index of it, and the questions to ask of this index."""
     for number in range(N_INDEXES):
         # All questions decide what an index lacks, so that kept indexes stay valid.
         own = corpus.questions[number::N_INDEXES]
         without = frozenset[str]().union(*(asked.holding for asked in own))
         with open_without(corpus, without, folder / f"{corpus.name}-{number}") as index:
-            given["gone"] += [ask(index, asked, method) for asked in own if asked in questions]
+            yield "gone", index, own
     with open_without(corpus, frozenset(), folder / corpus.name) as index:
-        given["present"] = [ask(index, asked, method) for asked in questions]
+        yield "present", index, corpus.questions
+
+
+def measure(corpus: Corpus, folder: Path, questions: Sequence[Asked], method: str) -> None:
+    """Ask the questions with and without their evidence, and print both rows."""
+    given: dict[str, list[Given]] = {case: [] for case in CASES}
+    for case, index, own in open_cases(corpus, folder):
+        given[case] += [ask(index, asked, method) for asked in own if asked in questions]
     for case, found in given.items():
         print(f"| {corpus.name} | {len(found)} | {case} | {describe(found)} |", flush=True)
 

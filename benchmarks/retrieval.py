@@ -211,7 +211,7 @@ def index(project: Path, *overrides: str) -> None:
 def opened(project: Path, dataset: Dataset, method: str = "local") -> Retrieve:
     """Open an index; return what asks it for the passages of its local or basic context."""
     import graphrag_query
-    from graphrag_query.answering.llm import LLMPool
+    from graphrag_query.llm import LLMPool
     from graphrag_query.question.question import Question
     from graphrag_query.searches.basic_search import rank_text_units
     from graphrag_query.searches.local_search import find_evidence

@@ -53,9 +53,9 @@ def open(
     from graphrag_index.storage.bucket import is_bucket
     from graphrag_index.storage.versions import INDEX_FILE
     from graphrag_index.storage.working_copy import locate_working_copy
-    from graphrag_query.answering.llm import LLMPool
     from graphrag_query.index import Index
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.llm import LLMPool
+    from graphrag_query.store.index_store import IndexStore
 
     output = locate_working_copy(str(output)) if is_bucket(str(output)) else Path(output)
     if not (output / INDEX_FILE).exists() and (output / "output" / INDEX_FILE).exists():

@@ -12,18 +12,18 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Context, Outcome, Passage
-from graphrag_query.answering.llm import LLMPool, usage_of
 from graphrag_query.answering.written_answer import AnswerStream, CountingSink
+from graphrag_query.llm import LLMPool, usage_of
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import check_question, check_questions
-from graphrag_query.retrieval.filtered_index import FilteredIndex, Filters
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import start_search
 from graphrag_query.searches.basic_search import rank_text_units
 from graphrag_query.searches.global_search import report_context
 from graphrag_query.searches.router import METHODS, SEARCHES, check_method, choose_search
 from graphrag_query.searches.suggestion import suggest_search
+from graphrag_query.store.filtered_index import FilteredIndex, Filters
+from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 

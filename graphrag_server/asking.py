@@ -19,8 +19,8 @@ from fastapi.concurrency import run_in_threadpool
 from graphrag_index.llm.cancellation import Cancellation, CancelledQuestionError, cancelled_by
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Usage
-from graphrag_query.answering.llm import usage_of
 from graphrag_query.index import Index
+from graphrag_query.llm import usage_of
 from graphrag_query.question.conversation import Conversation, Turn
 from graphrag_query.searches.router import check_method
 from graphrag_server.access import Caller

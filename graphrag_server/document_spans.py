@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.table_pages import number_in
 
 # Maximum number of spans of one row.

@@ -17,7 +17,7 @@ from graphrag_index.communities.map_layout import create_map
 from graphrag_index.communities.simple_graph import build_graph
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.memo import join_batches
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
     Numbers = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ import polars as pl
 from fastapi import Depends, Query, Response
 
 from graphrag_query.index import Index
-from graphrag_query.retrieval.filtered_index import FilteredIndex
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.filtered_index import FilteredIndex
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import ReadIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError

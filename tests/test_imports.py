@@ -48,9 +48,6 @@ PARTS = {
     "cli": "schema step text storage llm resolution microsoft steps pipeline export health query "
     "evaluation server",
 }
-# Folders that use each other: a question is read by the words of the index, found rows are
-# compared with the question, and both ask models. No module is in a circle.
-ONE_FOLDER = {"graphrag_query.question", "graphrag_query.retrieval", "graphrag_query.answering"}
 # The first module lies beside the folders of the package.
 ROOTS = {"__main__": "cli"}
 
@@ -152,17 +149,14 @@ def test_no_folders_form_a_circle() -> None:
 
 def folder_of(module: str) -> str:
     """Name the folder of a module inside its package; outside folders, the module itself."""
-    folder = ".".join(module.split(".")[:2])
-    return "graphrag_query.answering" if folder in ONE_FOLDER else folder
+    return ".".join(module.split(".")[:2])
 
 
 def test_circles_are_found() -> None:
     assert find_circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
     assert find_circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["a", "b", "c"]
-    assert folder_of("graphrag_query.question.question") == folder_of(
-        "graphrag_query.retrieval.links"
-    )
-    assert folder_of("graphrag_index.question.question") == "graphrag_index.question"
+    assert folder_of("graphrag_query.question.cues") == "graphrag_query.question"
+    assert folder_of("graphrag_query.answer") == "graphrag_query.answer"
 
 
 def test_imports_in_functions_and_for_types_are_seen_too() -> None:
@@ -182,7 +176,7 @@ def test_imports_in_functions_and_for_types_are_seen_too() -> None:
         ("from graphrag_index.schema.settings import project_settings", {"pydantic", "yaml"}),
         # Opening an index needs tables and settings; vectors and models come with a question.
         (
-            "from graphrag_query.retrieval import index_store",
+            "from graphrag_query.store import index_store",
             {"pydantic", "yaml", "polars", "numpy"},
         ),
         # All steps: what asks models, reads vectors or draws comes with the step that runs.
@@ -231,3 +225,14 @@ def imported_by(statements: str) -> set[str]:
         check=True,
     )
     return HEAVY & set(result.stdout.split())
+
+
+def test_searches_import_no_answers_without_a_model() -> None:
+    searches = sorted((REPOSITORY / "graphrag_query/searches").glob("[a-z]*.py"))
+    names = ", ".join(f"graphrag_query.searches.{path.stem}" for path in searches)
+    code = f"import sys, {names}\nprint(*sys.modules)"
+    run = [sys.executable, "-c", code]
+    result = subprocess.run(run, cwd=REPOSITORY, capture_output=True, encoding="utf-8", check=True)
+    imported = result.stdout.split()
+    assert "graphrag_query.searches.local_search" in imported
+    assert not [name for name in imported if name.startswith("graphrag_nlp.answers")]

@@ -18,7 +18,7 @@ from graphrag_index.llm.request import (
     object_schema,
 )
 from graphrag_nlp.text.normalize import fold, is_unspaced
-from graphrag_query.answering.llm import clean_text
+from graphrag_query.llm import clean_text
 
 TEXT, BOOLEAN = {"type": "string"}, {"type": "boolean"}
 # Share of the letters of a known answer that a shorter reply must have to agree with it.

@@ -16,7 +16,7 @@ from graphrag_index.llm.request import (
 )
 from graphrag_nlp.text.sentences import find_quotation, split_sentences
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.llm import RATING_FORMAT, clean_text
+from graphrag_query.llm import RATING_FORMAT, clean_text
 
 TEXT, BOOLEAN, NUMBER = {"type": "string"}, {"type": "boolean"}, {"type": "integer"}
 HIGHEST_RATING = 5

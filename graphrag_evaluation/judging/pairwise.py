@@ -16,7 +16,7 @@ from graphrag_evaluation.statistics import compare_paired, holm_p_values
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.llm import clean_text
+from graphrag_query.llm import clean_text
 
 WINNERS = ("first", "second", "tie")
 

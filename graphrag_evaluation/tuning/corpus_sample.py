@@ -11,7 +11,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_nlp.text.normalize import fold
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # A shorter text unit, in characters, is a heading or a fragment: nothing can be extracted.
 MIN_CHARACTERS = 80

@@ -20,7 +20,7 @@ from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.extract_graph_nlp import extract_graph_nlp
 from graphrag_index.storage.memo import join_batches
 from graphrag_nlp.text.normalize import title_key
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Types of the linguistic extractor that only say that the type is not known.
 UNKNOWN_TYPES = frozenset({"", "name", "noun phrase", "acronym"})

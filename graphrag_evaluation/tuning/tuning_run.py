@@ -34,7 +34,7 @@ from graphrag_index.llm.prompts import Prompts, n_prompt_tokens, quote_text
 from graphrag_index.llm.request import Outcome, Request, RequestSender
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Seed of the sample.
 SEED = 17

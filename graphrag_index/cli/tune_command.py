@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphrag_evaluation.tuning.tuning_run import Comparison, Tuning, TuningOptions
     from graphrag_index.pipeline.workflow import Workflow
     from graphrag_index.schema.settings.project_settings import Settings
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 TunedModel = Annotated[
     str | None,
@@ -86,7 +86,7 @@ def tune(
     from graphrag_evaluation.tuning.proposed_files import check_folder
     from graphrag_evaluation.tuning.tuning_run import TuningOptions
     from graphrag_index.storage.atomic import lock_target
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
     _check_options(model, no_model, install, yes)
     options = TuningOptions(

@@ -1,1 +1,1 @@
-"""Answers without a model: sentences that cover a question on all documents, and counts."""
+"""Answers without a model: sentences by fitted weights or for coverage; counts."""

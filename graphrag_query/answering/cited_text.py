@@ -20,7 +20,7 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation
 from graphrag_query.question.question_words import WORD, content_words
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Word at the start of a reply if the context contains no answer, as the prompts ask.
 NO_RECORD = "NO_RECORD"

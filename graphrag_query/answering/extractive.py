@@ -12,20 +12,12 @@ import numpy as np
 
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
-from graphrag_nlp.text.standalone import find_edges
 from graphrag_query.answer import Citation
-from graphrag_query.answering.statements import (
-    NO_OPENING,
-    Opening,
-    find_statements,
-)
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
 TextUnit = Mapping[str, Any]
 
-# Minimum number of spaces of a fragment that is ranked together with the sentences.
-MIN_WORDS_OF_FRAGMENT = 5
 # Maximum number of sentences whose vectors are compared with the question. The sentences with the
 # best match by words are chosen.
 MAX_EMBEDDED_SENTENCES = 24
@@ -55,13 +47,10 @@ class Candidate:
     start_char: int
     end_char: int
     prior: float = 0.0  # score of its text unit
-    label: str = ""  # shown before the text: a speaker, or a row with the column
+    label: str = ""  # shown before the text: a speaker, or what stands above a list
     about: str = ""  # words of the layout that count as words of the statement
-    time: str = ""  # when the speaker said it, as the text writes the time
-    prose: bool = True  # false for headings and fragments
-    title: str = ""  # of the document
-    in_list: bool = False  # true for an item of a list; the label is what stands above the list
-    in_turn: bool = False  # true for the words of a speaker; the label names the speaker
+    prose: bool = True  # false for rows of tables and fields
+    shown: str = ""  # what is quoted in an answer, if not the text after its label
 
     @classmethod
     def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
@@ -71,14 +60,13 @@ class Candidate:
 
     @property
     def quotation(self) -> str:
-        """The text on one line, after its label and its time."""
-        label = f"{self.label} ({self.time})" if self.time else self.label
+        """The text on one line, after its label."""
         text = as_one_line(self.text)
-        return f"{label}: {text}" if label else text
+        return self.shown or (f"{self.label}: {text}" if self.label else text)
 
     @property
     def text_to_embed(self) -> str:
-        """The text after its label. The digits of a time would make all lines of a chat similar."""
+        """The text after its label."""
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
@@ -87,10 +75,7 @@ class RankedSentence:
     """A sentence with its score.
 
     `similarity` is the cosine between the sentence and the question. `coverage` is the share of
-    the question's words, weighted by rarity, that the sentence contains. `is_translated` is true
-    for a sentence that says enough of them in another language than the question. `is_about_name`
-    is false for a sentence that is about none of the names in the question; then `led_by` is the
-    cell or field that leads from them to it, if any.
+    the question's words, weighted by rarity, that the sentence contains.
     """
 
     candidate: Candidate
@@ -98,56 +83,27 @@ class RankedSentence:
     similarity: float
     coverage: float
     vector: "np.ndarray[Any, np.dtype[np.float32]]"
-    is_translated: bool = False
-    is_about_name: bool = True
-    led_by: Candidate | None = None
 
 
 def split_into_candidates(
-    text_units: Iterable[TextUnit],
-    priors: Mapping[int, float],
-    openings: Mapping[int, Opening] | None = None,
+    text_units: Iterable[TextUnit], priors: Mapping[int, float]
 ) -> list[Candidate]:
-    """Split text units into statements.
+    """Split text units into statements. `priors` maps their numbers to their scores."""
+    # Import this module only here: an answer of a model needs no statements.
+    from graphrag_nlp.answers.statements import find_statements
 
-    `priors` maps the number of a text unit to its score. `openings` are those of text units
-    inside chats (see `find_openings`).
-    """
-    openings = openings or {}
     found = []
     for unit in text_units:
-        text, offset, number = unit["text"], unit["start_char"], unit["human_readable_id"]
-        for statement in find_statements(text, openings.get(number, NO_OPENING)):
-            first, last = find_edges(text[statement.start : statement.end])
-            start, end = statement.start + first, statement.start + last
+        offset, number = unit["start_char"], unit["human_readable_id"]
+        for s in find_statements(unit["text"]):
+            about = " ".join((s.label, s.time, s.about))
+            place = (number, offset + s.start, offset + s.end, priors[number])
             found.append(
                 Candidate(
-                    text[start:end],
-                    number,
-                    offset + start,
-                    offset + end,
-                    priors[number],
-                    label=statement.label,
-                    about=statement.about,
-                    time=statement.time,
-                    prose=statement.prose,
-                    title=unit.get("title", ""),
-                    in_list=statement.in_list,
-                    in_turn=statement.in_turn,
+                    s.text, *place, label=s.label, about=about, prose=not s.cells, shown=s.said
                 )
             )
     return found
-
-
-def is_sentence(candidate: Candidate, unit: TextUnit) -> bool:
-    """Return whether a statement is prose, or a long fragment such as a cut last sentence."""
-    text = candidate.text
-    ends = text.endswith((".", "!", "?", "…"))
-    is_heading = not ends and unit["text"].startswith(
-        "\n\n", candidate.end_char - unit["start_char"]
-    )
-    is_long = text.count(" ") >= MIN_WORDS_OF_FRAGMENT
-    return candidate.prose or (is_long and not is_heading)
 
 
 def is_question(text: str) -> bool:

@@ -1,36 +1,42 @@
 """Answers in a few words that an extractive model of the user finds in the text units."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from graphrag_index.errors import ModelError
-from graphrag_query.answering.direct_answer_words import DirectAnswer
-from graphrag_query.answering.extractive import Candidate, TextUnit, as_one_line
+from graphrag_nlp.answers.statements import Passage, find_statements
+from graphrag_nlp.text.sentences import join_lines
+from graphrag_query.answering.extractive import Candidate, TextUnit
 from graphrag_query.question.question import Question
 
 # Maximum number of text units that are read for a question, those with the highest scores.
 MAX_TEXT_UNITS = 20
 
 
+class ReaderAnswer(NamedTuple):
+    """A span that answers a question, "" if it is a whole sentence, and the sentence around it."""
+
+    text: str
+    evidence: Candidate
+
+
 def find_reader_answer(
-    question: Question,
-    candidates: Sequence[Candidate],
-    text_units: Mapping[int, TextUnit],
-    priors: Mapping[int, float],
-) -> DirectAnswer | None:
+    question: Question, passages: Sequence[Passage], text_units: Mapping[int, TextUnit]
+) -> ReaderAnswer | None:
     """Find the span that answers a question, with its sentence, by `search.reader_model`.
 
-    Returns None without such a model, if the model finds no answer, and for a question that
-    wants yes or no, which no span says. If the model cannot be used, a warning of the question
-    tells why. Raises `SettingsError` if its folder or its description is wrong.
+    Returns None without such a model, or if the model finds no answer. If the model cannot be used,
+    a warning of the question tells why. Raises `SettingsError` if its folder or its description is
+    wrong.
     """
     name = question.search.reader_model
-    if name is None or question.wanted.kind == "yes_no":
+    if name is None:
         return None
     # Import this module only here: most searches have no reader.
     from graphrag_index.llm.local.reader_model import load_reader
 
-    best = sorted(text_units, key=lambda number: (-priors[number], number))[:MAX_TEXT_UNITS]
-    texts = [text_units[number]["text"] for number in best]
+    best = sorted(passages, key=lambda p: (-p.score, p.number))[:MAX_TEXT_UNITS]
+    texts = [passage.text for passage in best]
     try:
         span = load_reader(question.index.root / name).find_span(question.text, texts)
     except ModelError as error:
@@ -40,31 +46,29 @@ def find_reader_answer(
         return None
     if span is None:
         return None
-    sentence = _find_sentence(text_units[best[span.text]], span.start, span.end, candidates)
-    text = as_one_line(texts[span.text][span.start : span.end]).strip(" ,;:")
+    passage = best[span.text]
+    sentence = _find_sentence(passage, text_units[passage.number], span.start, span.end)
+    text = join_lines(texts[span.text][span.start : span.end]).strip(" ,;:")
     # Nothing stands before a sentence that is the span itself.
-    is_whole = text.rstrip(".") == as_one_line(sentence.text).strip(" .,;:")
-    return DirectAnswer("" if is_whole else text, (sentence,))
+    is_whole = text.rstrip(".") == join_lines(sentence.text).strip(" .,;:")
+    return ReaderAnswer("" if is_whole else text, sentence)
 
 
-def _find_sentence(
-    unit: TextUnit, start: int, end: int, candidates: Sequence[Candidate]
-) -> Candidate:
-    """Return the sentence around a span of a text unit, or all sentences that it has a part of.
+def _find_sentence(passage: Passage, unit: TextUnit, start: int, end: int) -> Candidate:
+    """Return the statement around a span of a text unit, or all that it has a part of.
 
-    With a span before a sentence, such as the name of the speaker, the rest of the line is
-    quoted up to the end of that sentence.
+    With a span before a statement, such as the name of the speaker, the rest of the line is quoted
+    up to the end of that statement.
     """
-    text, offset = unit["text"], unit["start_char"]
-    own = [c for c in candidates if c.text_unit == unit["human_readable_id"]]
-    own = [c for c in own if c.end_char > offset + start]
-    around = [c for c in own if c.start_char < offset + end]
+    own = [s for s in find_statements(passage.text, passage.before) if s.end > start]
+    around = [s for s in own if s.start < end]
     if not around:
-        line_end = end + len(text[end:].partition("\n")[0])
-        around = [c for c in own if c.start_char < offset + line_end][:1]
-    for candidate in around:
-        if candidate.start_char <= offset + start and offset + end <= candidate.end_char:
-            return candidate
-    start = min([start, *(c.start_char - offset for c in around)])
-    end = max([end, *(c.end_char - offset for c in around)])
+        line_end = end + len(passage.text[end:].partition("\n")[0])
+        around = [s for s in own if s.start < line_end][:1]
+    for statement in around:
+        if statement.start <= start and end <= statement.end:
+            found = Candidate.within(unit, statement.start, statement.end)
+            return Candidate(**{**vars(found), "shown": statement.said})
+    start = min([start, *(s.start for s in around)])
+    end = max([end, *(s.end for s in around)])
     return Candidate.within(unit, start, end)

@@ -13,10 +13,10 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, Request
 from graphrag_index.storage.atomic import write_json
 from graphrag_nlp.text.languages import detect_language
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, find_records, read_questions, reply_format
+from graphrag_query.llm import LLM, find_records, read_questions, reply_format
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD_LISTS
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of turns that a model sees; older turns mislead it.
 MAX_TURNS_IN_PROMPT = 4

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from graphrag_index.storage.mapped_table import MappedTable
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
     Numbers = npt.NDArray[np.integer[Any]]
 

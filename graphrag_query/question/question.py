@@ -14,12 +14,8 @@ from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
 from graphrag_query.answer import Answer, Outcome, RatedReport
-from graphrag_query.answering.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.answer_kind import (
-    WantedAnswer,
-    find_question_language,
-    find_wanted_answer,
-)
+from graphrag_query.llm import LLM, PROMPT_TOKENS
+from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -27,21 +23,24 @@ from graphrag_query.question.entity_linking import (
     find_row,
     find_words_sounding_like,
 )
-from graphrag_query.question.irregular_verbs import find_other_forms
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
     WORD,
     NameSpan,
     content_words,
+    find_question_language,
     language_in,
     name_spans,
     split_joined_words,
 )
-from graphrag_query.question.refusals import format_not_mentioned, format_refusal
+from graphrag_query.question.refusals import (
+    format_no_answer,
+    format_not_mentioned,
+    format_refusal,
+)
 from graphrag_query.question.unmentioned_names import find_unmentioned_names
-from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.reranking import Reranking
+from graphrag_query.rerank import Reranking
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
@@ -50,6 +49,8 @@ MAX_COMPARED_WORDS = 2_000
 # Minimum similarity (0 to 1) of what is suggested for an unknown name: of a word to a word of the
 # name, and of a title or its best word to the whole name.
 MIN_SIMILARITY = 0.6
+# Minimum share (0 to 1) of the documents whose language is known, to say which languages they have.
+MIN_SHARE_OF_KNOWN = 0.9
 # Maximum number of titles that are suggested for an unknown name.
 MAX_TITLES = 3
 
@@ -215,28 +216,6 @@ class Question:
         return content_words(self.text, self.language)
 
     @cached_property
-    def stems_of_forms(self) -> dict[str, str]:
-        """Map the stems of other forms of irregular verbs in the question to the stems here.
-
-        "When did it sink?" maps "sank" and "sunk" to "sink".
-        """
-        verbs = set(self.content_words).difference(
-            *(content_words(span.text) for span in self.mentions.spans)
-        )
-        return {
-            stem_word(form): stem_word(word)
-            for word in WORD.findall(self.text.lower())
-            if stem_word(word) in verbs
-            for form in find_other_forms(word, self.language)
-            if stem_word(form) not in verbs
-        }
-
-    @cached_property
-    def wanted(self) -> WantedAnswer:
-        """The kind of answer that the question wants."""
-        return find_wanted_answer(self.text, self.language)
-
-    @cached_property
     def unseen_words(self) -> list[str]:
         """The content words that no text unit contains, if the question is in English.
 
@@ -258,7 +237,7 @@ class Question:
             word
             for word in dict.fromkeys(WORD.findall(split_joined_words(self.text).lower()))
             if stem_word(word) in stems and fold(word) not in known
-            if not any(map(is_seen, (word, *find_other_forms(word, self.language))))
+            if not is_seen(word)
         ]
         for span in self.mentions.spans if unseen else ():
             if any(all(map(is_seen, words)) for words in (span.words, *span.other_spacings)):
@@ -270,6 +249,12 @@ class Question:
     def asked_dates(self) -> list[AskedDate]:
         """The days and months that the question names."""
         return find_asked_dates(self.text, self.language)
+
+    def no_answer_text(self) -> str:
+        """Write in the language of the question that nothing answers it."""
+        is_known = self.index.share_of_known_languages >= MIN_SHARE_OF_KNOWN
+        languages = self.index.main_languages if is_known else frozenset[str]()
+        return format_no_answer(self.language, languages)
 
     def max_context_tokens(self, limit: int) -> int:
         """Return `limit` in tokens, or less if the context window of the model is smaller."""

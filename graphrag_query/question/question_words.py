@@ -5,8 +5,9 @@ words or pairs of adjacent characters (bigrams) replace the cosine similarity.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ from graphrag_nlp.text.languages import (
 from graphrag_nlp.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 # The lists of words that questions use.
 WORD_LISTS = read_lists("words", Path(__file__).parent)
@@ -83,6 +84,40 @@ def check_questions(questions: Iterable[str]) -> Iterable[str]:
 def language_in(text: str) -> Language:
     """Detect the language of a text. An inverted mark before a sentence is Spanish."""
     return language_of("es" if _INVERTED_MARK.search(text) else detect_language(text))
+
+
+def find_question_language(question: str, of_documents: Set[str] = frozenset()) -> Language:
+    """Detect the language of a question: a short one by its first word, if by nothing else.
+
+    "Combien coûte le billet ?" has few function words, but only French begins so. A capital after a
+    word such as "die" shows German: "Baute Olga die Mühle?". What may be in several languages, such
+    as "Is Olga blind?", is in one of those of the documents, or else in English. "Altdorf?" is in
+    none.
+    """
+    language = language_in(question)
+    words = WORD.findall(question)
+    if language.code != "und" or not words:
+        return language
+    first = fold(words[0].lower())
+    codes = [
+        code
+        for code, listed in _first_words().items()
+        if any(first.startswith(word[:-1]) if word[-1] == "*" else first == word for word in listed)
+    ]
+    if not codes and question.rstrip().endswith("?"):
+        articles = language_of("de").determiners
+        codes = ["de" for word, noun in pairwise(words) if word in articles and noun[0].isupper()]
+    likely = [code for code in dict.fromkeys(codes) if code in of_documents]
+    if not codes:
+        held = {word.lower() for word in words}
+        likely = [code for code in of_documents if held & language_of(code).function_words]
+    likely = likely or [code for code in codes if len(set(codes)) == 1 or code == "en"]
+    return language_of(likely[0]) if len(set(likely)) == 1 else language
+
+
+@cache
+def _first_words() -> dict[str, list[str]]:
+    return {code: words.split() for code, words in WORD_LISTS["first_words"].items()}
 
 
 def stop_words_of(language: Language) -> frozenset[str]:

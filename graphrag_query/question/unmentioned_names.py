@@ -9,7 +9,7 @@ from graphrag_nlp.text.languages import MIN_STEM, Language
 from graphrag_nlp.text.normalize import fold, fold_name
 from graphrag_query.question.entity_linking import find_row, rows_with_prefix
 from graphrag_query.question.question_words import WORD, NameSpan, TextWords
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
     from graphrag_index.storage.mapped_table import Integers

@@ -1,1 +1,1 @@
-"""Retrieval: the opened index, and the selection of rows for a question."""
+"""Retrieval: the selection of rows for a question."""

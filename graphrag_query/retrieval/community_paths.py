@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.text_unit_ranking import rarity_of
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of text units from which shares of the whole corpus are estimated.
 MAX_SAMPLED_TEXT_UNITS = 512

@@ -1,49 +1,21 @@
-"""Text units in other languages than a question, and the words in them that match it."""
+"""Text units in other languages than a question, ranked by the words in them that match it."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from graphrag_nlp.text.normalize import stem_word
+from graphrag_query.question.foreign_words import KNOWN_LANGUAGES, foreign_words
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
-from graphrag_query.retrieval.index_store import RankedTextUnit
-from graphrag_query.retrieval.related_words import KNOWN_LANGUAGES, find_translations
+from graphrag_query.store.index_store import RankedTextUnit
 
 # Maximum number of text units in other languages that are compared with a question.
 MAX_COMPARED_TEXT_UNITS = 8_192
 # Minimum share (0 to 1) of the words of a question that are matched in such a text unit.
 MIN_SHARE = 0.5
-
-
-def foreign_words(question: Question) -> dict[str, re.Pattern[str]]:
-    """Map stems of words of a question to their pattern in the other languages of the documents.
-
-    Empty if all documents are in the language of the question.
-    """
-    others = question.index.main_languages - {question.language.code}
-    if not others:
-        return {}
-    asked = set(question.content_words)
-    words = [w for w in dict.fromkeys(WORD.findall(question.text.lower())) if stem_word(w) in asked]
-    patterns = find_translations(words, question.language, others)
-    return {
-        stem_word(word): re.compile(pattern)
-        for word, pattern in zip(words, patterns, strict=True)
-        if pattern
-    }
-
-
-def foreign_languages(question: Question, text_units: Iterable[int]) -> Mapping[int, str]:
-    """Map the text units in other languages than the question's to their language."""
-    numbers = sorted(set(text_units))
-    documents = question.index.open_mapped("text_unit_rows").rows(numbers, "document")["document"]
-    rows = question.index.open_mapped("document_rows").rows(documents.to_list(), "language")
-    codes = dict(zip(numbers, rows["language"], strict=True))
-    others = KNOWN_LANGUAGES - {question.language.code}
-    return {number: code for number, code in codes.items() if code in others}
 
 
 def add_foreign_text_units(

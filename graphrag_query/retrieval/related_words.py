@@ -7,9 +7,8 @@ other languages are those of the same subject (`common_subjects.yaml`), and word
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain, starmap
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,13 @@ import polars as pl
 
 from graphrag_index.llm.local.static_model import load_word_table
 from graphrag_index.llm.local.word_pieces import UNKNOWN
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold
+from graphrag_query.question.foreign_words import (
+    COGNATE_CHARS,
+    find_other_languages,
+    pattern_of,
+)
 from graphrag_query.question.question_words import WORD
 
 # Cosine of two words above which they are related. A cosine of 1 counts 1, this one counts 0.
@@ -27,20 +31,10 @@ MIN_COSINE = 0.4
 SUBJECT_SHARE, COGNATE_SHARE = 0.8, 0.6
 # Factor of the weight of a word of no known subject, such as "progress" and "come".
 WEIGHT_WITHOUT_SUBJECT = 0.5
-# Number of equal characters at the start of words in two languages that have the same origin.
-COGNATE_CHARS = 6
 # Minimum number of characters of a word that is the same in two languages, such as "Admin".
 MIN_BORROWED_CHARS = 4
-# Minimum number of characters of a German stem that may be the end of a compound.
-MIN_COMPOUND_CHARS = 6
 # Maximum number of words whose numbers are kept in memory.
 MAX_KEPT_WORDS = 1 << 16
-KNOWN_LANGUAGES = frozenset(("en", "de", "fr", "es"))
-# The words of subjects, for questions about a whole corpus; those of questions; both; and those of
-# questions that mean the same.
-_SUBJECTS, _TERMS, _SUBJECTS_AND_TERMS = "subjects", "terms", "subjects and terms"
-SYNONYMS = "synonyms"
-
 Floats = npt.NDArray[np.float64]
 
 
@@ -62,10 +56,10 @@ class RelatedWords:
     ) -> "RelatedWords":
         """Find the words of a question; `others` are the languages of texts besides its own."""
         found = [
-            [pair for pair in _find_other_languages(word, language.code) if pair[0] in others]
+            [pair for pair in find_other_languages(word, language.code) if pair[0] in others]
             for word in words
         ]
-        return cls(words, ["|".join(starmap(_pattern_of, pairs)) for pairs in found], bool(others))
+        return cls(words, ["|".join(starmap(pattern_of, pairs)) for pairs in found], bool(others))
 
     @property
     def subject_shares(self) -> Floats:
@@ -137,79 +131,3 @@ def _scale(numbers: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
     vectors[numbers == table.numbers[UNKNOWN]] = 0
     scaled: npt.NDArray[np.float32] = vectors
     return scaled
-
-
-def find_translations(words: Sequence[str], language: Language, others: Set[str]) -> list[str]:
-    """Return a pattern of each word of a question in other languages; "" if none is known.
-
-    The words are those of common subjects, those that questions often ask with, and words that
-    begin alike. Only some languages are known.
-    """
-    if language.code not in KNOWN_LANGUAGES or others.isdisjoint(KNOWN_LANGUAGES):
-        return [""] * len(words)
-    patterns = []
-    for word in words:
-        found = _find_other_languages(word, language.code, _SUBJECTS_AND_TERMS)
-        parts = [_pattern_of(code, other) for code, other in found if code in others]
-        if len(word) >= COGNATE_CHARS:
-            # Five equal characters are enough if the words have about the same length.
-            start, n_more = re.escape(word[: COGNATE_CHARS - 1]), len(word) - COGNATE_CHARS + 1
-            parts.append(rf"\b{start}\w{{{max(n_more - 2, 0)},{n_more + 2}}}\b")
-        patterns.append("|".join(parts))
-    return patterns
-
-
-@lru_cache(MAX_KEPT_WORDS)
-def find_terms(word: str, language: str, lists: str = _TERMS) -> frozenset[int]:
-    """Return the numbers of the items of lists that a word in lower case is one of."""
-    exact, starts, ends = _index_terms(language, lists)
-    found = set(exact.get(word, ()))
-    found.update(n for at in range(1, len(word) + 1) for n in starts.get(word[:at], ()))
-    found.update(n for end, numbers in ends.items() if word.endswith(end) for n in numbers)
-    return frozenset(found)
-
-
-@cache
-def _read_terms(lists: str) -> list[dict[str, list[str]]]:
-    found = []
-    if lists in (_SUBJECTS, _SUBJECTS_AND_TERMS):
-        found += read_lists("graphrag_nlp/text/data/common_subjects")["subjects"]
-    own = read_lists("question_terms", Path(__file__).parent)
-    if lists != _SUBJECTS:
-        found += own["synonyms"]
-    if lists in (_TERMS, _SUBJECTS_AND_TERMS):
-        found += own["terms"]
-    return [{code: words.split() for code, words in one.items()} for one in found]
-
-
-@cache
-def _index_terms(language: str, lists: str) -> tuple[dict[str, list[int]], ...]:
-    """Map whole words, starts of words and ends of words in a language to items of lists."""
-    exact, starts, ends = dict[str, list[int]](), dict[str, list[int]](), dict[str, list[int]]()
-    for number, item in enumerate(_read_terms(lists)):
-        for word in item.get(language, ()):
-            kind = starts if word.endswith("*") else ends if word.startswith("*") else exact
-            kind.setdefault(word.strip("*"), []).append(number)
-    return exact, starts, ends
-
-
-def _find_other_languages(
-    word: str, language: str, lists: str = _SUBJECTS
-) -> list[tuple[str, str]]:
-    """Return (language, word) of the subjects of a word, in all languages but its own."""
-    if language not in KNOWN_LANGUAGES:
-        return []
-    found = dict[tuple[str, str], None]()
-    items = _read_terms(lists)
-    for number in sorted(find_terms(word, language, lists)):
-        others = ((code, w) for code, words in items[number].items() for w in words)
-        found |= dict.fromkeys(other for other in others if other[0] != language)
-    return list(found)
-
-
-def _pattern_of(language: str, word: str) -> str:
-    """Return a pattern of a word in a text in lower case; "*" stands for its ending."""
-    plain = re.escape(word.strip("*"))
-    may_be_compound = language == "de" and len(word.strip("*")) >= MIN_COMPOUND_CHARS
-    start = "" if word.startswith("*") or (may_be_compound and word.endswith("*")) else r"\b"
-    return f"{start}{plain}" if word.endswith("*") else rf"{start}{plain}\b"

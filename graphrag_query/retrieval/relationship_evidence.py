@@ -7,8 +7,7 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line
-from graphrag_query.answering.page_parts import cut_page_parts
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of text units that are searched for a relationship without exact evidence.
 MAX_TEXT_UNITS_SEARCHED = 10
@@ -76,7 +75,7 @@ class CitedRelationships:
         passage = self.passages.get(relationship)
         if passage is None:
             return " ".join([*parts, said or "no passage supports this relationship."])
-        cited = cut_page_parts(passage[0])
+        cited = passage[0]
         quote = as_one_line(cited.text)
         n_before = len(self.citations)
         number = add_citation(self.citations, cited, passage[1], f"Relationships ({relationship})")

@@ -14,8 +14,8 @@ from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import check_citations
 from graphrag_query.answer import Context, RatedReport
-from graphrag_query.answering.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.answering.written_answer import HEADING_TOKENS
+from graphrag_query.llm import LLM, MAX_RATING, RATING_FORMAT
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
@@ -25,7 +25,7 @@ from graphrag_query.question.question_words import (
     is_unreadable,
 )
 from graphrag_query.retrieval.community_paths import sample_text_units
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of reports that are compared with a question. More are read only from an index
 # with more reports, of which others are not similar enough for an answer.

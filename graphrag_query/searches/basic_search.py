@@ -6,7 +6,6 @@ import numpy as np
 
 from graphrag_index.schema.settings.searches import BasicSearch
 from graphrag_query.answer import Answer
-from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import DeferredContext, source_context, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.text_unit_ranking import full_text_shares
@@ -39,7 +38,9 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     if question.llm is not None:
         return write_answer(question, "basic_search", pack(limit))
     context = DeferredContext(pack, limit)
-    return answer_from_sentences(question, units, scores, settings, context)
+    from graphrag_query.answering.quoted_answer import quote_answer
+
+    return quote_answer(question, units, scores, settings, context)
 
 
 def rank_text_units(question: Question, settings: BasicSearch) -> dict[int, float]:

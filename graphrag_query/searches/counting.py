@@ -22,7 +22,7 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.question.question_words import WORD
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,16 @@ from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words, 
 from graphrag_query.answer import Answer, Context, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
 from graphrag_query.answering.extractive import Candidate, rank_sentences, split_into_candidates
-from graphrag_query.answering.llm import (
+from graphrag_query.answering.written_answer import (
+    DeferredContext,
+    Section,
+    merge_contexts,
+    pack_sections,
+    pack_statements,
+    source_context,
+    write_answer,
+)
+from graphrag_query.llm import (
     LLM,
     REPLY_FIELDS,
     find_records,
@@ -26,16 +35,6 @@ from graphrag_query.answering.llm import (
     read_importance,
     read_questions,
     reply_format,
-)
-from graphrag_query.answering.short_answer import answer_from_sentences
-from graphrag_query.answering.written_answer import (
-    DeferredContext,
-    Section,
-    merge_contexts,
-    pack_sections,
-    pack_statements,
-    source_context,
-    write_answer,
 )
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.retrieval.report_selection import as_context_rows, note_reports, score_reports
@@ -330,7 +329,9 @@ def _answer_from_sentences(question: Question, settings: DriftSearch) -> Answer:
     )
     if refusal := question.refuse([*first.named, *(unit["text"] for unit in text_units.values())]):
         return refusal
-    answer = answer_from_sentences(
+    from graphrag_query.answering.quoted_answer import quote_answer
+
+    answer = quote_answer(
         question,
         text_units,
         priors,

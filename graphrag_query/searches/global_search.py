@@ -12,7 +12,8 @@ from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import ShownRows, check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.llm import (
+from graphrag_query.answering.written_answer import merge_contexts, pack_statements, write_answer
+from graphrag_query.llm import (
     LLM,
     REPLY_FIELDS,
     find_records,
@@ -21,7 +22,6 @@ from graphrag_query.answering.llm import (
     read_importance,
     reply_format,
 )
-from graphrag_query.answering.written_answer import merge_contexts, pack_statements, write_answer
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
 from graphrag_query.question.refusals import format_refusal

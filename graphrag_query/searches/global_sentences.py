@@ -33,7 +33,6 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, stop_words_of
 from graphrag_query.question.refusals import format_refusal
 from graphrag_query.retrieval.community_paths import community_paths, sample_text_units
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.retrieval.report_selection import (
     MIN_SAMPLE,
     as_context_rows,
@@ -43,6 +42,7 @@ from graphrag_query.retrieval.report_selection import (
     subject_text,
 )
 from graphrag_query.searches.counting import count_answer
+from graphrag_query.store.index_store import IndexStore
 
 # Number of text units whose sentences are compared with a question.
 MAX_TEXT_UNITS = 96

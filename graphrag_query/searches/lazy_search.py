@@ -15,7 +15,16 @@ from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_nlp.text.citations import check_citations, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.llm import (
+from graphrag_query.answering.written_answer import (
+    DeferredContext,
+    Section,
+    describe_place,
+    pack_sections,
+    source_context,
+    source_rows,
+    write_answer,
+)
+from graphrag_query.llm import (
     LLM,
     RATING_FORMAT,
     REPLY_FIELDS,
@@ -25,17 +34,6 @@ from graphrag_query.answering.llm import (
     read_importance,
     read_questions,
     reply_format,
-)
-from graphrag_query.answering.no_answer import refuse_in_words
-from graphrag_query.answering.short_answer import answer_from_sentences
-from graphrag_query.answering.written_answer import (
-    DeferredContext,
-    Section,
-    describe_place,
-    pack_sections,
-    source_context,
-    source_rows,
-    write_answer,
 )
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import QUESTION_WORDS, content_words
@@ -111,7 +109,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
             raise ModelError(f"The model tested no passage: {failures[0]}.")
         notes += (f"{tested.n_failed} of {tested.n_tests} relevance tests failed.",)
     if not tested.relevant:
-        text = refuse_in_words(question) if llm is None else NO_RELEVANT_PASSAGE_TEXT
+        text = question.no_answer_text() if llm is None else NO_RELEVANT_PASSAGE_TEXT
         answer = question.answer(text, Outcome.NO_EVIDENCE, notes=notes)
     elif llm is not None:
         answer = _answer_from_claims(question, llm, tested, settings, notes)
@@ -119,7 +117,9 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         units = _relevant_units(question, tested)
         pack = partial(source_context, question, units)
         context = DeferredContext(pack, settings.max_context_tokens)
-        answer = answer_from_sentences(
+        from graphrag_query.answering.quoted_answer import quote_answer
+
+        answer = quote_answer(
             question, units, tested.relevant, settings, context, groups=tested.community_of
         )
     return replace(answer, parameters={"queries": queries})

@@ -12,7 +12,6 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_query.answer import Answer, Context
-from graphrag_query.answering.short_answer import answer_from_sentences
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -22,8 +21,8 @@ from graphrag_query.answering.written_answer import (
 )
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
-from graphrag_query.retrieval.index_store import IndexStore, RankedTextUnit
 from graphrag_query.retrieval.text_unit_ranking import start_search
+from graphrag_query.store.index_store import IndexStore, RankedTextUnit
 
 # Maximum number of relationships that are read per entity, the heaviest first.
 MAX_RELATIONSHIPS_READ = 10_000
@@ -83,9 +82,12 @@ def local_search(question: Question, settings: LocalSearch) -> Answer:
     pack, limit = partial(local_context, question, found, settings), settings.max_context_tokens
     if question.llm is not None:
         return write_answer(question, "local_search", pack(limit))
+    from graphrag_query.answering.quoted_answer import quote_answer
+
     context = DeferredContext(pack, limit)
     units, scores = found.text_units, found.own_scores()
-    return answer_from_sentences(question, units, scores, settings, context, named=found.named)
+    links = {unit.number: unit.score - unit.own_score for unit in found.ranked}
+    return quote_answer(question, units, scores, settings, context, named=found.named, links=links)
 
 
 def local_context(

@@ -9,9 +9,9 @@ from graphrag_index.schema.settings.searches import NeighbourhoodSearch
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.written_answer import Section, pack_sections
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships
+from graphrag_query.store.index_store import IndexStore
+from graphrag_query.store.links import Links
 from graphrag_query.subgraph import ENTITY_TEXT_COLUMNS, Subgraph
 
 Relationship = tuple[int, int, int]  # (number of the relationship, entity, other entity)

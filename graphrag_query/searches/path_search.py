@@ -21,10 +21,10 @@ from graphrag_query.answering.written_answer import (
     write_answer,
 )
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.links import Links
 from graphrag_query.retrieval.relationship_evidence import CitedRelationships
 from graphrag_query.searches.neighbourhood import read_subgraph
+from graphrag_query.store.index_store import IndexStore
+from graphrag_query.store.links import Links
 from graphrag_query.subgraph import Subgraph
 
 # Up to this many entities, search a path between every pair; with more, only between neighbours

@@ -13,7 +13,7 @@ from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import is_unspaced
 from graphrag_nlp.text.phrases import compile_lists, fold_question
 from graphrag_query.answer import Answer
-from graphrag_query.answering.llm import LLM, first_item
+from graphrag_query.llm import LLM, first_item
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import language_in, stop_words_of
 from graphrag_query.searches.basic_search import basic_search

@@ -12,8 +12,8 @@ from graphrag_index.errors import QueryError, SettingsError
 from graphrag_index.llm.request import Message, ParsedReply, ReplyError, Request
 from graphrag_index.schema.settings.searches import StructuredSearch
 from graphrag_query.answer import Answer, Context, Outcome
-from graphrag_query.answering.llm import first_item, reply_format
 from graphrag_query.answering.written_answer import Section, pack_sections, write_answer
+from graphrag_query.llm import first_item, reply_format
 from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import (
@@ -26,7 +26,7 @@ from graphrag_query.structured.queries import (
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 NO_MODEL_TEXT = (
     "Structured search needs a chat model, which writes the query: name one in search.model, or "

@@ -6,7 +6,7 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_query.answer import Outcome, Suggestion
 from graphrag_query.question.question import Question
-from graphrag_query.retrieval.reranking import Reranking
+from graphrag_query.rerank import Reranking
 from graphrag_query.searches.router import SEARCHES, choose_search
 
 # Searches that compare no sentences with the question, and so need no vectors of sentences.

@@ -39,7 +39,7 @@ from graphrag_query.structured.sandbox import (
 )
 
 if TYPE_CHECKING:
-    from graphrag_query.retrieval.index_store import IndexStore
+    from graphrag_query.store.index_store import IndexStore
 
 MessageFunction = Callable[[str], None]
 # SQL engines by the name of their library; the first one that is installed runs the queries.

@@ -8,8 +8,8 @@ import polars as pl
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from graphrag_query.retrieval.filtered_index import FilteredIndex
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.filtered_index import FilteredIndex
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.routes.entities import EntityPage, list_entities
 from graphrag_server.table_pages import Paging, Version, no_such_row, read_page

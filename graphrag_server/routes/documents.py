@@ -6,7 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.document_spans import read_texts
 from graphrag_server.routes.entities import Entity, read_entities
 from graphrag_server.table_pages import Paging, Version, read_page, read_page_numbers, scan_kept

@@ -6,7 +6,7 @@ import polars as pl
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.table_pages import (
     MAX_LIMIT,

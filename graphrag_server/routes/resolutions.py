@@ -25,7 +25,7 @@ from graphrag_index.resolution.decisions_edit import (
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_nlp.text.normalize import title_key
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError

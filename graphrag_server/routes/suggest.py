@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.question.entity_linking import rows_with_prefix
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_server.routes.communities import Community, read_communities
 from graphrag_server.routes.documents import TextUnit, build_text_unit
 from graphrag_server.routes.entities import Entity, read_entities

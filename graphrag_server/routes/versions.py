@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 from graphrag_index.pipeline.version_differences import compare_rows, compare_versions
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version as StoredVersion
-from graphrag_query.retrieval.filtered_index import FILTER_COLUMNS
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.filtered_index import FILTER_COLUMNS
+from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_sql
 from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import ReadIndex

@@ -41,7 +41,7 @@ from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.chat_requests import request, words_of_text
 from tests.model_server import Server
 

@@ -20,7 +20,7 @@ from graphrag_index.pipeline.history import collect_garbage, current_version, lo
 from graphrag_index.pipeline.run import RunResult, RunSetup, run_workflow
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import INDEX_FILE, Version
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.commands import call, environment
 from tests.fixtures.kill_history import WITH_VECTORS, numbers_of
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.storage.table_store import TableStore, open_index
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.commands import (
     MAX_SECONDS,
     call,

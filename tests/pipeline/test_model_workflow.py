@@ -21,7 +21,7 @@ from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock_output
 from graphrag_index.schema.settings.health import Check
 from graphrag_index.storage.table_store import TableStore
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.checked import found
 from tests.fixtures.commands import REPOSITORY, call, command, environment
 from tests.fixtures.model_project import KEY, run, write_project

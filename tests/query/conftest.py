@@ -6,7 +6,7 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore
 from graphrag_nlp.text.normalize import fold_names, phonetic_keys
-from graphrag_query.retrieval.links import Links
+from graphrag_query.store.links import Links
 from tests.fixtures.small_index import table
 
 PLACE = {"document_id": "d1", "start_char": 3, "end_char": 9}

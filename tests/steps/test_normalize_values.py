@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.summarize_descriptions import find_entity_values, normalize_values
 from graphrag_nlp.text.values import find_dates, find_numbers
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_sql
 from graphrag_query.structured.sandbox import Limits
 from tests.fixtures.small_index import table, write_index

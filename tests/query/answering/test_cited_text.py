@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_query.answering.cited_text import CitedText
-from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.links import LinkedRows, Links
+from graphrag_query.store.index_store import IndexStore
+from graphrag_query.store.links import LinkedRows, Links
 from tests.fixtures.examples import examples
 
 

@@ -1,22 +1,6 @@
 import pytest
 
-from graphrag_query.answering.extractive import as_one_line, is_sentence, split_into_candidates
-
-
-@pytest.mark.parametrize(
-    ("paragraph", "expected"),
-    [
-        ("<ship> A small vessel that was built by Olga Nowak.", True),
-        ("the old mills of the town that Olga Nowak built", False),
-    ],
-)
-def test_a_fragment_with_a_full_stop_is_no_heading(paragraph: str, *, expected: bool) -> None:
-    text = f"{paragraph}\n\nThe mill was sold in 1801."
-    unit = {"human_readable_id": 0, "start_char": 0, "text": text, "title": ""}
-    first = split_into_candidates([unit], {0: 1.0})[0]
-    assert first.text == paragraph
-    assert not first.prose
-    assert is_sentence(first, unit) is expected
+from graphrag_query.answering.extractive import as_one_line, split_into_candidates
 
 
 @pytest.mark.parametrize(
@@ -40,7 +24,7 @@ def test_only_marks_of_quoted_letters_are_left_out_of_one_line(
     assert as_one_line(sentence) == expected
 
 
-def test_what_a_page_puts_around_a_sentence_is_not_quoted() -> None:
+def test_a_candidate_has_its_place_in_the_document() -> None:
     text = "Share this with Coach Ann Berg left Bern in May. es/tj (AFP, dpa)"
     unit = {"human_readable_id": 0, "start_char": 100, "text": text, "title": ""}
     [found] = split_into_candidates([unit], {0: 1.0})

@@ -12,7 +12,7 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_query.question.entity_linking import is_other_spelling
 from graphrag_query.question.question import Mentions
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.small_index import table, write_index
 
 # Title, degree, aliases.

@@ -3,14 +3,13 @@ from collections.abc import Sequence
 import pytest
 
 from graphrag_nlp.text.languages import language_of
-from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.question.question import Mentions, Question
+from graphrag_query.question.question import Mentions
 from graphrag_query.question.question_words import TextWords, language_in, name_spans
 from graphrag_query.question.refusals import format_not_mentioned
 from graphrag_query.question.unmentioned_names import has_full_name
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.fake_llm import question_to
 
 TEXTS = [
@@ -143,14 +142,6 @@ def test_a_name_is_refused_in_the_language_of_the_question(
     assert (answer.outcome, answer.text) == (Outcome.NO_EVIDENCE, said)
 
 
-def test_a_verb_that_the_stemmer_cuts_too_far_is_found_in_other_forms(store: IndexStore) -> None:
-    forms = Question("Why did the boiler overheat?", store).stems_of_forms
-    assert forms == {stem_word("overheated"): "overheat"}
-    forms = Question("Was the boiler overheated?", store).stems_of_forms
-    assert forms == {"overheat": stem_word("overheated")}
-    assert Question("Who retreated?", store).stems_of_forms == {}
-
-
 def test_a_name_spelt_otherwise_is_known(store: IndexStore) -> None:
     assert Mentions(store, "Who was Ernest Shakleton?").unmentioned_names() == []
     # Half of a name is not the name.
@@ -180,7 +171,3 @@ def test_words_that_no_document_contains(
     index: Index, question: str, unseen: Sequence[str]
 ) -> None:
     assert question_to(index, question).unseen_words == unseen
-
-
-def test_a_name_has_no_forms_of_a_verb(index: Index) -> None:
-    assert Question("Who found Rose Fell?", index.store).stems_of_forms == {"find": "found"}

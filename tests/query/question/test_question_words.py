@@ -6,7 +6,12 @@ import pytest
 
 import graphrag_query
 from graphrag_query.index import Index
-from graphrag_query.question.question_words import is_unreadable, language_in, share_words
+from graphrag_query.question.question_words import (
+    find_question_language,
+    is_unreadable,
+    language_in,
+    share_words,
+)
 from tests.conftest import copy_project, run_project
 
 TEXTS = {
@@ -95,3 +100,37 @@ def test_words_are_shared_with_any_ending(question: str, sentence: str, shared: 
 )
 def test_an_inverted_mark_before_a_sentence_is_spanish(text: str, code: str) -> None:
     assert language_in(text).code == code
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("Combien coûte le billet ?", "fr"),
+        ("Quién escribió el libro?", "es"),
+        ("Qui dirige Norda ?", "fr"),
+        ("Wer leitet Norda?", "de"),
+        ("Baute Olga die Mühle?", "de"),
+        ("Quanto costa?", "und"),
+        ("Norda", "und"),
+    ],
+)
+def test_the_first_word_of_a_short_question_tells_its_language(question: str, code: str) -> None:
+    assert find_question_language(question).code == code
+
+
+@pytest.mark.parametrize(
+    ("question", "of_documents", "code"),
+    [
+        ("Altdorf?", {"fr"}, "und"),
+        ("Alpha or Beta?", {"en"}, "en"),
+        ("Is Alpha purely red?", {"en", "de"}, "en"),
+        ("Is Olga blind?", {"nl"}, "nl"),
+        ("Is Alpha purely red?", set(), "en"),
+        ("Quanto costa?", {"pt"}, "pt"),
+        ("Norda", {"de", "en"}, "und"),
+    ],
+)
+def test_the_documents_tell_the_language_of_an_unclear_question(
+    question: str, of_documents: set[str], code: str
+) -> None:
+    assert find_question_language(question, of_documents).code == code

@@ -6,8 +6,8 @@ import pytest
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_query.retrieval.community_paths import community_paths
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.global_sentences import _measure_themes
+from graphrag_query.store.index_store import IndexStore
 
 
 def test_a_text_unit_is_under_the_theme_that_has_it(

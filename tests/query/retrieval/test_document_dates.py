@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_query.retrieval.document_dates import find_document_dates
+from graphrag_query.store.document_dates import find_document_dates
 
 
 def dates_of(*titles: str, stated: str = "") -> list[str]:

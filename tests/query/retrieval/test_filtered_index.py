@@ -6,9 +6,9 @@ import pytest
 
 from graphrag_index.errors import SettingsError
 from graphrag_query.index import Index
-from graphrag_query.retrieval.filtered_index import FilteredIndex, FilterMasks, Filters
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.router import METHODS
+from graphrag_query.store.filtered_index import FilteredIndex, FilterMasks, Filters
+from graphrag_query.store.index_store import IndexStore
 
 
 def paths(masks: FilterMasks) -> set[str]:

@@ -16,9 +16,8 @@ from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from graphrag_query.question.asked_dates import find_asked_dates
 from graphrag_query.question.question_words import language_in, name_spans
-from graphrag_query.retrieval.asked_dates import find_asked_dates
-from graphrag_query.retrieval.index_store import RankedTextUnit
 from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_LINKED_TEXT_UNITS,
@@ -32,6 +31,7 @@ from graphrag_query.retrieval.text_unit_ranking import (
     start_search,
     titled_text_units,
 )
+from graphrag_query.store.index_store import RankedTextUnit
 from tests.conftest import copy_project, run_project
 from tests.fixtures.fake_llm import question_to
 

@@ -18,9 +18,9 @@ from graphrag_index.schema.settings.searches import DriftSearch, GlobalSearch
 from graphrag_nlp.text.citations import find_cited_rows
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.drift_search import NOTHING_FOUND, drift_search
 from graphrag_query.searches.global_search import global_search
+from graphrag_query.store.index_store import IndexStore
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, one_point_a_report, question_to, settings_with

@@ -8,8 +8,8 @@ import graphrag_query
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.retrieval import community_paths, report_selection
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches import global_sentences
+from graphrag_query.store.index_store import IndexStore
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations, count_words

@@ -10,13 +10,13 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
+from graphrag_nlp.answers.answer import MAX_WORDS
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Outcome
-from graphrag_query.answering.short_answer import MAX_WORDS
 from graphrag_query.index import Index
 from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
-from graphrag_query.retrieval.index_store import RankedTextUnit
+from graphrag_query.store.index_store import RankedTextUnit
 from tests.conftest import copy_project, run_project
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations

@@ -14,7 +14,7 @@ from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.reranking import Reranking
+from graphrag_query.rerank import Reranking
 from tests.fixtures.own_models import write_own_table
 from tests.model_server import Faults, Server
 

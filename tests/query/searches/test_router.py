@@ -10,7 +10,6 @@ from graphrag_index.llm.request import ReplyError
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.question import Mentions, Question
-from graphrag_query.retrieval.index_store import IndexStore
 from graphrag_query.searches.router import (
     METHODS,
     PURPOSES,
@@ -18,6 +17,7 @@ from graphrag_query.searches.router import (
     choose_search,
     read_choice,
 )
+from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
 

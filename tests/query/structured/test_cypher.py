@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_index.errors import QueryError
 from graphrag_index.pipeline.history import collect_garbage
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.cypher_graph import GRAPH_LABELS, graph_schema
 from graphrag_query.structured.queries import check_cypher, graph_database, run_cypher, table_files
 from graphrag_query.structured.sandbox import GRAPH_LIBRARIES, Limits, run_graph

@@ -12,7 +12,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import QueryError, SettingsError, TableError
-from graphrag_query.retrieval.index_store import IndexStore
+from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import (
     SQL_ENGINES,
     check_sql,

@@ -1,0 +1,206 @@
+"""Answers to a question from the sentences of passages: the best two or three, quoted.
+
+Statements are ranked by one set of fitted weights (`data/weights.yaml`). A span of the wanted kind
+stands before them only if it is certain, and an answer is unclear below one fitted threshold.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphrag_nlp.answers.comparisons import compare_names
+from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Bits, Candidates, Floats
+from graphrag_nlp.answers.kinds import VALUES
+from graphrag_nlp.answers.statements import Passage, Statement, split_joined_words
+from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
+
+Embed = Callable[[list[str]], "np.ndarray[Any, Any]"]
+
+# Maximum number of words of an answer of several statements.
+MAX_WORDS = 60
+# Maximum difference between the scores of the best statement and another one in the answer.
+MAX_SCORE_GAP = 3.5
+# Maximum number of statements whose vectors are compared with the question: the best by the other
+# features, and some with most words of the question, which tell whether there is any evidence.
+MAX_EMBEDDED = 18
+MAX_BY_WORDS = 8
+# Minimum probability of the best statement among all, so that its only span is certain, and minimum
+# share of the question's words near it, and of those beside names in the statement.
+MIN_PROBABILITY = 0.6
+MIN_SHARE = 0.5
+# Minimum share (0 to 1) of the question's words in a statement in another language that matches.
+MIN_FOREIGN_COVERAGE = 0.33
+# Number of the best statements whose words tell whether the answer is clear.
+N_BEST = 3
+# What tells whether an answer is clear: the probability and the score of the best statement, the
+# share of the question's names known of it, and of its other words in the best `N_BEST`; and 1.
+CLEARNESS = ("probability", "score", "names", "words", "constant")
+
+
+class Ranked(NamedTuple):
+    """A statement with its score; `coverage` is the share of the question's words in it.
+
+    `similarity` is its cosine to the question, 0 if it was not compared. `is_foreign` is true for
+    one in another language that says enough of the question's words.
+    """
+
+    statement: Statement
+    passage: Passage
+    score: float
+    similarity: float
+    coverage: float
+    is_foreign: bool = False
+
+
+@dataclass(frozen=True)
+class SentenceAnswer:
+    """The statements to quote, the best first, and what stands before them.
+
+    `opening` is a span or a name that surely answers, or "". `is_compared` is true if a comparison
+    decided it. `is_clear` is false if no statement is likely enough to answer. `ranked` has all
+    that were compared, the likeliest first.
+    """
+
+    chosen: Sequence[Ranked] = ()
+    opening: str = ""
+    is_compared: bool = False
+    is_clear: bool = False
+    ranked: Sequence[Ranked] = ()
+
+
+def answer_from_sentences(
+    asked: Asked,
+    passages: Sequence[Passage],
+    embed: Embed,
+    *,
+    max_statements: int,
+    min_similarity: float,
+) -> SentenceAnswer:
+    """Choose the statements that answer a question, at most `MAX_WORDS` long together.
+
+    `passages` begin with the best. `embed` returns vectors of length 1, a row for each text. A
+    statement is quoted if it has a word of the question, the similarity `min_similarity` or the
+    highest score. A comparison of two names is decided by a year or a number of each.
+    """
+    found = Candidates(asked, passages)
+    if not len(found.rows):
+        return SentenceAnswer()
+    order, scores = rank(found, embed)
+    ranked = [_describe(found, row, float(scores[row])) for row in order]
+    if compared := compare_names(asked, found.statements, found.passages):
+        places = dict.fromkeys(compared.statements)
+        decisive = [Ranked(found.statements[i], found.passages[i], 0.0, 0.0, 1.0) for i in places]
+        return SentenceAnswer(
+            decisive, compared.name, is_compared=True, is_clear=True, ranked=ranked
+        )
+    near = [
+        row
+        for row, one in zip(order, ranked, strict=True)
+        if one.coverage or one.similarity >= min_similarity or one is ranked[0]
+    ]
+    of_row = dict(zip(order, ranked, strict=True))
+    chosen = [of_row[row] for row in choose_statements(found, near, scores, max_statements)]
+    is_clear = rate_clearness(found, order, scores) >= 0
+    opening = _find_opening(found, order[0], scores[order]) if is_clear else ""
+    return SentenceAnswer(chosen, opening, is_clear=is_clear, ranked=ranked)
+
+
+def rank(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
+    """Return the rows of the likeliest statements in their order, and the scores of all.
+
+    The scores of two statements differ by the logarithm of how much likelier one of them answers.
+    The similarities are added to the features.
+    """
+    weights = np.array([read_weights()["features"][name] for name in FEATURES])
+    rough = found.values @ weights
+    best = np.argsort(-rough, kind="stable")[:MAX_EMBEDDED]
+    by_words = np.argsort(-found.coverage[found.rows], kind="stable")[:MAX_BY_WORDS]
+    compared = np.array(list(dict.fromkeys([*best.tolist(), *by_words.tolist()])))
+    texts = [found.statements[found.rows[row]].text_to_embed for row in compared]
+    if found.asked.vector is not None:
+        found.values[compared, COLUMN["similarity"]] = embed(texts) @ found.asked.vector
+    scores = found.values @ weights
+    return compared[np.argsort(-scores[compared], kind="stable")].tolist(), scores
+
+
+def _describe(found: Candidates, row: int, score: float) -> Ranked:
+    i = int(found.rows[row])
+    similarity = float(found.values[row, COLUMN["similarity"]])
+    passage, coverage = found.passages[i], float(found.coverage[i])
+    # A name alone is not enough. German writes other nouns like names.
+    says_more = found.said[i].sum() > 1 and (
+        found.asked.language.capitalizes_nouns or bool((found.said[i] & ~found.is_name).any())
+    )
+    is_foreign = bool(passage.language) and coverage >= MIN_FOREIGN_COVERAGE and bool(says_more)
+    statement = found.statements[i]
+    if found.writes_names_apart:
+        statement = replace(statement, label=split_joined_words(statement.label))
+    return Ranked(statement, passage, score, similarity, coverage, is_foreign)
+
+
+def choose_statements(
+    found: Candidates, order: Sequence[int], scores: Floats, max_statements: int
+) -> list[int]:
+    """Choose the rows of the best statements within `MAX_WORDS` that do not say the same."""
+    chosen: list[int] = []
+    n_left, used = MAX_WORDS, list[frozenset[str]]()
+    for row in order:
+        if len(chosen) == max_statements or scores[row] < scores[order[0]] - MAX_SCORE_GAP:
+            break
+        statement = found.statements[found.rows[row]]
+        n_words, words = len(statement.said.split()), distinctive_words(statement.text)
+        is_copy = any(are_near_duplicates(words, other) for other in used)
+        if not chosen or (n_words <= n_left and not is_copy):
+            chosen.append(row)
+            used.append(words)
+            n_left -= n_words
+    return chosen
+
+
+def describe_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> Floats:
+    """Return the values of `CLEARNESS`."""
+    best = scores[order]
+    probability = 1 / np.exp(best - best.max()).sum()
+    known = found.known[found.rows[order[0]]]
+    said = found.said[found.rows[list(order[:N_BEST])]].any(axis=0)
+    names, words = _share(found, known, found.is_name), _share(found, said, ~found.is_name)
+    return np.array((probability, best.max(), names, words, 1.0))
+
+
+def _share(found: Candidates, held: Bits, among: Bits) -> float:
+    """Return the share of some of the question's words, weighted by rarity; 1 of no words."""
+    total = float(found.rarity[among].sum())
+    return float(found.rarity[held & among].sum()) / total if total else 1.0
+
+
+def rate_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> float:
+    """Return how clearly the best statement answers, at least 0 if clearly."""
+    weights = np.array([read_weights()["clearness"][name] for name in CLEARNESS])
+    return float(describe_clearness(found, order, scores) @ weights)
+
+
+def _find_opening(found: Candidates, row: int, scores: Floats) -> str:
+    """Return the only value in the best statement if it surely answers, or ""."""
+    i = int(found.rows[row])
+    probability = 1 / np.exp(scores - scores.max()).sum()
+    is_certain = (
+        probability >= MIN_PROBABILITY
+        and found.values[row, COLUMN["near_words"]] >= MIN_SHARE
+        and _share(found, found.said[i], ~found.is_name) >= MIN_SHARE
+    )
+    if found.asked.wanted.kind not in VALUES or not is_certain:
+        return ""
+    text = found.statements[i].text
+    spans = {" ".join(text[start:end].split()) for start, end, _ in found.spans[row]}
+    return spans.pop().strip(" ,;:") if len(spans) == 1 else ""
+
+
+@cache
+def read_weights() -> Mapping[str, Mapping[str, float]]:
+    """Read the fitted weights of `FEATURES` and `CLEARNESS`."""
+    return read_lists("weights", Path(__file__).parent / "data")

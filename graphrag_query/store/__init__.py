@@ -1,0 +1,1 @@
+"""The opened index: its tables, vectors, links and filters."""

@@ -1,0 +1,106 @@
+"""Whole answers without a model: text and citations."""
+
+import pytest
+
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from tests.fixtures.sentence_answers import ask
+
+NEAR_MISSES = [
+    f"{person} of Altdorf met Olga Nowak in the {place} and asked the smith for help."
+    for person, place in zip(
+        ("Ann Bell", "Ben Ney", "Jan Blum", "Otto Lenz", "Rosa Klein", "Tom Ames"),
+        ("garden", "church", "harbour", "market", "forest", "station"),
+        strict=True,
+    )
+]
+
+
+def test_a_certain_value_stands_before_the_sentence(index: Index) -> None:
+    answer = ask(index, "When was the mill built?", ["The mill was built in 1801. It is red."])
+    assert answer.text.startswith("1801 — The mill was built in 1801. [1]")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (
+            "Was Tom Crean at the South Pole?",
+            "In Annascaul Tom Crean opened a public house called the South Pole Inn.",
+        ),
+        (
+            "Did Amundsen die at the South Pole?",
+            "Amundsen reached the South Pole. On the return Edgar Evans died.",
+        ),
+        ("Is Ann Bell older than Otto Lenz?", "Ann Bell was born in 1950, Otto Lenz in 1931."),
+        ("War Olga Nowak in Altdorf?", "Olga Nowak war die erste Frau in Altdorf."),
+        ("Est-ce que le moulin est rouge ?", "Le moulin est rouge."),
+    ],
+)
+def test_no_yes_or_no_is_decided(index: Index, question: str, text: str) -> None:
+    answer = ask(index, question, [text])
+    assert not answer.text.startswith(("Yes", "No —", "No.", "Ja", "Nein", "Oui", "Non"))
+    assert answer.citations[0].quote in text
+
+
+def test_a_comparison_begins_with_the_name_that_it_chooses(index: Index) -> None:
+    texts = ["Otto Lenz was born in 1931 in Bern.", "Ann Bell was born in 1950 in Rome."]
+    answer = ask(index, "Who is older, Ann Bell or Otto Lenz?", texts)
+    assert answer.text == f"Otto Lenz — {texts[0]} [1] {texts[1]} [2]"
+
+
+def test_a_heading_is_not_quoted_beside_sentences(index: Index) -> None:
+    text = "The old mill and the red school\n\nThe red school stands by the old mill."
+    answer = ask(index, "Where is the red school of the mill?", [text])
+    assert [c.quote for c in answer.citations] == ["The red school stands by the old mill."]
+
+
+def test_a_row_is_quoted_with_its_columns_and_cited_as_it_stands(index: Index) -> None:
+    table = "| Town | Mayor |\n| --- | --- |\n| Altdorf | Olga Nowak |\n| Bern | Jan Blum |\n"
+    answer = ask(index, "Who is the mayor of Altdorf?", [table])
+    assert answer.text.startswith("Altdorf; Mayor: Olga Nowak [1]")
+    assert answer.citations[0].quote == "| Altdorf | Olga Nowak |"
+
+
+def test_only_the_nearest_sentences_follow_if_none_answers_clearly(index: Index) -> None:
+    answer = ask(index, "Who sutured the elbow of Olga Nowak in Altdorf?", NEAR_MISSES)
+    before = 'No sentence found answers this clearly. Nearest, without "sutured", "elbow": '
+    assert answer.text.startswith(f"{before}{answer.citations[0].quote} [1]")
+    assert len(answer.citations) <= 2
+
+
+def test_what_says_all_words_is_clear(index: Index) -> None:
+    texts = [*NEAR_MISSES, "Otto Lenz sutured the elbow of Olga Nowak in Altdorf."]
+    answer = ask(index, "Who sutured the elbow of Olga Nowak in Altdorf?", texts)
+    assert answer.text.startswith(texts[-1])
+
+
+def test_words_of_another_language_than_the_documents_prove_nothing(index: Index) -> None:
+    answer = ask(index, "Welcher Chirurg nähte den Ellbogen von Olga Nowak?", NEAR_MISSES)
+    assert "Satz" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who won the chess tournament?", "No passage that was read answers this."),
+        (
+            "Wer gewann das Schachturnier?",
+            "Keine gelesene Stelle beantwortet das. Die Dokumente sind auf Englisch.",
+        ),
+        (
+            "Qui a gagné le tournoi d’échecs ?",
+            "Aucun passage lu n’y répond. Les documents sont en anglais.",
+        ),
+        (
+            "¿Quién ganó el torneo de ajedrez?",
+            "Ningún pasaje leído responde a esto. Los documentos están en inglés.",
+        ),
+        ("1 1", "No passage that was read answers this."),
+    ],
+)
+def test_a_refusal_speaks_the_language_of_the_question(
+    index: Index, question: str, expected: str
+) -> None:
+    answer = ask(index, question, ["The baker sells bread and rolls at the old market on Fridays."])
+    assert (answer.text, answer.outcome) == (expected, Outcome.NO_EVIDENCE)
