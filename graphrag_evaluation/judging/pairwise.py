@@ -63,18 +63,14 @@ class Pair:
         answers = [first_words(text, n_words) for text in texts]
         question = self.results[0].question
         return [
-            request
-            for i, shown in enumerate((answers, answers[::-1]))
-            if (
-                request := make_request(
-                    "judge_pair",
-                    f"Question: {question.text}\n\nFirst answer:\n{shown[0]}\n\n"
-                    f"Second answer:\n{shown[1]}",
-                    WINNER_FORMAT,
-                    prompts,
-                    f"{question.id}, {self.first} and {self.second}, order {i + 1}",
-                )
+            make_request(
+                "judge_pair",
+                f"Question: {question.text}\n\nFirst answer:\n{one}\n\nSecond answer:\n{other}",
+                WINNER_FORMAT,
+                prompts,
+                f"{question.id}, {self.first} and {self.second}, order {order}",
             )
+            for order, (one, other) in enumerate((answers, answers[::-1]), start=1)
         ]
 
 

@@ -124,7 +124,7 @@ def _ask_model(
     prompts = Prompts(root, "graphrag_evaluation")
     maker = QuestionMaker(index, options.n, options.seed, options.kinds, prompts, options.splits)
     if options.only_estimates:
-        _print_estimate(list(maker.expected_requests()), options.model, settings)
+        _print_estimate(maker.first_requests(), options.model, settings)
         return None
     let_ctrl_c_end_waits()
     needed = {options.model: ""}
@@ -156,19 +156,20 @@ def _ask_model(
 
 
 def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
-    """Print what the requests for questions and their checks cost, if none is dropped."""
+    """Print what the requests for questions cost with their checks, if none is dropped."""
     from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
     from graphrag_index.llm.limits import price_of_model
     from graphrag_index.llm.request import EXPECTED_TOKENS, prompt_tokens
 
-    n_tokens = sum(prompt_tokens(request, settings.models[model]) for request in requests)
+    # A check shows what the question was made from, or less.
+    n_calls = 2 * len(requests)
+    n_tokens = 2 * sum(prompt_tokens(request, settings.models[model]) for request in requests)
     price = price_of_model(settings.models[model])
     said = "unknown price"
     if price is not None:
-        n_reply = len(requests) * EXPECTED_TOKENS
-        cost = (n_tokens * price.input + n_reply * price.output) / 1e6
-        said = f"at most about ${cost:,.2f}"
+        cost = (n_tokens * price.input + n_calls * EXPECTED_TOKENS * price.output) / 1e6
+        said = f"about ${cost:,.2f}"
     print(
-        f"{model}: {len(requests):,} requests, {n_tokens:,} tokens of prompts, {said}. "
+        f"{model}: {n_calls:,} requests, about {n_tokens:,} tokens of prompts, {said}. "
         f"Others replace dropped questions: at most {MAX_ROUNDS} times as much."
     )
