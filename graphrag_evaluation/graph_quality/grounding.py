@@ -1,10 +1,6 @@
 """Grounding: whether passages hold the names of the entities that they are evidence for."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from graphrag_evaluation.graph_quality.graph_figures import (
@@ -14,13 +10,9 @@ from graphrag_evaluation.graph_quality.graph_figures import (
     share_figure,
 )
 from graphrag_evaluation.statistics import SEED
-from graphrag_index.health.checked_index import CheckedIndex, count_rows, explode_lists
+from graphrag_index.health.checked_index import CheckedIndex, explode_lists
 from graphrag_nlp.list_columns import find_rows, keep_first_keys
 from graphrag_nlp.text.normalize import UNSPACED, fold_names
-
-Flags = npt.NDArray[np.bool_]
-# Documents whose texts are in memory at once.
-_DOCUMENTS_PER_BATCH = 1_024
 
 
 def measure_grounding(index: CheckedIndex, seed: int = SEED) -> Figures:
@@ -53,39 +45,6 @@ def read_names(index: CheckedIndex) -> pl.DataFrame:
 
 
 def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
-    spans_of_units = ("mentions", "entity", "text_unit", "start_char", "end_char")
-    if not (index.has(*spans_of_units) and index.has("documents", "id", "text")):
-        return _measure_mentions_of_units(index, names, seed)
-    units = index.tables["text_units"].select("document_id").with_row_index("text_unit")
-    spans = (
-        index.tables["mentions"]
-        .with_columns(pl.col("text_unit", "entity").cast(pl.UInt32))
-        .join(units, on="text_unit")
-        .join(number_documents(index), on="document_id")
-        .select("document", "start_char", "end_char", "entity")
-        .sort("document")
-        .collect(engine="streaming")
-    )
-    held, examples = _find_held(index, spans, ["entity"], names)
-    none = "the index has no mentions"
-    return {
-        "grounded_mentions": share_figure(
-            *_by_document(spans, held), examples, none=none, seed=seed
-        ),
-        "grounded_entities": _measure_entities(index, spans["entity"].to_numpy()[held], seed),
-    }
-
-
-def _measure_entities(index: CheckedIndex, rows: npt.NDArray[Any], seed: int) -> Figure | str:
-    """Measure the share of entities whose row is among `rows`."""
-    is_grounded = np.zeros(count_rows(index.tables["entities"]), dtype=bool)
-    is_grounded[rows] = True
-    titles = _titles(index, ~is_grounded)
-    none = "the index has no entities"
-    return share_figure(is_grounded, np.ones(len(is_grounded)), titles, none=none, seed=seed)
-
-
-def _measure_mentions_of_units(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
     """Measure whether the text units of entities have a name of the entity."""
     measures, none = ("grounded_mentions", "grounded_entities"), "the entities have no text units"
     if not (index.has("entities", "text_unit_ids") and index.has("text_units", "id", "text")):
@@ -95,12 +54,18 @@ def _measure_mentions_of_units(index: CheckedIndex, names: pl.DataFrame, seed: i
     titles = index.tables["entities"].select("title").collect()["title"]
     missing = found.filter(~pl.col("held")).head(MAX_EXAMPLES)
     examples = [f"{titles[entity]}: text unit {unit}" for entity, unit, _ in missing.rows()]
+    is_grounded = np.zeros(len(titles), dtype=bool)
+    is_grounded[found.filter("held")["entity"].to_numpy()] = True
     return {
         "grounded_mentions": share_figure(
             *_by_unit(found, found["held"]), examples, none=none, seed=seed
         ),
-        "grounded_entities": _measure_entities(
-            index, found.filter("held")["entity"].to_numpy(), seed
+        "grounded_entities": share_figure(
+            is_grounded,
+            np.ones(len(titles)),
+            titles.filter(pl.Series(~is_grounded)).to_list(),
+            none="the index has no entities",
+            seed=seed,
         ),
     }
 
@@ -138,35 +103,6 @@ def _by_unit(rows: pl.DataFrame, held: pl.Series) -> tuple[pl.Series, pl.Series]
 
 
 def _measure_relationships(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figure | str:
-    columns = ("relationships", "source_id", "target_id", "evidence")
-    if not (index.has(*columns) and index.has("documents", "id", "text")):
-        return _measure_relationships_of_units(index, names, seed)
-    ids = index.tables["entities"].select("id").collect()["id"]
-    rows = (
-        index.tables["relationships"]
-        .select("source_id", "target_id", "evidence")
-        .explode("evidence")
-        .drop_nulls("evidence")
-        .unnest("evidence")
-        .join(number_documents(index), on="document_id")
-        .select("document", "start_char", "end_char", "source_id", "target_id")
-        .sort("document")
-        .collect(engine="streaming")
-    )
-    ends = {end: find_rows(rows[f"{end}_id"], ids) for end in ("source", "target")}
-    spans = rows.drop("source_id", "target_id").with_columns(
-        pl.Series(end, values).cast(pl.Int64) for end, values in ends.items()
-    )
-    spans = spans.filter((pl.col("source") >= 0) & (pl.col("target") >= 0))
-    spans = spans.with_columns(pl.col("source", "target").cast(pl.UInt32))
-    held, examples = _find_held(index, spans, ["source", "target"], names)
-    none = "the relationships have no spans of evidence"
-    return share_figure(*_by_document(spans, held), examples, none=none, seed=seed)
-
-
-def _measure_relationships_of_units(
-    index: CheckedIndex, names: pl.DataFrame, seed: int
-) -> Figure | str:
     """Measure whether the text units of relationships have names of both entities."""
     none = "the relationships have no text units"
     columns = ("relationships", "source", "target", "text_unit_ids")
@@ -227,17 +163,6 @@ def _measure_claims(index: CheckedIndex, seed: int) -> Figure | str:
     )
 
 
-def number_documents(index: CheckedIndex) -> pl.LazyFrame:
-    """Return the id and the row number of each document."""
-    return index.tables["documents"].select(document_id="id").with_row_index("document")
-
-
-def _titles(index: CheckedIndex, wanted: Flags) -> list[str]:
-    """Return the titles of the first wanted entities."""
-    titles = index.tables["entities"].select("title").filter(pl.Series(wanted))
-    return titles.head(MAX_EXAMPLES).collect()["title"].to_list()
-
-
 def holds_name(text: str | pl.Expr) -> pl.Expr:
     """Return whether a normalized text has the words of the column `name` in a row.
 
@@ -251,53 +176,3 @@ def holds_name(text: str | pl.Expr) -> pl.Expr:
         .then(text.str.contains(name, literal=True))
         .otherwise(words.str.contains(wanted, literal=True))
     )
-
-
-def _by_document(spans: pl.DataFrame, held: Flags) -> tuple[npt.ArrayLike, npt.ArrayLike]:
-    """Return the numbers of held spans and of all spans of each document."""
-    documents = spans["document"].to_numpy()
-    return np.bincount(documents, weights=held), np.bincount(documents)
-
-
-def _find_held(
-    index: CheckedIndex, spans: pl.DataFrame, ends: Sequence[str], names: pl.DataFrame
-) -> tuple[Flags, list[str]]:
-    """Return for each span whether the span has a name of the entity in each column of `ends`.
-
-    `spans` are sorted by document. Also returns the first spans without a name, as examples.
-    """
-    held = np.ones(len(spans), dtype=bool)
-    titles = index.tables["entities"].select("title").collect()["title"]
-    examples: list[str] = []
-    for start, said in read_spans(index, spans):
-        part = (
-            spans.slice(start, len(said)).select(ends).with_columns(text=fold_names(pl.lit(said)))
-        )
-        # Equal texts that are evidence for equal entities are compared once.
-        kinds = part.unique(maintain_order=True).with_row_index("kind")
-        is_held = np.ones(len(kinds), dtype=bool)
-        for end in ends:
-            pairs = kinds.join(names, left_on=end, right_on="entity").filter(holds_name("text"))
-            is_held &= np.isin(np.arange(len(kinds)), pairs["kind"].to_numpy())
-        kinds = kinds.with_columns(held=pl.Series(is_held))
-        found = part.join(kinds, on=[*ends, "text"], how="left", maintain_order="left")["held"]
-        held[start : start + len(said)] = found.to_numpy()
-        for at in np.flatnonzero(~found.to_numpy())[: MAX_EXAMPLES - len(examples)].tolist():
-            wanted = " – ".join(titles[part[end][at]] for end in ends)
-            examples.append(f"{wanted}: {said[at]!r}")
-    return held, examples
-
-
-def read_spans(index: CheckedIndex, spans: pl.DataFrame) -> Iterator[tuple[int, pl.Series]]:
-    """Yield (number of the first span, texts of spans) for batches of documents."""
-    n_documents = count_rows(index.tables["documents"])
-    documents = spans["document"].to_numpy()
-    for first in range(0, n_documents, _DOCUMENTS_PER_BATCH):
-        start, stop = np.searchsorted(documents, [first, first + _DOCUMENTS_PER_BATCH]).tolist()
-        if start == stop:
-            continue
-        rows = index.tables["documents"].slice(first, _DOCUMENTS_PER_BATCH)
-        texts = rows.select(pl.col("text").fill_null("")).collect()["text"].to_list()
-        columns = spans.slice(start, stop - start).select("document", "start_char", "end_char")
-        said = [texts[document - first][begin:end] for document, begin, end in columns.iter_rows()]
-        yield start, pl.Series("text", said, pl.String)

@@ -1,4 +1,4 @@
-"""Sentences of reports: whether the rows that they cite, or their spans, state them."""
+"""Sentences of reports: whether the rows that they cite state them."""
 
 import random
 from collections.abc import Mapping
@@ -7,8 +7,7 @@ import polars as pl
 
 from graphrag_evaluation.answer_scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
 from graphrag_evaluation.coverage import WordWeights, stated_shares
-from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figures, share_figure
-from graphrag_evaluation.graph_quality.grounding import number_documents, read_spans
+from graphrag_evaluation.graph_quality.graph_figures import Figures, share_figure
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import CITED_COLUMNS, CheckedIndex, count_rows
 from graphrag_index.reports.extent import EXTENT_SENTENCE
@@ -25,74 +24,6 @@ _TEXT_COLUMNS = {
 }
 
 
-def measure_report_statements(index: CheckedIndex, seed: int) -> Figures:
-    """Measure the shares of statements that their spans state, and that several documents state.
-
-    A span states a statement if it has half of the information of its words, by the lexical test
-    of `stated_shares`: the spans are read anew from the documents. Intervals are over reports.
-    """
-    names = ["stated_claims", "confirmed_claims"]
-    if not (
-        index.has("community_reports", "statements", "community")
-        and index.has("documents", "id", "text")
-    ):
-        return dict.fromkeys(names, "the reports have no spans of statements")
-    spans = _locate_statements(index, seed)
-    placed = spans.filter(pl.col("document").is_not_null())
-    said = [text for _, texts in read_spans(index, placed) for text in texts]
-    statements = (
-        spans.with_columns(
-            said=pl.Series([*said, *[None] * (len(spans) - len(said))], dtype=pl.String)
-        )
-        .group_by("community", "statement")
-        .agg(pl.col("text", "n_documents").first(), pl.col("said").drop_nulls())
-        .sort("community", "statement")
-    )
-    weights = WordWeights(sample_texts(index))
-    # Several spans of a statement are alternatives: each may be the one that states it.
-    is_stated = [
-        any(stated_shares([text], [said], weights)[0] >= MIN_SUPPORTED_SHARE for said in texts)
-        for text, texts in statements.select("text", "said").iter_rows()
-    ]
-    statements = statements.with_columns(
-        pl.Series("stated_claims", is_stated, dtype=pl.Boolean),
-        confirmed_claims=pl.col("n_documents") > 1,
-    )
-    counts = statements.group_by("community").agg(pl.col(names).sum(), n=pl.len())
-    counts = counts.sort("community")
-    return {
-        name: share_figure(
-            counts[name],
-            counts["n"],
-            [
-                f"report on community {community}: {text}"
-                for community, text in statements.filter(~pl.col(name))
-                .head(MAX_EXAMPLES)
-                .select("community", "text")
-                .iter_rows()
-            ],
-            none="no report has a statement",
-            seed=seed,
-        )
-        for name in names
-    }
-
-
-def _locate_statements(index: CheckedIndex, seed: int) -> pl.DataFrame:
-    """Return the spans of statements, sorted by the row of the document.
-
-    A statement has a row for each span, or one without a document; these come last.
-    """
-    documents = number_documents(index).collect()
-    rows = sample_reports(index, seed, "statements").explode("statements")
-    return (
-        rows.drop_nulls("statements")
-        .unnest("statements")
-        .join(documents, on="document_id", how="left")
-        .sort("document", "community", "statement", nulls_last=True)
-    )
-
-
 def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
     """Measure the shares of sentences of reports that cite, and whose citations state them.
 
@@ -104,10 +35,10 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
     names = ("cited_claims", "supported_claims")
     if not index.has("community_reports", "full_content", "community"):
         return dict.fromkeys(names, "the index has no community reports")
-    reports = sample_reports(index, seed, "full_content")
+    reports = _sample_reports(index, seed)
     claims = [_read_claims(text or "") for text in reports["full_content"]]
     evidence = _read_evidence(index, claims)
-    weights = WordWeights(sample_texts(index))
+    weights = WordWeights(_sample_texts(index))
     n_cited, n_supported, unsupported, uncited = [], [], [], []
     for number, sentences in zip(reports["community"], claims, strict=True):
         cited = [sentence for sentence in sentences if sentence.rows]
@@ -141,18 +72,17 @@ def _read_claims(report: str) -> list[CitedSentence]:
     return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
 
 
-def sample_reports(index: CheckedIndex, seed: int, column: str) -> pl.DataFrame:
-    """Return the communities of reports with a column, of many reports a random sample."""
-    rows = index.tables["community_reports"]
+def _sample_reports(index: CheckedIndex, seed: int) -> pl.DataFrame:
+    """Return the communities and texts of reports, of many reports those of a random sample."""
+    rows = index.tables["community_reports"].select("community", "full_content")
     n = count_rows(rows)
-    rows = rows.select("community", column)
     if n > MAX_REPORTS:
         chosen = pl.Series(random.Random(seed).sample(range(n), MAX_REPORTS), dtype=pl.UInt32)
         rows = rows.with_row_index("row").filter(pl.col("row").is_in(chosen.implode()))
-    return rows.select("community", column).collect(engine="streaming")
+    return rows.select("community", "full_content").collect(engine="streaming")
 
 
-def sample_texts(index: CheckedIndex) -> list[str]:
+def _sample_texts(index: CheckedIndex) -> list[str]:
     """Return the texts of an evenly spaced sample of the text units."""
     if not index.has("text_units", "text"):
         return []
