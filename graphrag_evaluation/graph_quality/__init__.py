@@ -2,8 +2,7 @@
 
 graph_measurement.py     all measures of an index
 graph_figures.py         the measures, their meanings, and one measured figure
-grounding.py             whether text units hold the names that they are evidence for
-report_claims.py         whether cited rows state the sentences of a report
+grounding.py             whether texts hold the names, quotations and sentences that rest on them
 community_stability.py   communities of resampled documents, compared with the stored ones
 reference.py             a marked file or another index, and the documents in common
 marked_passages.py       passages marked by hand

@@ -14,8 +14,7 @@ from graphrag_evaluation.graph_quality.community_stability import (
 )
 from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_measurement import measure_structure
-from graphrag_evaluation.graph_quality.grounding import measure_grounding
-from graphrag_evaluation.graph_quality.report_claims import measure_report_claims
+from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
 from graphrag_evaluation.statistics import ratio_interval
 from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.schema.tables import TABLES
