@@ -5,7 +5,7 @@ an answer wins if it wins in both orders, and any other pair is a tie.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -165,7 +165,4 @@ def summarize_pairs(verdicts: Sequence[PairVerdict]) -> list[PairSummary]:
             )
         )
     corrected = holm_p_values([summary.p_value for summary in found])
-    return [
-        PairSummary(**{**vars(summary), "p_value": p})
-        for summary, p in zip(found, corrected, strict=True)
-    ]
+    return [replace(summary, p_value=p) for summary, p in zip(found, corrected, strict=True)]
