@@ -1,4 +1,4 @@
-"""Grounding: whether texts hold the names, quotations and sentences that they are evidence for."""
+"""Grounding: whether texts hold the names and the words that they are evidence for."""
 
 import random
 from collections.abc import Mapping
