@@ -1,5 +1,4 @@
-# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`. Workers
-# of a run on many machines use the same image, see deploy/.
+# The server in a container: `docker build -t graphrag-index .`, then `docker compose up`.
 FROM python:3.12-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
@@ -7,6 +6,7 @@ COPY graphrag_index graphrag_index
 COPY graphrag_query graphrag_query
 COPY graphrag_server graphrag_server
 COPY graphrag_evaluation graphrag_evaluation
+COPY graphrag_nlp graphrag_nlp
 COPY workflows workflows
 RUN python -m venv /opt/graphrag && /opt/graphrag/bin/pip install --no-cache-dir ".[serve,mcp,bucket]"
 

@@ -7,9 +7,9 @@ Factories for the harness of `../shared/tools/retrieval`, each `make(dataset)` t
 `retrieve(query, k)`, the ids of passages, best first: `embedded` indexes the passages with the
 workflow `embedded`; `recorded` with the workflow `standard` and the extractions that a model once
 gave, which a server replays. `embedded_untitled` takes the titles away. `embedded_minilm` and
-`embedded_minilm_untitled` embed with all-MiniLM-L6-v2, which must be installed. `second_look` and
-`second_look_untitled` embed with the static model, and all-MiniLM-L6-v2 looks again at the best
-passages; they print the CPU time of a question without and with kept vectors. One passage is one
+`embedded_minilm_untitled` embed with all-MiniLM-L6-v2, which must be installed. `reranking` and
+`reranking_untitled` embed with the static model, and all-MiniLM-L6-v2 reranks the best
+passages; they print the CPU time of a question without and with cached vectors. One passage is one
 document and one text unit. What is found is what the context of `index.local(...)` is made of.
 Without the sets and the harness, this says so.
 """
@@ -32,7 +32,7 @@ from urllib.request import urlopen
 
 import yaml
 
-from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE
+from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
 
 REPOSITORY = Path(__file__).parent.parent
 SHARED = REPOSITORY.parent / "shared"
@@ -41,7 +41,7 @@ SETS = SHARED / "data/retrieval"
 # Every passage is one text unit, however long.
 WHOLE_DOCUMENTS = {"max_tokens": 100_000, "overlap_tokens": 0}
 
-# Number of questions whose CPU time is measured with a second look.
+# Number of questions whose CPU time is measured with reranking.
 TIMED_QUESTIONS = 20
 
 # Exit code of a run that left something out.
@@ -110,37 +110,37 @@ def basic_untitled(dataset: Dataset) -> Retrieve:
     return basic(dataset, titled=False)
 
 
-def second_look(dataset: Dataset, titled: bool = True) -> Retrieve:
-    """As `embedded`, with a second look of all-MiniLM-L6-v2 at the best passages."""
+def reranking(dataset: Dataset, titled: bool = True) -> Retrieve:
+    """As `embedded`, with the best passages reranked by all-MiniLM-L6-v2."""
     settings = {"workflow": "embedded", "search": {"rerank_model": "all-MiniLM-L6-v2"}}
-    kind = "second-look" if titled else "second-look-untitled"
+    kind = "reranking" if titled else "reranking-untitled"
     project = write_project(dataset, kind, settings, titled)
     index(project)
     retrieve = opened(project, dataset)
     questions = [question["question"] for question in dataset.questions[:TIMED_QUESTIONS]]
     # Load the model, and create the file of vectors.
     retrieve(questions[0], 10)
-    for keeps_vectors in (False, True):
+    for caches_vectors in (False, True):
         seconds = 0.0
         for text in questions:
-            if not keeps_vectors:
-                with closing(sqlite3.connect(project / "output" / KEPT_VECTORS_FILE)) as kept:
+            if not caches_vectors:
+                with closing(sqlite3.connect(project / "output" / VECTOR_CACHE_FILE)) as kept:
                     kept.execute("DELETE FROM vectors").connection.commit()
             started = time.process_time()
             retrieve(text, 10)
             seconds += time.process_time() - started
         milliseconds = 1000 * seconds / len(questions)
-        kind = "kept vectors" if keeps_vectors else "new vectors"
+        kind = "cached vectors" if caches_vectors else "new vectors"
         print(f"{project.name}: {milliseconds:.1f} CPU ms a question, {kind}", flush=True)
-        if not keeps_vectors:
+        if not caches_vectors:
             for text in questions:
                 retrieve(text, 10)
     return retrieve
 
 
-def second_look_untitled(dataset: Dataset) -> Retrieve:
-    """As `second_look`, of passages without titles."""
-    return second_look(dataset, titled=False)
+def reranking_untitled(dataset: Dataset) -> Retrieve:
+    """As `reranking`, of passages without titles."""
+    return reranking(dataset, titled=False)
 
 
 def recorded(dataset: Dataset) -> Retrieve | None:
@@ -229,8 +229,8 @@ def opened(project: Path, dataset: Dataset, method: str = "local") -> Retrieve:
 
     def retrieve(query: str, k: int) -> list[str]:
         settings = opened.settings.local_search.with_values({"top_k_text_units": k})
-        look = models.second_look(opened.store)
-        found = find_evidence(Question(query, opened.store, second_look=look), settings)
+        look = models.reranking(opened.store)
+        found = find_evidence(Question(query, opened.store, reranking=look), settings)
         if look.warnings:
             sys.exit(look.warnings[0])
         return [ids[unit["document_id"]] for unit in found.text_units.values()]
@@ -263,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     factories = [
         *(embedded, embedded_untitled, recorded),
-        *(embedded_minilm, embedded_minilm_untitled, second_look, second_look_untitled),
+        *(embedded_minilm, embedded_minilm_untitled, reranking, reranking_untitled),
         *(basic, basic_untitled),
     ]
     names = [factory.__name__ for factory in factories]

@@ -9,7 +9,7 @@ from graphrag_index.cli.evaluation_commands import evaluate
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
-from graphrag_index.cli.run_commands import estimate, retry, run, status, worker
+from graphrag_index.cli.run_commands import estimate, retry, run, status
 from graphrag_index.cli.server_commands import keys, mcp, serve
 from graphrag_index.cli.tune_command import tune
 from graphrag_index.errors import run_program
@@ -27,7 +27,7 @@ app = typer.Typer(
 # The help lists the commands in this order.
 for command in (
     *(init, validate, schema, download_model),
-    *(run, worker, retry, status, estimate),
+    *(run, retry, status, estimate),
     *(show, check, resolve, versions, diff, rollback, gc),
     *(tune, export, serve, mcp),
 ):

@@ -150,7 +150,7 @@ class Index:
             drops_llm = True
             # The answer has the counts of the rows that were read before the model failed.
             answer = asked.answer(str(error), Outcome.PROVIDER_ERROR)
-        look = asked.second_look
+        look = asked.reranking
         if drops_llm or look.warnings:
             self._llms.discard_models()
         if counting and counting.is_empty:
@@ -182,12 +182,12 @@ class Index:
             text = phrase(names)
         search, local = self.settings.search, self.settings.local_search
         llm = self._llms.llm(self.store, self.settings.search.model)
-        look = self._llms.second_look(self.store)
+        look = self._llms.reranking(self.store)
         return Question(
             *(check_question(text), self.store, llm, search, local),
             sink=sink,
             names=names,
-            second_look=look,
+            reranking=look,
         )
 
     def _incomplete_answer(self, question: Question, method: str, tables: Sequence[str]) -> Answer:

@@ -11,19 +11,20 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 
 import graphrag_index
-from graphrag_server.access import AccessControl
+from graphrag_server.access import AccessControl, OriginGuard
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.metrics import Metrics
-from graphrag_server.origin_guard import OriginGuard
 from graphrag_server.problems import (
     MEDIA_TYPE,
+    ErrorShape,
     ProblemDetails,
     add_problem_handlers,
     refuse_unknown_parameters,
 )
-from graphrag_server.protocols import shapes as protocols
+from graphrag_server.protocols import chat_completions, ollama
+from graphrag_server.protocols.chat_completions import openai_error
 from graphrag_server.request_recorder import QuestionRecorder, RequestRecorder
 from graphrag_server.routes import (
     ask,
@@ -59,14 +60,22 @@ _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
+_PROTOCOLS = (chat_completions.router, ollama.router, chat_completions.wrong_bases)
+# The shapes of errors of other protocols, by the beginnings of the paths.
+_ERROR_SHAPES: dict[str, ErrorShape] = {
+    **dict.fromkeys(
+        ("/v1/chat/", "/v1/models", "/v1/v1/", "/chat/completions", "/models"), openai_error
+    ),
+    "/api/": ollama.ollama_error,
+}
 # Clients of other protocols, browsers and probes may add parameters of their own.
-TOLERANT_ROUTERS = (explorer.router, operation.router, *protocols.ROUTERS)
+TOLERANT_ROUTERS = (explorer.router, operation.router, *_PROTOCOLS)
 ROUTERS = (
     *(explorer.router, indexes.router, ask.router),
     *(entities.router, communities.router, documents.router, graph.router),
     *(suggest.router, versions.router, map.router, operation.router),
     *(files.router, jobs.router, resolutions.router, evaluations.router),
-    *protocols.ROUTERS,
+    *_PROTOCOLS,
 )
 
 
@@ -130,7 +139,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
     app.state.asker.admissions.append(recorder.admit)
     app.state.asker.observers.append(recorder.record)
-    add_problem_handlers(app, protocols.ERROR_SHAPES)
+    add_problem_handlers(app, _ERROR_SHAPES)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=settings.allowed_origins,

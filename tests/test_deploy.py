@@ -38,12 +38,20 @@ def test_every_file_is_described() -> None:
     assert described == {path.name for path in DEPLOY.iterdir()} - {"README.md"}
 
 
-def test_the_kubernetes_job_runs_a_project(tmp_path: Any) -> None:
-    project, job = read_documents("kubernetes-job.yaml")
-    pod = job["spec"]["template"]["spec"]
+def test_the_ray_job_runs_a_project(tmp_path: Any) -> None:
+    project, claim, job = read_documents("kubernetes-rayjob.yaml")
+    cluster = job["spec"]["rayClusterSpec"]
+    pod = cluster["headGroupSpec"]["template"]["spec"]
     [container] = pod["containers"]
-    check_command(container["command"])
-    assert container["command"][-1] == container["volumeMounts"][0]["mountPath"]
+    command = job["spec"]["entrypoint"].split()
+    check_command(command)
+    assert command[-1] == container["volumeMounts"][0]["mountPath"]
+    [group] = cluster["workerGroupSpecs"]
+    [worker] = group["template"]["spec"]["containers"]
+    # A node with other versions is refused.
+    assert worker["image"] == container["image"]
+    [kept] = [v["persistentVolumeClaim"] for v in pod["volumes"] if v["name"] == "cache"]
+    assert kept["claimName"] == claim["metadata"]["name"]
     [volume] = [volume["configMap"] for volume in pod["volumes"] if volume["name"] == "project"]
     assert volume["name"] == project["metadata"]["name"]
     for item in volume["items"]:
@@ -54,18 +62,19 @@ def test_the_kubernetes_job_runs_a_project(tmp_path: Any) -> None:
     shipped = (REPOSITORY / "workflows" / "embedded.yaml").read_text()
     shown = (tmp_path / "workflows" / "embedded.yaml").read_text()
     assert yaml.safe_load(shown) == yaml.safe_load(shipped)
-    # The exit codes that would be the same again.
-    rules = job["spec"]["podFailurePolicy"]["rules"]
-    [codes] = [rule["onExitCodes"]["values"] for rule in rules if "onExitCodes" in rule]
-    assert codes == [2, 3, 4]
 
 
 def test_the_slurm_script_is_a_script_with_a_command_of_the_program() -> None:
-    path = DEPLOY / "slurm-array.sh"
+    path = DEPLOY / "slurm-ray.sh"
     subprocess.run(["bash", "-n", path], check=True)
-    [line] = [line for line in path.read_text().splitlines() if line.startswith("exec ")]
-    line = line.replace("$SLURM_CPUS_PER_TASK", "8").replace("$1", "project")
-    check_command(shlex.split(line)[1:])
+    lines = path.read_text().replace("\\\n", "").splitlines()
+    [line] = [line for line in lines if line.startswith("srun ")]
+    started = shlex.split(line.replace("$1", "project"))
+    assert started[2:4] == ["ray", "symmetric-run"]
+    # What follows is the command of the first node, which finds the cluster by its address.
+    first = started[started.index("--") + 1 :]
+    assert first[:2] == ["env", "RAY_ADDRESS=$address"]
+    check_command(first[2:])
 
 
 def test_the_ray_file_names_its_nodes_and_a_command_of_the_program() -> None:
@@ -76,7 +85,7 @@ def test_the_ray_file_names_its_nodes_and_a_command_of_the_program() -> None:
     check_command(command.split())
 
 
-@pytest.mark.parametrize("name", ["worker", "reader"])
+@pytest.mark.parametrize("name", ["writer", "reader"])
 def test_policies_allow_no_more_than_the_folders(name: str) -> None:
     policy = json.loads((DEPLOY / f"iam-policy-{name}.json").read_text())
     actions = set()
@@ -88,7 +97,7 @@ def test_policies_allow_no_more_than_the_folders(name: str) -> None:
         for one in [resources] if isinstance(resources, str) else resources:
             assert one.startswith("arn:aws:s3:::MY_BUCKET")
             assert "Condition" in statement or "/" in one
-    writing = {"s3:PutObject", "s3:DeleteObject"} if name == "worker" else set()
+    writing = {"s3:PutObject", "s3:DeleteObject"} if name == "writer" else set()
     assert actions == {"s3:GetObject", "s3:ListBucket"} | writing
 
 

@@ -25,7 +25,7 @@ from graphrag_evaluation.generation.model_requests import (
     read_question,
 )
 from graphrag_evaluation.generation.passages import PassageSources, Source
-from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
 from graphrag_nlp.text.normalize import fold
@@ -37,6 +37,8 @@ LEDGER_STEP = "make questions"
 MAX_ROUNDS = 4
 # Passages that a question is checked with which the documents should not answer.
 MAX_SIMILAR_TEXTS = 8
+# Length of a question, for an estimate.
+MAX_QUESTION_CHARS = 200
 UNREADABLE = "a reply could not be read"
 T = TypeVar("T")
 
@@ -79,9 +81,20 @@ class QuestionMaker:
         """The number of questions if none is dropped and the index has enough passages."""
         return self._wanted.total()
 
-    def first_requests(self) -> list[Request]:
-        """Return the requests for questions of the first round."""
-        return [ask_for_question(source, self._prompts) for source in self._take(self._wanted)]
+    def expected_requests(self) -> Iterator[Request]:
+        """Yield the requests for questions, and for their checks in about the right length."""
+        for source in self._take(self._wanted):
+            yield ask_for_question(source, self._prompts)
+            texts = [passage.text for passage in source.passages]
+            question = EvaluationQuestion(
+                "",
+                texts[0][:MAX_QUESTION_CHARS],
+                source.kind,
+                spans=tuple(GoldSpan("", 0, 0, text) for text in texts),
+                statements=tuple(texts),
+                is_answerable=source.kind != "unanswerable",
+            )
+            yield ask_again(question, self._texts_of(question, source), self._prompts)
 
     def make(
         self, model: RequestSender, advance: Callable[[], None] = lambda: None

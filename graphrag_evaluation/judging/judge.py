@@ -12,17 +12,10 @@ from graphrag_evaluation.statistics import Agreement, measure_agreement
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.limits import price_of_model
+from graphrag_index.llm.limits import estimate_requests
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.registry import Models
-from graphrag_index.llm.request import (
-    EXPECTED_TOKENS,
-    Outcome,
-    Request,
-    Spending,
-    prompt_tokens,
-    request_key,
-)
+from graphrag_index.llm.request import Outcome, Request, Spending
 from graphrag_index.schema.settings.project_settings import Settings
 
 # Step under which the ledger stores the requests to judges.
@@ -149,16 +142,8 @@ class Judge:
 
         The cost is None if the price of the model is not known.
         """
-        settings = self.settings.models[self.name]
         asked = [task.request for task in tasks if task.request is not None]
-        # Equal answers of several systems are judged once.
-        requests = list({request_key(one, settings): one for one in asked}.values())
-        n_tokens = sum(prompt_tokens(request, settings) for request in requests)
-        price = price_of_model(settings)
-        if price is None:
-            return len(requests), n_tokens, None
-        n_reply = len(requests) * EXPECTED_TOKENS
-        return len(requests), n_tokens, (n_tokens * price.input + n_reply * price.output) / 1e6
+        return estimate_requests(asked, self.settings.models[self.name])
 
     def close(self) -> None:
         """Close the connections and the ledger."""

@@ -14,8 +14,9 @@ from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
 from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.batch import BatchChatModel
+from graphrag_index.llm.cached_model import CachedModel
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.ledger import DONE, FILE, Ledger, LedgerEntry
+from graphrag_index.llm.ledger import DONE, FILE, Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     ENCODING,
@@ -27,7 +28,7 @@ from graphrag_index.llm.request import (
     request_key,
 )
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_index.pipeline.counting_models import PastReplies
+from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 
 PROMPT = "extract_graph"
@@ -148,17 +149,18 @@ class ReusingModel:
             yield request
 
 
-class KnownReplies(PastReplies):
-    """The ledger of a tuning, and behind it that of the index, for an estimate."""
+class UnsentRequests:
+    """A substitute for a chat model: it answers from ledgers, and keeps what they do not answer."""
 
-    def __init__(self, folder: Path, output: Path) -> None:
-        super().__init__(folder)
-        self._of_index = PastReplies(output)
+    def __init__(self, name: str, settings: ModelSettings, ledgers: Sequence[Ledger]) -> None:
+        self.settings, self.requests = settings, list[Request]()
+        self._known = [CachedModel(name, settings, TUNE_STEP, ledger) for ledger in ledgers]
 
-    def find_entry(self, key: str) -> LedgerEntry | None:
-        entry = super().find_entry(key) or self._of_index.find_entry(key)
-        return entry if entry is not None and entry.state == DONE else super().find_entry(key)
-
-    def close(self) -> None:
-        self._of_index.close()
-        super().close()
+    def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
+        """Yield the replies of the ledgers; a request that they do not answer has failed."""
+        for request in requests:
+            found = (model.cached_values(request) for model in self._known)
+            values = next(filter(None, found), ())
+            if not values:
+                self.requests.append(request)
+            yield Outcome(request.unit, values, failure="" if values else "not sent")

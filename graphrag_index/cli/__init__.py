@@ -52,6 +52,12 @@ def format_paid(dollars: float | None) -> str:
     return "an unknown cost" if dollars is None else f"${dollars:,.4f}"
 
 
+def describe_estimate(model: str, n_requests: int, n_tokens: int, cost: float | None) -> str:
+    """Describe what requests to a model would cost."""
+    price = "unknown price" if cost is None else f"at most about ${cost:,.2f}"
+    return f"{model}: {n_requests:,} requests, {n_tokens:,} tokens of prompts, {price}"
+
+
 def indent_first_lines(lines: Sequence[str], at_most: int, hint: str = "") -> list[str]:
     """Indent the first `at_most` lines; add a line that counts the lines left out."""
     n_more = len(lines) - at_most

@@ -155,7 +155,7 @@ def run_evaluation(
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation, check_measures
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
-    from graphrag_index.pipeline.worker_processes import count_cores
+    from graphrag_index.pipeline.local_runner import count_cores
 
     criteria = [criterion.strip() for criterion in judge_with.split(",")]
     judging = Judging(root, judge, second_judge, criteria, budget, estimate)

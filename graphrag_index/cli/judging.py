@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from graphrag_index.cli import format_paid, load_project_settings
+from graphrag_index.cli import describe_estimate, format_paid, load_project_settings
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def judge_results(
             stack.callback(judge.close)
             if options.only_estimates:
                 calls, tokens, cost = judge.estimate(tasks)
-                price = "unknown price" if cost is None else f"at most about ${cost:,.2f}"
-                print(f"{name}: {calls:,} requests, {tokens:,} tokens of prompts, {price}")
+                print(describe_estimate(name, calls, tokens, cost))
                 continue
             verdicts = judge.judge(tasks)
             print(

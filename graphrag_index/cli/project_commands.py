@@ -27,15 +27,14 @@ def init(
     prompts: Annotated[
         bool, typer.Option(help="With --from: convert its prompts; else use the default prompts.")
     ] = True,
-    cache: Annotated[bool, typer.Option(help="With --from: copy its cached model replies.")] = True,
 ) -> None:
     """Create a project: settings.yaml with all settings, and the workflows."""
     if source is not None:
-        for line in _migrate_project(folder, source, input_folder, prompts=prompts, cache=cache):
+        for line in _migrate_project(folder, source, input_folder, prompts=prompts):
             print_lines(line, indent=2)
         return
-    if not (prompts and cache):
-        raise typer.BadParameter("--no-prompts and --no-cache need --from.")
+    if not prompts:
+        raise typer.BadParameter("--no-prompts needs --from.")
     from graphrag_index.schema.settings.project_settings import init_project
 
     for path in init_project(folder, input_folder):
@@ -121,17 +120,16 @@ def download_model(
 
 
 def _migrate_project(
-    folder: Path, source: Path, input_folder: Path | None, *, prompts: bool, cache: bool
+    folder: Path, source: Path, input_folder: Path | None, *, prompts: bool
 ) -> list[str]:
     from graphrag_index.microsoft.migrate import convert_project
 
-    migration = convert_project(folder, source, input_folder, prompts=prompts, cache=cache)
+    migration = convert_project(folder, source, input_folder, prompts=prompts)
     lines = [f"Wrote {path}" for path in migration.written]
     for title, items in (
         ("Carried over:", migration.converted),
         ("Converted prompts (--no-prompts uses the default prompts instead):", migration.prompts),
         ("Not carried over:", migration.skipped),
-        ("Cached model replies:", migration.cache),
         ("To do:", migration.to_do),
     ):
         if items:

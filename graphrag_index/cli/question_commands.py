@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, format_paid
+from graphrag_index.cli import (
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    format_paid,
+)
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
@@ -82,7 +89,7 @@ def make(
             splits = [split] if split else SPLITS
             maker = QuestionMaker(index, n, seed, wanted, prompts, splits)
             if estimate:
-                _print_estimate(maker.first_requests(), model, settings)
+                _print_estimate(list(maker.expected_requests()), model, settings)
                 return
             made = _ask_model(maker, model, settings, root / EVALUATIONS, budget)
         else:
@@ -139,20 +146,9 @@ def _ask_model(
 
 
 def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
-    """Print what the requests for questions cost with their checks, if none is dropped."""
+    """Print what the requests for questions and their checks cost, if none is dropped."""
     from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
-    from graphrag_index.llm.limits import price_of_model
-    from graphrag_index.llm.request import EXPECTED_TOKENS, prompt_tokens
+    from graphrag_index.llm.limits import estimate_requests
 
-    # A check shows what the question was made from, or less.
-    n_calls = 2 * len(requests)
-    n_tokens = 2 * sum(prompt_tokens(request, settings.models[model]) for request in requests)
-    price = price_of_model(settings.models[model])
-    said = "unknown price"
-    if price is not None:
-        cost = (n_tokens * price.input + n_calls * EXPECTED_TOKENS * price.output) / 1e6
-        said = f"about ${cost:,.2f}"
-    print(
-        f"{model}: {n_calls:,} requests, about {n_tokens:,} tokens of prompts, {said}. "
-        f"Others replace dropped questions: at most {MAX_ROUNDS} times as much."
-    )
+    said = describe_estimate(model, *estimate_requests(requests, settings.models[model]))
+    print(f"{said}. Others replace dropped questions: at most {MAX_ROUNDS} times as much.")

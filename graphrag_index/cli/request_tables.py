@@ -20,7 +20,6 @@ from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
 from graphrag_index.pipeline.sample import EMBEDDING_STEP
-from graphrag_index.pipeline.scaling import MAX_WORKERS, NETWORK_BYTES_PER_SECOND, WorkerPlan
 
 TABLE_WIDTH = 80  # wider tables of requests have narrower gaps
 MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed in thousands
@@ -28,7 +27,6 @@ MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
 MIN_SHARE_OF_LONG_STEP = 0.05  # a step with a smaller share of a run counts as one of the others
-PLANNED_WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)  # times that are printed
 MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change, and of unread files
 
 
@@ -83,8 +81,6 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
         sample = f"Sampled {estimate.n_sampled:,} of {estimate.n_documents:,} documents evenly"
         everything = f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}"
         print_lines(f"{sample}: {everything}", out)
-    if estimate.plan is not None:
-        write_plan(estimate.plan, out)
 
 
 def describe_times(estimate: Estimate) -> str:
@@ -144,6 +140,13 @@ def write_requests(estimate: Estimate, out: TextIO) -> None:
     cells = _format_requests(lines, counts, ["cost", "low", "high"], digits)
     headings = ["done", "open", f"{unit}prompt", f"{unit}reply", "$", "low", "high"]
     _print_table(headings, cells, lines, out)
+    if guessed := [line for line in lines if line.n_guessed]:
+        ranges = ["{} {:,} to {:,}".format(line.step, *line.bound_requests()) for line in guessed]
+        print_lines(
+            "Requests about text units are counted exactly. Requests that depend on the names that "
+            f"the model will find are a guess, by names that rules find: {join_names(ranges)}.",
+            out,
+        )
     if not all(line.replies_are_known for line in lines):
         print_lines(
             f"Before a step has made {MIN_PAST_CALLS} calls, the length of its replies is a guess: "
@@ -267,12 +270,6 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
         return
     print(file=out)
     write_estimate(found.estimate, out)
-    if is_update and any(line.reply_tokens for line in found.estimate.lines):
-        print_lines(
-            "Requests about text units are counted exactly. Requests about descriptions and "
-            "reports are a guess: the names in new text are not known yet.",
-            out,
-        )
 
 
 def dry_run_as_json(found: DryRun) -> str:
@@ -293,64 +290,7 @@ def dry_run_as_json(found: DryRun) -> str:
 
 
 def estimate_as_json(found: Estimate) -> str:
-    content = asdict(found)
-    if found.plan is not None:
-        plan = found.plan
-        content["plan"] |= {
-            "seconds": plan.seconds(),
-            "seconds_by_workers": {n: plan.seconds(n) for n in PLANNED_WORKERS},
-            "max_useful_workers": plan.max_useful_workers,
-        }
-    return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def write_plan(plan: WorkerPlan, out: TextIO) -> None:
-    """Print the plan of a run by many workers: time, memory, storage and price."""
-    n = plan.n_workers
-    leader = sum(work.leader_seconds for work in plan.steps)
-    print_lines(
-        f"\nA run by {format_count('processes', n) if n > 1 else '1 process'}: about "
-        f"{format_duration(plan.seconds())}, of which {format_duration(leader)} are work that the "
-        "leader does alone.",
-        out,
-    )
-    rows = [
-        [
-            work.step,
-            f"{work.leader_seconds:,.1f}",
-            f"{work.shard_seconds:,.1f}",
-            f"{work.n_bytes / 1e6:,.1f}",
-        ]
-        for work in plan.steps
-    ]
-    headings = ["step", "leader CPU s", "shards CPU s", "MB sent"]
-    print("\n".join(align_columns([headings, *rows], left=[0])), file=out)
-    times = [f"{m:,}: {format_duration(plan.seconds(m))}" for m in PLANNED_WORKERS]
-    print_lines(f"Time by processes: {', '.join(times)}.", out)
-    most = plan.max_useful_workers
-    print_lines(
-        f"More than {most:,} are of little use: twice as many save less than 5 % of the time."
-        if most < MAX_WORKERS
-        else f"Up to {MAX_WORKERS:,} processes, twice as many save at least 5 % of the time.",
-        out,
-    )
-    print_lines(
-        f"Memory of the leader: about {plan.memory / 1e9:.1f} GB, in {plan.memory_step}.\n"
-        f"Storage: {plan.table_bytes / 1e9:,.2f} GB of tables and vectors, and "
-        f"{plan.part_bytes / 1e9:,.2f} GB of parts until the commit. At the list price of S3: "
-        f"${plan.cost_per_month:,.2f} a month, and ${plan.request_cost:,.2f} for "
-        f"{plan.n_puts + plan.n_gets:,} requests of the run.",
-        out,
-    )
-    if plan.unknown:
-        print_lines(f"Without {join_names(plan.unknown)}, whose pace is not known.", out)
-    print_lines(
-        "Measured on the sample, and multiplied: CPU seconds and bytes. Computed: the times of "
-        f"several processes, with {NETWORK_BYTES_PER_SECOND // 1_000_000} MB a second between the "
-        "leader and the bucket. Memory: by figures of larger runs for an entity and a "
-        "relationship.",
-        out,
-    )
+    return json.dumps(asdict(found), indent=2, ensure_ascii=False)
 
 
 def describe_unread_files(unread: Sequence[tuple[str, str]]) -> str:

@@ -2,7 +2,6 @@
 
 import sys
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,12 +9,10 @@ import typer
 
 from graphrag_index.cli import Root, Set, load_project, root_option, traced
 from graphrag_index.cli.run_session import RunnerName, RunOptions, open_session
-from graphrag_index.errors import ExitCode, SettingsError, print_lines
+from graphrag_index.errors import SettingsError, print_lines
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
-    from graphrag_index.pipeline.tasks import Ending
-    from graphrag_index.pipeline.worker import Lead
     from graphrag_index.schema.settings.project_settings import Settings
 
 SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
@@ -54,7 +51,6 @@ RunnerOption = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print details for debugging.")]
-LEASE_SECONDS = 60.0
 
 
 def run(
@@ -86,8 +82,10 @@ def run(
         return
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
+    from graphrag_index.pipeline.run import run_workflow
+
     with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(session.run_workflow()):
+        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 
 
@@ -106,8 +104,10 @@ def retry(
     """Send requests without a valid reply again, and bring the index up to date."""
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
+    from graphrag_index.pipeline.run import run_workflow
+
     with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(session.run_workflow()):
+        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 
 
@@ -163,15 +163,6 @@ def estimate(
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="N",
-            min=1,
-            help="Plan a run by this many processes of all machines.",
-        ),
-    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Estimate the requests of a run, their price and its time; nothing is sent."""
@@ -183,7 +174,7 @@ def estimate(
 
     check_steps(workflow, settings, root)
     watcher = BarWatcher(out=sys.stderr if json else sys.stdout)
-    found = estimate(workflow, settings, root, sample, watcher, batch, n_planned=workers)
+    found = estimate(workflow, settings, root, sample, watcher, batch)
     if json:
         print(estimate_as_json(found))
         return
@@ -218,64 +209,3 @@ def parse_share(text: str) -> float:
     if rest or not 0 <= share <= 1:
         raise typer.BadParameter("--allow-partial takes a share such as 2%.")
     return share
-
-
-def worker(
-    root: Root = Path(),
-    set_: Set = None,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-    budget: Budget = None,
-    allow_partial: AllowPartial = "0%",
-    workers: Workers = None,
-    lease_seconds: Annotated[
-        float,
-        typer.Option(
-            "--lease-seconds",
-            metavar="SECONDS",
-            min=1,
-            help="Wait so long for a worker that is silent.",
-        ),
-    ] = LEASE_SECONDS,
-) -> None:
-    """Bring an index in a bucket up to date, together with all workers that are started.
-
-    Start the same command on any number of machines. The first worker leads the run; if it is
-    killed, another one takes its place. All end with the exit code of the run.
-    """
-    from graphrag_index.pipeline.worker import open_worker
-    from graphrag_index.pipeline.worker_processes import count_cores
-    from graphrag_index.storage.bucket import is_bucket
-
-    options = RunOptions(quiet, verbose, budget, parse_share(allow_partial), False, False, workers)
-    # Loading the workflow makes the user's own steps importable.
-    settings, _ = load_project(root, set_)
-    if not is_bucket(settings.output):
-        raise SettingsError(
-            f"Workers share a run through a bucket, and output is {settings.output}: set output to "
-            "an address such as s3://bucket/folder. On one machine, `graphrag-index run` uses all "
-            "cores."
-        )
-    tell = (lambda line: None) if quiet else partial(print, flush=True)
-    n_workers = workers or count_cores()
-    with (
-        traced(),
-        open_worker(settings.output, settings.models, n_workers, lease_seconds, tell) as one,
-    ):
-        ending = one.run(partial(_lead, root, set_, options))
-    if ending.exit_code != ExitCode.DONE:
-        if ending.message:
-            print(f"Error: {ending.message}", file=sys.stderr)
-        raise typer.Exit(ending.exit_code)
-
-
-def _lead(root: Path, overrides: list[str] | None, options: RunOptions, lead: "Lead") -> "Ending":
-    """Run the workflow as the command `run` does, with the other workers."""
-    from graphrag_index.pipeline.tasks import Ending
-
-    with open_session(root, overrides, options, lead) as session:
-        result = session.run_workflow()
-        exit_code = session.print_report(result)
-        kept = tuple(path.name for path in session.store.output.glob("parts/*/part-*"))
-        told = "Parts of the index are missing: `graphrag-index status` lists them."
-        return Ending(exit_code, told if exit_code else "", kept)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +28,21 @@ if TYPE_CHECKING:
     from graphrag_index.llm.registry import PurgeCounts
     from graphrag_index.pipeline.run import RunResult, Watcher
     from graphrag_index.pipeline.shards import Runner
-    from graphrag_index.pipeline.worker import Lead
     from graphrag_index.storage.versions import StepRecord
+
+# Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
+BYTES_PER_EDGE = {"native": 210, "igraph": 270, "leidenalg": 300}
+# A graph of fewer edges fits anywhere.
+MIN_STATED_BYTES = 500_000_000
+
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 class RunnerName(StrEnum):
-    """The runners that a user can choose for a run of one machine."""
+    """Who makes the shards of a run: processes of this machine, or a Ray cluster."""
 
     LOCAL = "local"
     RAY = "ray"
@@ -58,12 +66,9 @@ class RunOptions:
 
 @contextmanager
 def open_session(
-    root: Path, overrides: list[str] | None, options: RunOptions, lead: "Lead | None" = None
-) -> "Iterator[_RunSession]":
-    """Open a project and its models for a run; on Ctrl-C, print a message and exit.
-
-    With a `lead`, other machines take part in the run.
-    """
+    root: Path, overrides: list[str] | None, options: RunOptions
+) -> "Iterator[RunSession]":
+    """Open a project and its models for a run; on Ctrl-C, print a message and exit."""
     if options.wait and not options.batch:
         raise typer.BadParameter("--wait needs --batch.")
     import logging
@@ -82,25 +87,17 @@ def open_session(
         f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with the "
         "interrupted step."
     )
-    if lead is not None:
-        told = "Stopped. If there are other workers, one of them leads on."
     with exit_on_ctrl_c(told):
-        session = _RunSession(root, overrides, options, lead)
+        session = RunSession(root, overrides, options)
         let_ctrl_c_end_waits()
         with closing(session.models):
             yield session
 
 
-class _RunSession:
+class RunSession:
     """A run of a workflow from the command line, with its progress and its report."""
 
-    def __init__(
-        self,
-        root: Path,
-        overrides: list[str] | None,
-        options: RunOptions,
-        lead: "Lead | None" = None,
-    ) -> None:
+    def __init__(self, root: Path, overrides: list[str] | None, options: RunOptions) -> None:
         self.started = time.perf_counter()
         self.root, self.options = root, options
         # An index that only an option names is asked with the same option.
@@ -109,8 +106,7 @@ class _RunSession:
             f" --set {quote_argument(place)}" for place in places
         )
         self.settings, self.workflow = load_project(root, overrides)
-        from graphrag_index.cli.terminal import TerminalWatcher
-        from graphrag_index.pipeline.run import Watcher, run_workflow
+        from graphrag_index.pipeline.run import RunSetup
         from graphrag_index.pipeline.workflow import (
             check_keys,
             check_workflow,
@@ -124,37 +120,54 @@ class _RunSession:
         self.models = open_models(
             self.workflow, self.settings, root, options.budget, options.batch, announce
         )
-        runner = self._open_runner(lead)
         services = make_services(self.settings, self.models, root)
         check_workflow(self.workflow, self.settings, root, services)
         check_keys(self.workflow, self.settings)
-
-        def new_watcher() -> Watcher:
-            if options.quiet:
-                return Watcher()
-            return TerminalWatcher(bars=not options.verbose, remark=self._remark)
-
-        self._restore_imported(new_watcher())
+        self._restore_imported()
         if options.retry:
             self._reopen_requests()
         self.purged: PurgeCounts | None = None
-        self.run_workflow = partial(
-            run_workflow,
-            *(self.workflow, self.settings, root, services, new_watcher()),
-            n_workers=options.n_workers,
-            runner=runner,
-            quarantined=lambda step: len(self.models.quarantined_requests([step])),
-            forced_steps=self._steps_to_repeat,
-            spent=self.models.spent,
+        self.project = self.workflow, self.settings, root, services
+        self.setup = RunSetup(
+            watcher=self._open_watcher(),
+            runner=self._open_runner(),
+            models=self.models,
+            forced_steps=self._begin_purge(),
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,
         )
 
-    def _restore_imported(self, watcher: "Watcher") -> None:
+    def _begin_purge(self) -> list[str]:
+        """With `--purge`, record the used requests; return the steps that must run for this."""
+        from graphrag_index.pipeline.history import begin_purge
+
+        if not self.options.purge:
+            return []
+        return begin_purge(self.models, self.workflow, self.settings)
+
+    def _open_watcher(self) -> "Watcher":
+        from graphrag_index.cli.terminal import TerminalWatcher
+        from graphrag_index.pipeline.run import Watcher
+
+        if self.options.quiet:
+            return Watcher()
+        return TerminalWatcher(bars=not self.options.verbose, remark=self._remark)
+
+    def _open_runner(self) -> "Runner":
+        from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
+
+        if self.options.runner == RunnerName.RAY:
+            from graphrag_index.pipeline.ray_runner import RayRunner
+
+            return RayRunner(self.options.n_workers or count_cores())
+        return LocalRunner(self.options.n_workers)
+
+    def _restore_imported(self) -> None:
         """Make the imported version again, if the run starts from it and it is gone."""
         from graphrag_index.pipeline.import_version import restore_imported
 
-        restored = restore_imported(self.workflow, self.settings, self.root, watcher)
+        project = self.workflow, self.settings, self.root
+        restored = restore_imported(*project, self._open_watcher())
         if restored and not self.options.quiet:
             version = f"The imported index is version {restored.number} again"
             print_lines(f"{version}; this run updates it.\n")
@@ -166,28 +179,6 @@ class _RunSession:
         # Lock the output folder, so that no other run sends requests at the same time.
         with lock_output(self.store):
             self.models.reopen_requests([step.name for step in self.workflow.steps])
-
-    def _open_runner(self, lead: "Lead | None") -> "Runner | None":
-        """Open the runner of shards; None for the processes of this machine."""
-        if lead is not None:
-            from graphrag_index.pipeline.shared_calls import SharedCalls, SharedRunner
-
-            self.models.sharing = SharedCalls(lead.board)
-            return SharedRunner(lead.board, lead.maker)
-        if self.options.runner == RunnerName.RAY:
-            from graphrag_index.pipeline.ray_runner import RayRunner
-            from graphrag_index.pipeline.worker_processes import count_cores
-
-            return RayRunner(self.options.n_workers or count_cores())
-        return None
-
-    def _steps_to_repeat(self) -> list[str]:
-        from graphrag_index.pipeline.history import begin_purge
-
-        steps = self.models.reopened_steps()
-        if self.options.purge:
-            steps += begin_purge(self.models, self.workflow, self.settings)
-        return steps
 
     def _purge_if_complete(self, result: "RunResult") -> None:
         """Purge unused replies, unless the run is incomplete: a purged reply must be paid again."""
@@ -217,8 +208,6 @@ class _RunSession:
 
     def _describe_graph(self, record: "StepRecord") -> str:
         """Describe the memory for a large graph, after the step that has written the graph."""
-        from graphrag_index.pipeline.scaling import describe_graph_memory
-
         if not {"entities", "relationships"} <= record.tables.keys():
             return ""
         counts = (record.tables[name].rows for name in ("entities", "relationships"))
@@ -314,3 +303,49 @@ class _RunSession:
             from graphrag_index.cli.request_tables import describe_purge
 
             print_lines(describe_purge(self.purged, self.root, root_option(self.root)))
+
+
+def estimate_graph_memory(engine: str, n_edges: int) -> int:
+    """Return the peak memory in bytes of an engine of communities on a graph."""
+    # The engine microsoft is the same library as native.
+    return n_edges * BYTES_PER_EDGE.get(engine, BYTES_PER_EDGE["native"])
+
+
+def read_free_memory() -> int | None:
+    """Return the bytes that this process may still use; None if the system does not tell.
+
+    The limit of a container counts too. Memory that files are cached in is free.
+    """
+    free = []
+    try:
+        free.append(int(_read("/proc/meminfo").partition("MemAvailable:")[2].split()[0]) * 1024)
+    except (OSError, IndexError, ValueError):
+        return None
+    for limit, used in _LIMITS:
+        try:
+            free.append(int(_read(limit)) - int(_read(used)))
+        except (OSError, ValueError):  # no container, or one without a limit ("max")
+            continue
+    return max(0, min(free))
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
+
+
+def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
+    """Describe the memory for a graph; empty for a small graph."""
+    needed = estimate_graph_memory(engine, n_edges)
+    if needed < MIN_STATED_BYTES:
+        return ""
+    free = read_free_memory()
+    text = (
+        f"The graph of {n_nodes:,} entities and {n_edges:,} relationships needs about "
+        f"{needed / 1e9:.1f} GB with the engine {engine}"
+    )
+    if free is None or needed <= free:
+        return f"{text}."
+    return (
+        f"{text}, and {free / 1e9:.1f} GB are free: the run may be killed. Finished steps are "
+        "kept, so that it can go on with more memory."
+    )

@@ -2,13 +2,21 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import OnlyEstimate, Root, Set, exit_on_ctrl_c, load_project, root_option
+from graphrag_index.cli import (
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    load_project,
+    root_option,
+)
 from graphrag_index.cli.run_commands import Budget
 from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
@@ -252,24 +260,28 @@ def _install(
 def _print_estimate(
     store: "IndexStore", root: Path, settings: "Settings", options: "TuningOptions", folder: Path
 ) -> None:
-    """Print the requests of a tuning, counted with simulated replies."""
-    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, KnownReplies
+    """Print the requests of a tuning that its ledger and that of the index do not answer."""
+    from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, UnsentRequests
     from graphrag_evaluation.tuning.tuning_run import tune
-    from graphrag_index.cli.request_tables import write_requests
-    from graphrag_index.pipeline.counting_models import CountingModels
-    from graphrag_index.pipeline.estimate import Estimate, estimate_step_costs
+    from graphrag_index.llm.ledger import FILE, Ledger
+    from graphrag_index.llm.limits import estimate_requests
+    from graphrag_index.schema.settings.models import find_model
 
     if options.model is None:
         print("No model is asked: the proposal costs nothing.")
         return
-    with closing(KnownReplies(folder, locate_output(root, settings))) as past:
-        models = CountingModels(settings.models, past)
-        tune(store, root, settings, options, lambda name: models.open_chat_model(name, TUNE_STEP))
-        counts = [count for count in models.counts if count.n_to_ask or count.n_answered]
-        lines = tuple(
-            estimate_step_costs(count, (1, 1, 1), settings, past, batch=False) for count in counts
-        )
-        n_documents = store.n_rows("documents")
-        write_requests(
-            Estimate(lines, n_documents, n_documents, not past.is_empty, (), None), sys.stdout
-        )
+    models: dict[str, UnsentRequests] = {}
+    with ExitStack() as stack:
+        ledgers = [
+            stack.enter_context(closing(Ledger(place, read_only=True)))
+            for place in (folder, locate_output(root, settings))
+            if (place / FILE).exists()
+        ]
+
+        def open_model(name: str) -> UnsentRequests:
+            found = find_model(settings.models, name, TUNE_STEP)
+            return models.setdefault(name, UnsentRequests(name, found, ledgers))
+
+        tune(store, root, settings, options, open_model)
+    for name, model in models.items():
+        print(describe_estimate(name, *estimate_requests(model.requests, model.settings)))

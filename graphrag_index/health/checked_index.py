@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.errors import SettingsError, TableError, describe_error
-from graphrag_index.microsoft.read_communities import read_members_from_nodes
 from graphrag_index.microsoft.read_files import (
     LanceVectors,
     MicrosoftVectors,
@@ -225,8 +224,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
 def open_microsoft(folder: Path) -> CheckedIndex:
     """Open an index of Microsoft GraphRAG in place; report damaged files as findings.
 
-    Members of communities are read from the table of nodes if communities lack them; no other
-    column is derived. Raises TableError if the folder has no table.
+    No column is derived. Raises TableError if the folder has no table.
     """
     found = find_folder(folder)
     notes: list[str] = []
@@ -242,19 +240,13 @@ def open_microsoft(folder: Path) -> CheckedIndex:
             if column not in _UNCHECKED_COLUMNS:
                 notes.append(f"{name}.{column} is {dtype}: checks that need it are skipped.")
     tables = {name: table.rows for name, table in raw_tables.items() if name in NEEDED_COLUMNS}
-    if "nodes" in raw_tables and {"communities", "entities"} <= set(tables):
-        columns = tables["communities"].collect_schema()
-        members = read_members_from_nodes(raw_tables["nodes"].rows, tables["entities"])
-        if members is not None and "entity_ids" not in columns and "community" in columns:
-            rows = tables["communities"].join(members, on="community", how="left")
-            tables["communities"] = rows.with_columns(pl.col("entity_ids").fill_null([]))
-    vectors, broken = open_vectors(found.path, found.files)
+    vectors, broken = open_vectors(found.path)
     damaged += [damaged_table_finding(name, why, path) for name, (path, why) in broken.items()]
     missing = [name for name in EMBEDDED_COLUMNS if name not in vectors]
     if missing:
         path = found.path / "lancedb"
         notes.append(f"There are no vectors {', '.join(missing)} in {path}: they are not checked.")
-    made_by = f"Microsoft GraphRAG {detect_generation(found.is_legacy, raw_tables)}"
+    made_by = f"Microsoft GraphRAG {detect_generation(raw_tables)}"
     return CheckedIndex(found.path, made_by, None, tables, {**vectors}, {}, damaged, notes)
 
 

@@ -9,14 +9,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from graphrag_index.errors import WaitingError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError
 from graphrag_index.llm.batch_ledger import BatchResult
 from graphrag_index.llm.batch_queue import BatchQueue
 from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.ledger import TRUNCATED, Ledger
 from graphrag_index.llm.limits import Budget, max_reply_tokens
 from graphrag_index.llm.protocol import Capabilities
-from graphrag_index.llm.request import Outcome, ParsedReply, Reply, Request, prompt_tokens
+from graphrag_index.llm.request import (
+    Attempt,
+    Outcome,
+    ParsedReply,
+    QuarantinedError,
+    Reply,
+    Request,
+    prompt_tokens,
+)
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
 

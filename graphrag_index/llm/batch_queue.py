@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.batch_endpoint import (
     ENDED_STATUSES,
     BatchEndpoint,
@@ -34,7 +33,7 @@ from graphrag_index.llm.cached_model import CachedModel
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.limits import Budget, max_cost_of, price_of_model
 from graphrag_index.llm.protocol import encode_json
-from graphrag_index.llm.request import Request
+from graphrag_index.llm.request import Attempt, Request
 
 logger = logging.getLogger(__name__)
 

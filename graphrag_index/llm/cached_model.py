@@ -5,10 +5,19 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from graphrag_index.llm.attempts import Attempt, QuarantinedError, attempt_after_invalid_reply
 from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
 from graphrag_index.llm.reply_parser import is_repetitive, read_reply
-from graphrag_index.llm.request import Outcome, ParsedReply, Reply, ReplyError, Request, request_key
+from graphrag_index.llm.request import (
+    Attempt,
+    Outcome,
+    ParsedReply,
+    QuarantinedError,
+    Reply,
+    ReplyError,
+    Request,
+    attempt_after_invalid_reply,
+    request_key,
+)
 from graphrag_index.llm.retries import redact
 from graphrag_index.schema.settings.models import ModelSettings
 

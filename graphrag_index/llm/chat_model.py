@@ -17,23 +17,25 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError, attempt_after_timeout
 from graphrag_index.llm.cached_model import CachedModel, RequestChain
 from graphrag_index.llm.cancellation import (
     Cancellation,
     CancelledQuestionError,
     current_cancellation,
 )
-from graphrag_index.llm.client import CallSharing, LLMClient
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
 from graphrag_index.llm.request import (
+    Attempt,
     Outcome,
     ParsedReply,
+    QuarantinedError,
     Reply,
     Request,
     Spending,
     Usage,
+    attempt_after_timeout,
     estimate_tokens,
     prompt_tokens,
 )
@@ -92,11 +94,10 @@ class RemoteModel(CachedModel):
         ledger: Ledger,
         loop: LoopThread,
         budget: Budget | None = None,
-        sharing: CallSharing | None = None,
     ) -> None:
         super().__init__(name, settings, step, ledger)
         self._loop = loop
-        self._client = LLMClient(name, settings, ledger, budget, sharing)
+        self._client = LLMClient(name, settings, ledger, budget)
 
     def stop(self, error: BaseException) -> None:
         """Make every further request fail with this error."""

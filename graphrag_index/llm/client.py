@@ -1,4 +1,4 @@
-"""HTTP client of one model: requests, redirects, responses and server errors."""
+"""HTTP client of one model: its session, requests, redirects, streamed replies and errors."""
 
 import asyncio
 import functools
@@ -6,10 +6,18 @@ import os
 import ssl
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import weakref
+from codecs import BOM_UTF8
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,11 +28,16 @@ from graphrag_index.llm.probe import ServerProbe
 from graphrag_index.llm.protocol import (
     RequestWriter,
     encode_json,
+    error_message,
+    join_parts,
     parse_error,
     parse_json,
     read_chat,
     read_embeddings,
+    read_usage,
+    tool_arguments,
 )
+from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.llm.retries import (
     AddressError,
@@ -34,11 +47,10 @@ from graphrag_index.llm.retries import (
     RetryError,
     ServerError,
     SlowReplyError,
+    StreamEndedError,
     UnsupportedError,
     redact,
 )
-from graphrag_index.llm.session import MAX_CONNECT_SECONDS, open_session
-from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
@@ -56,26 +68,6 @@ _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
 _CONTENT_ERROR_WORDS = ("content_filter", "content_policy", "context_length", "string_above_max")
 
 
-class Response(NamedTuple):
-    """A response of a server."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
-
-
-class CallSharing(Protocol):
-    """Sharing of calls among machines: `send_here` sends a request from this machine."""
-
-    async def send(
-        self,
-        model: str,
-        path: str,
-        content: bytes,
-        send_here: Callable[[str, bytes], Awaitable[Response]],
-    ) -> Response: ...
-
-
 class LLMClient:
     """HTTP client of one model, to be used in one event loop only.
 
@@ -90,9 +82,8 @@ class LLMClient:
         settings: ModelSettings,
         ledger: Ledger,
         budget: Budget | None = None,
-        sharing: CallSharing | None = None,
     ) -> None:
-        self.name, self.settings, self._sharing = name, settings, sharing
+        self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
         self.address = self.writer.address
         self._session: aiohttp.ClientSession | None = None
@@ -215,24 +206,13 @@ class LLMClient:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> bytes:
         """Send a JSON body, and read the content of the response within `timeout` seconds."""
-        content = encode_json(body)
-        if self._sharing is None:
-            response = await self.fetch(path, content)
-        else:
-            response = await self._sharing.send(self.name, path, content, self.fetch)
-        self.calls.headers = response.headers
-        if response.status >= 400:
-            raise self.response_error(*response)
-        return response.content
-
-    async def fetch(self, path: str, content: bytes) -> Response:
-        """Send a request with a JSON body, and read the response, which may be an error."""
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         async with (
-            self._open_response("POST", path, content) as response,
+            self._open_response("POST", path, encode_json(body)) as response,
             asyncio.timeout_at(deadline),
         ):
-            return Response(response.status, response.headers, await response.read())
+            await self._check_status(response)
+            return await response.read()
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
@@ -391,3 +371,136 @@ def root_cause_message(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return " ".join(str(error).split()) or type(error).__name__
+
+
+# Maximum idle time of a connection. A server may close a connection that is idle for longer,
+# in the moment when the next request is sent.
+MAX_IDLE_SECONDS = 5.0
+MAX_CONNECT_SECONDS = 30.0
+MAX_HEADER_BYTES = 100_000
+
+
+def open_session(settings: ModelSettings, owner: object) -> "aiohttp.ClientSession":
+    """Open the HTTP session of one model; it is closed when `owner` is garbage-collected."""
+    import aiohttp
+
+    # Local servers need no key, but the header must not be empty.
+    key = settings.require_key() or "none"
+    is_azure = settings.provider == "azure"
+    login = {"api-key": key} if is_azure else {"authorization": f"Bearer {key}"}
+    session = aiohttp.ClientSession(
+        headers={"accept": "application/json", "user-agent": "graphrag-index", **login},
+        timeout=aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=min(MAX_CONNECT_SECONDS, settings.timeout),
+            sock_read=settings.timeout,
+        ),
+        # `RateLimiter` limits the number of concurrent calls, so the session does not.
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=MAX_IDLE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+    )
+    # The finalizer must not refer to the owner itself.
+    weakref.finalize(owner, _schedule_close, session, asyncio.get_running_loop())
+    return session
+
+
+def _schedule_close(session: "aiohttp.ClientSession", loop: asyncio.AbstractEventLoop) -> None:
+    """Close the session of a garbage-collected client, in the session's event loop."""
+    if not session.closed and loop.is_running():
+        asyncio.run_coroutine_threadsafe(session.close(), loop)
+
+
+async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
+    """Parse server-sent events up to `[DONE]`; yield the JSON data of each event.
+
+    The format is specified in https://html.spec.whatwg.org/multipage/server-sent-events.html.
+    Raises `RetryError` if the server reports an error in the middle of the stream.
+    """
+    data: list[bytes] = []
+    async for line in _split_lines(chunks):
+        if line.startswith(b"data:"):
+            data.append(line[5:])
+        if line or not data:
+            continue
+        text, data = b"\n".join(data).strip(), []
+        if text == b"[DONE]":
+            return
+        event = parse_json(text)
+        if isinstance(event, dict) and event.get("error"):
+            raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
+        yield event
+
+
+async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Split chunks of bytes into lines.
+
+    Yields an empty line at the end, because it ends the last event and some servers omit it.
+    """
+    rest, opening = b"", BOM_UTF8
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            # A byte-order mark is ignored.
+            yield line.removeprefix(opening).strip()
+            opening = b""
+    yield rest.removeprefix(opening).strip()
+    yield b""
+
+
+class StreamedReply:
+    """A reply assembled from the events of a stream. Its text is also written to a `sink`."""
+
+    def __init__(self, sink: TextSink | None = None) -> None:
+        self._visible = VisibleText(sink) if sink else None
+        self._text: list[str] = []
+        self._tool: list[str] = []
+        self._refusal = ""
+        self._finish: str | None = None
+        self._usage: Any = None
+        # Whether the model repeats the same text again and again.
+        self.is_loop = False
+
+    def add_event(self, event: Any) -> None:
+        """Add the next event of the stream; raises `RetryError` if it is malformed."""
+        try:
+            self._usage = event.get("usage") or self._usage
+            choice = next(iter(event.get("choices") or [{}]))
+            delta = choice.get("delta") or choice.get("message") or {}
+            piece = join_parts(delta.get("content"))
+            self._refusal += delta.get("refusal") or ""
+            self._tool += map(tool_arguments, delta.get("tool_calls") or ())
+            self._finish = choice.get("finish_reason") or self._finish
+        except (AttributeError, TypeError):
+            raise RetryError("the stream contains an invalid event", lost=True) from None
+        self._text.append(piece)
+        if self._visible:
+            self._visible.write(piece)
+        # Check for repetition only after every 50 pieces, since the check takes time.
+        if len(self._text) >= 200 and len(self._text) % 50 == 0:
+            # A model may repeat its content or the arguments of its tool call.
+            self.is_loop = any(
+                is_repetitive("".join(part[-800:])) for part in (self._text, self._tool)
+            )
+        if self.is_loop:
+            self._finish = "length"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the reply has ended."""
+        return self._finish is not None
+
+    def finish_text(self) -> None:
+        """End the text in the sink, or discard it if the stream ended too early."""
+        if self._visible:
+            self._visible.end(broken=not self.is_complete)
+
+    def get_reply(self) -> Reply:
+        """Return the whole reply; raises `RetryError` if the stream ended too early."""
+        if self._finish is None:
+            raise StreamEndedError("the stream ended early", lost=True)
+        text, finish = "".join(self._tool) or "".join(self._text), self._finish
+        if self._refusal:
+            text, finish = self._refusal, "refusal"
+        return Reply(text, finish, read_usage(self._usage))

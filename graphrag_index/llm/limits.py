@@ -9,7 +9,7 @@ algorithms for congestion avoidance in computer networks, 1989).
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -17,8 +17,18 @@ from importlib.resources import files
 from typing import Any
 
 from graphrag_index.errors import BudgetError
-from graphrag_index.llm.attempts import Attempt, QuarantinedError
-from graphrag_index.llm.request import MIN_REPLY_TOKENS, Reply, Request, Usage, expected_tokens
+from graphrag_index.llm.request import (
+    EXPECTED_TOKENS,
+    MIN_REPLY_TOKENS,
+    Attempt,
+    QuarantinedError,
+    Reply,
+    Request,
+    Usage,
+    expected_tokens,
+    prompt_tokens,
+    request_key,
+)
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 # Factor of the concurrency when a call is refused because of a rate limit.
@@ -235,6 +245,23 @@ def price_of_model(settings: ModelSettings) -> Price | None:
     # A name may end with a date: "gpt-5-mini-2025-08-07" has the price of "gpt-5-mini".
     names = [name for name in known if (settings.model + "-20").startswith(name + "-20")]
     return Price.model_validate(known[max(names, key=len)]) if names else None
+
+
+def estimate_requests(
+    requests: Iterable[Request], settings: ModelSettings
+) -> tuple[int, int, float | None]:
+    """Return the number of different requests, the tokens of their prompts, and their cost.
+
+    The cost in dollars is about the highest; None if the price of the model is not known.
+    """
+    different = {request_key(request, settings): request for request in requests}
+    n_tokens = sum(prompt_tokens(request, settings) for request in different.values())
+    price = price_of_model(settings)
+    if price is None:
+        return len(different), n_tokens, None
+    n_reply = len(different) * EXPECTED_TOKENS
+    cost = (n_tokens * price.input + n_reply * price.output) / MILLION
+    return len(different), n_tokens, cost
 
 
 def price_list_date() -> str:

@@ -11,7 +11,7 @@ from weakref import finalize
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel, LoopThread
-from graphrag_index.llm.client import CallSharing, LLMClient
+from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
 from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
@@ -45,8 +45,6 @@ class Models:
 
     # The queue of the batch model that was created last.
     newest_queue: "BatchQueue"
-    # Set before the first model is opened if other machines take part in the calls.
-    sharing: CallSharing | None = None
 
     def __init__(
         self,
@@ -93,14 +91,14 @@ class Models:
                 "with --batch to collect them; a batch that you cancel at the provider is "
                 "collected at once."
             )
-        model = ChatModel(name, settings, step, self.ledger, loop, budget, self.sharing)
+        model = ChatModel(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)
         return model
 
     def open_embedding_model(self, name: str, step: str) -> RemoteEmbeddingModel:
         """Create the embedding model of a step."""
         settings, loop, budget = self._open_model(name, step)
-        model = RemoteEmbeddingModel(name, settings, step, self.ledger, loop, budget, self.sharing)
+        model = RemoteEmbeddingModel(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)
         model.find_dimension()
         return model

@@ -1,8 +1,8 @@
 """Reading, import, migration and export of Microsoft GraphRAG indexes and projects.
 
-read_*     Read an index of version 0 to 3 in place as our tables (`read_tables.MicrosoftIndex`;
+read_*     Read an index of version 2 or 3 in place as our tables (`read_tables.MicrosoftIndex`;
            searches use `microsoft_store.MicrosoftStore`).
 import_*   Copy an index into a project, and merge new documents with it.
-migrate*   Convert settings, API keys, prompts and paid replies (`migrate.convert_project`).
+migrate*   Convert settings, API keys and prompts (`migrate.convert_project`).
 export_*   Write our index in the layout of version 3 (`export_index.export`).
 """

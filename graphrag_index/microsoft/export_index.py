@@ -29,7 +29,6 @@ import pyarrow as pa
 
 from graphrag_index.errors import ExportError, TableError, describe_error, format_count
 from graphrag_index.microsoft.prepended_text import restore_text
-from graphrag_index.microsoft.read_communities import find_text_units
 from graphrag_index.microsoft.read_files import COLUMN_RULES, LanceVectors
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.atomic import new_folder, write_json
@@ -38,6 +37,7 @@ from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE, arrow_schema, to_arrow
 from graphrag_index.storage.vector_store import VectorTable, connect, convert_os_errors
 from graphrag_index.storage.versions import Version
+from graphrag_nlp.list_columns import gather_by_owner, spread_lists
 
 EXPORT_FORMAT = 1
 OWN_FOLDER, EXPORT_FILE, LANCEDB = "graphrag_index", "export.json", "lancedb"
@@ -276,7 +276,7 @@ def _use_microsoft_values(communities: pl.LazyFrame, relationships: pl.LazyFrame
     is_named = pl.col("island") | pl.col("theme")
     is_other = is_named | (pl.col("relationship_ids").list.len() == 0)
     others = communities.filter(is_other).select("community", "relationship_ids").collect()
-    texts = find_text_units(others["relationship_ids"], relationships)
+    texts = _find_text_units(others["relationship_ids"], relationships)
     others = others.select("community", texts.alias("theirs"))
     title = pl.format("Community {}", "community")
     return communities.join(
@@ -368,3 +368,20 @@ def _make_date_columns(date: str | None) -> dict[str, pa.Scalar]:
             stamp = pa.scalar(number)
             stamps[f"{column}_{part}"] = stamp if value else pa.scalar(None, stamp.type)
     return stamps
+
+
+def _find_text_units(relationship_ids: pl.Series, relationships: pl.LazyFrame) -> pl.Series:
+    """Return, for each list of relationship ids, the sorted ids of their text units."""
+    owners, ids = spread_lists(relationship_ids)
+    links = relationships.select("id", "text_unit_ids").unique("id", keep="first")
+    units = (
+        pl.LazyFrame({"owner": owners, "id": ids})
+        .join(links, on="id")
+        .select("owner", unit="text_unit_ids")
+        .explode("unit")
+        .drop_nulls()
+        .unique()
+        .sort("owner", "unit")
+        .collect()
+    )
+    return gather_by_owner(units, len(relationship_ids))

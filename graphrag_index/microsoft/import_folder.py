@@ -18,8 +18,11 @@ import polars as pl
 from graphrag_index.errors import InputError, TableError, describe_error
 from graphrag_index.microsoft.export_index import EXPORT_FILE, OWN_FOLDER, OWN_SUFFIX
 from graphrag_index.microsoft.prepended_text import separate_text_again
-from graphrag_index.microsoft.read_communities import get_column_defaults
-from graphrag_index.microsoft.read_files import MicrosoftVectors, damaged_file_error
+from graphrag_index.microsoft.read_files import (
+    MicrosoftVectors,
+    damaged_file_error,
+    get_column_defaults,
+)
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.atomic import digest_file, new_folder, write_json

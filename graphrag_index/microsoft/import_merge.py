@@ -8,13 +8,12 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.microsoft.import_folder import BATCH_ROWS, ImportedIndex
-from graphrag_index.microsoft.read_communities import find_relationships_within
 from graphrag_index.microsoft.read_positions import find_first_rows, find_row_pairs
 from graphrag_index.reports.report import CitedReport, CommunityMembers, Finding, Report
 from graphrag_index.reports.report_evidence import PROMPT_HASH_OF_IMPORTS, CommunityEvidence
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
-from graphrag_nlp.list_columns import RowGroups, find_rows, gather_lists
+from graphrag_nlp.list_columns import RowGroups, find_rows, gather_by_owner, gather_lists
 from graphrag_nlp.text.citations import renumber_citations
 from graphrag_nlp.text.normalize import title_key
 
@@ -292,7 +291,7 @@ def make_evidence_of_reports(
     ids, n_rows = entities["id"].gather(held["entity"]), communities.height
     communities = communities.with_columns(
         entity_ids=gather_lists(held["row"].to_numpy(), ids, n_rows),
-        relationship_ids=find_relationships_within(held, links.select("id").hstack(pairs), n_rows),
+        relationship_ids=_find_relationships_within(held, links.select("id").hstack(pairs), n_rows),
     )
     graph, covariates = (now["entities"], now["relationships"]), imported["covariates"]
     contents = CommunityMembers(communities, *graph, covariates)
@@ -347,3 +346,20 @@ def _renumber_report(
         renumber(row["rating_explanation"]),
     )
     return CitedReport(report, rows)
+
+
+def _find_relationships_within(held: pl.DataFrame, links: pl.DataFrame, n_rows: int) -> pl.Series:
+    """Return, for each community, the sorted ids of relationships between its members.
+
+    `held` has the `row` of a community and the row number of an `entity` in it. `links` has an `id`
+    and the row numbers of `source` and `target`, which are negative for an unknown entity.
+    """
+    inside = (
+        links.filter(pl.col("source") >= 0, pl.col("target") >= 0)
+        .join(held, left_on="source", right_on="entity")
+        .join(held, left_on=["target", "row"], right_on=["entity", "row"])
+        .select("id", owner="row")
+        .unique()
+        .sort("owner", "id")
+    )
+    return gather_by_owner(inside, n_rows)

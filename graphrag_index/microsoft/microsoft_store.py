@@ -22,8 +22,11 @@ from graphrag_index.llm.local.local_models import BUILT_IN_MODELS, find_vector_i
 from graphrag_index.llm.local.model_package import MINILM
 from graphrag_index.microsoft.import_folder import read_export
 from graphrag_index.microsoft.prepended_text import restore_text
-from graphrag_index.microsoft.read_communities import add_missing_communities, add_missing_documents
-from graphrag_index.microsoft.read_files import MicrosoftVectors, name_damaged_file
+from graphrag_index.microsoft.read_files import (
+    MicrosoftVectors,
+    get_column_defaults,
+    name_damaged_file,
+)
 from graphrag_index.microsoft.read_positions import find_first_rows
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.settings.project_settings import Settings
@@ -165,9 +168,9 @@ class MicrosoftStore:
         """The public tables by name; `human_readable_id` is the row number."""
         with self._lock, name_damaged_file(self.index.files):
             tables = renumber_rows(self.index.tables)
-            tables["documents"] = add_missing_documents(tables["documents"], tables["text_units"])
+            tables["documents"] = _add_missing_documents(tables["documents"], tables["text_units"])
             if "community_reports" in tables:
-                tables["communities"] = add_missing_communities(
+                tables["communities"] = _add_missing_communities(
                     tables["communities"], tables["community_reports"]
                 )
             if "covariates" in tables:
@@ -246,6 +249,46 @@ class MicrosoftStore:
                 ids = self.index.tables[source].select("id")
                 self._vectors[name] = InMemoryVectors(rows, ids, vectors, width)
             return self._vectors[name]
+
+
+def _add_missing_documents(documents: pl.LazyFrame, text_units: pl.LazyFrame) -> pl.LazyFrame:
+    """Add an empty document for each missing document that text units refer to."""
+    known = documents.select("id").collect()
+    named = text_units.select(id="document_id").collect().unique(maintain_order=True)
+    unknown = named.join(known, on="id", how="anti", maintain_order="left").with_columns(
+        title="id",
+        path="id",
+        human_readable_id=known.height + pl.int_range(pl.len(), dtype=pl.Int64),
+        language=pl.lit("und"),
+    )
+    return _append_rows("documents", documents, unknown)
+
+
+def _add_missing_communities(communities: pl.LazyFrame, reports: pl.LazyFrame) -> pl.LazyFrame:
+    """Add a community without members for each missing community that a report names."""
+    known = communities.select("community")
+    unknown = (
+        reports.join(known, on="community", how="anti", maintain_order="left")
+        .unique("community", keep="first", maintain_order=True)
+        .select(
+            pl.col("community", "level", "parent", "children", "title", "period"),
+            id=pl.format("unknown-{}", "community"),
+            human_readable_id="community",
+        )
+        .collect()
+    )
+    return _append_rows("communities", communities, unknown)
+
+
+def _append_rows(name: str, rows: pl.LazyFrame, new: pl.DataFrame) -> pl.LazyFrame:
+    """Append new rows to a table, with default values for their missing columns."""
+    if new.is_empty():
+        return rows
+    columns = [
+        column if column in new.columns else default.alias(column)
+        for column, default in get_column_defaults(TABLES[name]).items()
+    ]
+    return pl.concat([rows, new.lazy().select(columns)])
 
 
 class InMemoryVectors:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,11 +20,9 @@ from graphrag_index.microsoft.migrate_project import (
     read_project,
     read_prompts,
 )
-from graphrag_index.microsoft.migrate_replies import read_cache
 from graphrag_index.microsoft.migrate_settings import WORKFLOW_WITHOUT_CLAIMS, convert_settings
 from graphrag_index.schema.settings.project_settings import (
     SETTINGS_FILE,
-    Settings,
     check_new_project,
     format_documents_folder,
     load_settings,
@@ -34,7 +31,6 @@ from graphrag_index.schema.settings.project_settings import (
     shipped_workflows,
 )
 from graphrag_index.storage.atomic import write_text_file
-from graphrag_index.storage.working_copy import locate_output
 
 _INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # Value of unset variables while the settings are checked; it is valid as an address too.
@@ -49,17 +45,11 @@ class Migration:
     converted: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     prompts: list[str] = field(default_factory=list)
-    cache: list[str] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
 
 
 def convert_project(
-    folder: Path,
-    source: Path,
-    input_folder: Path | None = None,
-    *,
-    prompts: bool = True,
-    cache: bool = True,
+    folder: Path, source: Path, input_folder: Path | None = None, *, prompts: bool = True
 ) -> Migration:
     """Convert the Microsoft GraphRAG project in `source` to a project in `folder`.
 
@@ -83,7 +73,7 @@ def convert_project(
     migration = _report_conversion(result, own_prompts)
     environment = _format_env_file(result, folder / ".env", migration)
     text = settings_text(result.values, _format_settings_comment(result, migration))
-    settings = _check_settings(text, result)
+    _check_settings(text, result)
     texts = {folder / FOLDER / f"{name}.txt": own for name, own in own_prompts.texts.items()}
     for path, own in texts.items():
         if path.exists() and path.read_bytes() != own.encode():
@@ -94,12 +84,10 @@ def convert_project(
     heading = "# The workflow standard without claims."
     workflows[WORKFLOW_WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
     texts |= {folder / "workflows" / f"{name}.yaml": own for name, own in workflows.items()}
-    with _all_or_nothing(migration.written, locate_output(folder, settings)) as write:
+    with _all_or_nothing(migration.written) as write:
         for path, content in texts.items():
             if not path.exists():
                 write(path, content)
-        if cache:
-            _migrate_cache(result, settings, folder, own_prompts, migration)
         if environment:
             write(folder / ".env", environment, secret=True)
         write(settings_path, text)
@@ -190,7 +178,7 @@ def _env_line(name: str, value: str) -> str:
     return f"{name}={mark}{value}{mark}\n" if mark and value.isprintable() else ""
 
 
-def _check_settings(text: str, result: ConvertedSettings) -> Settings:
+def _check_settings(text: str, result: ConvertedSettings) -> None:
     """Load the new settings from a temporary folder; raise SettingsError if they are invalid."""
     # Variables without a value, such as API keys, are not an error.
     variables = dict.fromkeys(_find_used_variables(result), _UNSET)
@@ -201,7 +189,7 @@ def _check_settings(text: str, result: ConvertedSettings) -> Settings:
         path.write_text(text, encoding="utf-8")
         (Path(folder) / ".env").write_text("".join(lines), encoding="utf-8")
         try:
-            return load_settings(Path(folder))
+            load_settings(Path(folder))
         except SettingsError as error:
             reason = str(error).replace(str(path), "ours")
             raise SettingsError(
@@ -210,35 +198,11 @@ def _check_settings(text: str, result: ConvertedSettings) -> Settings:
             ) from error
 
 
-def _migrate_cache(
-    result: ConvertedSettings,
-    settings: Settings,
-    folder: Path,
-    prompts: ConvertedPrompts,
-    migration: Migration,
-) -> None:
-    """Copy paid replies into the ledger (our cache of replies), and report their number."""
-    if any(_UNSET in str(model.identity()) for model in settings.models.values()):
-        migration.to_do.append(
-            "The cache was not read, since a model is named by a variable that is not set."
-        )
-        return
-    steps = read_cache(result.project, settings, folder, prompts.originals)
-    migration.cache = [replies.format_counts(step) for step, replies in steps.items()]
-    extraction = steps.get("extract_graph")
-    if extraction and extraction.n_used and settings.extract_graph.max_gleanings:
-        migration.to_do.append(
-            f"extract_graph.max_gleanings is {settings.extract_graph.max_gleanings}, so that each "
-            "text unit gets a second, paid request: set it to 0 to send no second request."
-        )
-
-
 @contextmanager
-def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
+def _all_or_nothing(paths: list[Path]) -> Iterator[Any]:
     """Yield a function that writes a file; if the block fails, remove all written files."""
     # New files and folders; a folder comes after its files.
     made: list[Path] = []
-    had_output = output.exists()
 
     def write(path: Path, text: str, secret: bool = False) -> None:
         made[:0] = [part for part in (path, *path.parents) if not part.exists()]
@@ -248,8 +212,6 @@ def _all_or_nothing(paths: list[Path], output: Path) -> Iterator[Any]:
     try:
         yield write
     except BaseException:
-        if not had_output:
-            shutil.rmtree(output, ignore_errors=True)
         for path in made:
             # `rmdir` fails on a folder that holds other files. Such a folder is kept.
             with suppress(OSError):

@@ -1,7 +1,7 @@
 """Conversion of Microsoft GraphRAG models: address, API key, limits and parameters.
 
 Version 3 has models in the sections `completion_models` and `embedding_models`, version 2 in
-`models`. Version 1 has one language model (`llm`) and one embedding model (`embeddings.llm`).
+`models`.
 """
 
 import re
@@ -64,12 +64,6 @@ def _read_models(project: MicrosoftProject) -> list[tuple[str, Mapping[str, Any]
             kind = values.get("type", "") if isinstance(values, Mapping) else ""
             is_embedding = "embedding" in (str(kind) if section == "models" else section)
             found.append((f"{section}.{name}", values, is_embedding))
-    llm, embedding = project.get("llm"), project.get("embeddings.llm")
-    if isinstance(embedding, Mapping) and isinstance(llm, Mapping):
-        # In version 1 the embedding model shares the access settings of the language model.
-        shared = ("api_key", "api_base", "api_version", "organization", "proxy")
-        embedding = {**{key: llm[key] for key in shared if key in llm}, **embedding}
-    found += [("llm", llm, False), ("embeddings.llm", embedding, True)]
     found.sort(key=lambda entry: entry[0].rpartition(".")[2] not in _DEFAULT_MODEL_NAMES)
     return [entry for entry in found if isinstance(entry[1], Mapping)]
 
@@ -102,10 +96,10 @@ class _ModelConversion:
             else:
                 self._convert_setting(old_key, new_key, value)
         self._convert_rate_limit()
-        for key in ("concurrent_requests", "parallelization.num_threads"):
-            value = self.result.project.get(key)
-            if "concurrency" not in self.new and value is not None:
-                self._convert_setting("", "concurrency", value, old_path=key)
+        key = "concurrent_requests"
+        value = self.result.project.get(key)
+        if "concurrency" not in self.new and value is not None:
+            self._convert_setting("", "concurrency", value, old_path=key)
         if not is_embedding:
             self._convert_parameters()
         for old_key in dict.fromkeys(find_parent_key(key, _SKIPPED) or key for key in self.old):
@@ -167,9 +161,6 @@ class _ModelConversion:
             self._skip_key(setting, "only API keys are supported: write an API key into .env")
         needs_key = method in (None, "api_key")
         key = self.old.pop("api_key", None)
-        if key is None and needs_key and self.path in ("llm", "embeddings.llm"):
-            # Version 1 reads this variable if the settings have no API key.
-            key = "${GRAPHRAG_API_KEY}"
         if key is None:
             if not needs_key:
                 self.new["api_key"] = "${AZURE_OPENAI_API_KEY:-}"

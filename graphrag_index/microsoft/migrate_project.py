@@ -152,9 +152,8 @@ class ConvertedPrompts:
     """The converted prompts by our prompt names, and reasons why prompts are not converted."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    # Both by our prompt name: Microsoft's key with the file name, and the text of the file.
+    # By our prompt name: Microsoft's key with the file name.
     sources: dict[str, str] = field(default_factory=dict)
-    originals: dict[str, str] = field(default_factory=dict)
     # By Microsoft's setting key: the reason why the prompt is not converted.
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -261,19 +260,22 @@ def _detect_version(values: Mapping[str, Any], path: Path) -> int:
         )
     if isinstance(values.get("completion_models") or values.get("embedding_models"), dict):
         return 3
-    if isinstance(values.get("models"), dict) and "llm" not in values:
+    if isinstance(values.get("models"), dict):
         return 2
-    n_keys: dict[int, int] = {
-        version: sum(key in values for key in keys) for version, keys in RULES["versions"].items()
-    }
-    best = max(n_keys, key=lambda version: n_keys[version])
-    if not n_keys[best]:
-        some = ", ".join(list(values)[:5]) or "nothing"
+    if early := [key for key in RULES["early_keys"] if key in values]:
         raise SettingsError(
-            f"{path} has none of the keys of Microsoft GraphRAG 1, 2 or 3, such as "
-            f"completion_models, models or llm; it has: {some}."
+            f"{path} has {early[0]}, settings of Microsoft GraphRAG 0 or 1, which are not "
+            "supported: write settings of version 3 with `graphrag init --force`, or a new project "
+            "with `graphrag-index init`."
         )
-    return best
+    for version, keys in RULES["versions"].items():
+        if any(key in values for key in keys):
+            return int(version)
+    some = ", ".join(list(values)[:5]) or "nothing"
+    raise SettingsError(
+        f"{path} has none of the keys of Microsoft GraphRAG 2 or 3, such as completion_models or "
+        f"models; it has: {some}."
+    )
 
 
 def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
@@ -297,7 +299,6 @@ def read_prompts(project: MicrosoftProject) -> ConvertedPrompts:
             text = path.read_text(encoding="utf-8-sig")
             prompts.texts[name] = convert_prompt(text, name, numbers)
             prompts.sources[name] = f"{key}: {value}"
-            prompts.originals[name] = text
         except FileNotFoundError:
             prompts.skipped[key] = f"there is no file {value}"
         except ConversionError as error:

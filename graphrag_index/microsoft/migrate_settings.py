@@ -158,9 +158,8 @@ def _choose_workflow(result: ConvertedSettings) -> None:
     project = result.project
     listed = project.get("workflows")
     steps = [str(step) for step in listed] if isinstance(listed, list) else _read_steps(project)
-    keys = ("extract_claims.enabled", "claim_extraction.enabled")
-    key = next((key for key in keys if project.get(key) is not None), "")
-    has_claims = bool(key) and project.get_expanded(key) is True
+    key = "extract_claims.enabled"
+    has_claims = project.get_expanded(key) is True
     is_fast = "extract_graph_nlp" in steps
     name = "fast" if is_fast else "standard" if has_claims else WORKFLOW_WITHOUT_CLAIMS
     result.values["workflow"] = name
@@ -170,13 +169,13 @@ def _choose_workflow(result: ConvertedSettings) -> None:
         result.keep_key("output/stats.json", "workflow", f"{name}; the last run used this workflow")
     if is_fast and has_claims:
         result.skip_key(key, "the workflow fast has no claims: use standard for claims")
-    elif key:
+    elif project.get(key) is not None:
         result.keep_key(key, "workflow", name)
 
 
 def _read_steps(project: MicrosoftProject) -> list[str]:
     """Return the steps of the project's last run; empty if they are unknown."""
-    folder = project.get("output_storage.base_dir", "output.base_dir", "storage.base_dir")
+    folder = project.get("output_storage.base_dir", "output.base_dir")
     try:
         path = project.root / str(project.expand(folder or "output")) / "stats.json"
         steps = json.loads(path.read_text(encoding="utf-8"))["workflows"]

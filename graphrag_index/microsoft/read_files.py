@@ -1,4 +1,4 @@
-"""The files of a Microsoft GraphRAG index, version 0 to 3: Parquet tables and vectors."""
+"""The files of a Microsoft GraphRAG index, version 2 or 3: Parquet tables and vectors."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from graphrag_index.errors import TableError, describe_error
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, FINDINGS, TABLES, parse_columns
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, FINDINGS, TABLES, Table, parse_columns
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.text.languages import read_lists
 
-_LEGACY_PREFIX = "create_final_"
-# Renamed, required and derived columns of each table.
+# Required and derived columns of each table.
 COLUMN_RULES: Mapping[str, Mapping[str, Any]] = read_lists("graphrag_index/microsoft/read_columns")
 # Types of the columns that are read but that our tables lack.
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "text_units": parse_columns("document_ids: strings"),
-    "nodes": parse_columns("id, title, community: int64, level: int64, x: float64, y: float64"),
 }
 # Columns of structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
@@ -32,11 +30,6 @@ class IndexFolder(NamedTuple):
 
     path: Path
     files: Mapping[str, Path]
-
-    @property
-    def is_legacy(self) -> bool:
-        """Whether version 0 or 1 of Microsoft GraphRAG wrote the index."""
-        return any(path.name.startswith(_LEGACY_PREFIX) for path in self.files.values())
 
 
 class RawTable(NamedTuple):
@@ -51,24 +44,28 @@ class RawTable(NamedTuple):
 
 
 def find_folder(folder: Path) -> IndexFolder:
-    """Find table files in a folder, `output` in it, or the newest `output/<time>/artifacts`."""
+    """Find table files in a folder, or in `output` in it."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise TableError(f"{folder} {what}: name the folder of an index.")
-    runs = sorted(folder.glob("output/*/artifacts"), reverse=True)
-    for base in (folder, folder / "output", *runs):
-        paths = {
-            name: path
-            # Versions 0 and 1 store the coordinates of entities in the table `nodes`.
-            for name in (*COLUMN_RULES["required"], "nodes")
-            for path in (base / f"{_LEGACY_PREFIX}{name}.parquet", base / f"{name}.parquet")
-            if path.is_file()
-        }
-        if paths:
-            return IndexFolder(base, paths)
+    for base in (folder, folder / "output"):
+        files = {name: base / f"{name}.parquet" for name in COLUMN_RULES["required"]}
+        if found := {name: path for name, path in files.items() if path.is_file()}:
+            return IndexFolder(base, found)
+    if _has_early_tables(folder):
+        raise TableError(
+            f"{folder} has an index of Microsoft GraphRAG 0 or 1, which is not supported: convert "
+            "it with Microsoft's notebook index_migration_to_v2, or index the documents again."
+        )
     raise TableError(
         f"There is no index in {folder}: neither index.json nor a table such as entities.parquet."
     )
+
+
+def _has_early_tables(folder: Path) -> bool:
+    """Return whether a folder has tables of Microsoft GraphRAG 0 or 1."""
+    places = ("", "output/", "output/*/artifacts/")
+    return any(any(folder.glob(f"{place}create_final_*.parquet")) for place in places)
 
 
 def is_microsoft_index(folder: Path) -> bool:
@@ -76,7 +73,7 @@ def is_microsoft_index(folder: Path) -> bool:
     try:
         path = find_folder(folder).path
     except TableError:
-        return False
+        return _has_early_tables(folder)
     return not any((path / name).exists() for name in ("index.json", "versions"))
 
 
@@ -86,16 +83,10 @@ def open_table(name: str, path: Path) -> RawTable:
     rows = pl.scan_parquet(path, glob=False)
     with name_damaged_file({name: path}):
         schema = rows.collect_schema()
-    legacy = COLUMN_RULES["renamed"].get(name, {})
-    rows = rows.rename({a: b for a, b in legacy.items() if a in schema and b not in schema})
-    if name == "communities" and "community" not in schema:
-        # In version 0 the id of a community is its number.
-        numbers = [pl.col(n) for n in ("human_readable_id", "id") if n in schema]
-        rows = rows.with_columns(number.alias("community") for number in numbers[:1])
     wanted: dict[str, Any] = dict(TABLES[name].schema) if name in TABLES else {}
     wanted |= _FOREIGN_COLUMNS.get(name, {})
     columns, left_out = [], {}
-    for column, dtype in rows.collect_schema().items():
+    for column, dtype in schema.items():
         if column not in wanted:
             continue
         if column in _RECORD_COLUMNS and dtype.is_nested():
@@ -109,6 +100,14 @@ def open_table(name: str, path: Path) -> RawTable:
     return RawTable(rows.select(columns), left_out)
 
 
+def get_column_defaults(table: Table) -> dict[str, pl.Expr]:
+    """Return the default value of each column; the default of a nullable column is null."""
+    by_type: dict[Any, Any] = {pl.String: "", pl.Int64: 0, pl.Float64: 0, pl.Boolean: False}
+    defaults = {name: by_type.get(dtype, []) for name, dtype in table.schema.items()}
+    defaults |= dict.fromkeys(table.nullable or ())
+    return {name: pl.lit(value, table.schema[name]) for name, value in defaults.items()}
+
+
 def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
     """Raise TableError if a required table or column is missing."""
     for name, columns in COLUMN_RULES["required"].items():
@@ -116,8 +115,7 @@ def check_tables(folder: IndexFolder, tables: Mapping[str, RawTable]) -> None:
             if name in _OPTIONAL_TABLES:
                 continue
             raise TableError(
-                f"{folder.path} has no {name}.parquet (in version 0 and 1 "
-                f"create_final_{name}.parquet): copy it there from where the index was made."
+                f"{folder.path} has no {name}.parquet: copy it there from where the index was made."
             )
         raw, path = tables[name], folder.files[name]
         for alternatives in columns:
@@ -229,11 +227,11 @@ class LanceVectors:
 
 
 class ParquetVectors:
-    """The vectors in a column of a Parquet file; rows without a vector are skipped."""
+    """The vectors in a Parquet file; rows without a vector are skipped."""
 
-    def __init__(self, path: Path, column: str = "embedding") -> None:
+    def __init__(self, path: Path) -> None:
         self.label = str(path)
-        vector = pl.col(column).cast(pl.List(pl.Float32))
+        vector = pl.col("embedding").cast(pl.List(pl.Float32))
         rows = pl.scan_parquet(path, glob=False).select(pl.col("id").cast(pl.String), vector=vector)
         self.rows = rows.filter(pl.col("vector").list.len() > 0)
 
@@ -258,12 +256,12 @@ MicrosoftVectors = LanceVectors | ParquetVectors
 
 
 def open_vectors(
-    folder: Path, files: Mapping[str, Path]
+    folder: Path,
 ) -> tuple[dict[str, MicrosoftVectors], dict[str, tuple[Path, str]]]:
     """Open the vectors of an index, and collect the errors of vectors that cannot be opened.
 
-    The vectors are in `lancedb/`, or in `embeddings.<name>.parquet`, or (version 0) in a column of
-    the table. Both results are by our table names; the second has paths and error messages.
+    The vectors are in `lancedb/`, or in `embeddings.<name>.parquet`. Both results are by our table
+    names; the second has paths and error messages.
     """
     found: dict[str, MicrosoftVectors] = {}
     damaged: dict[str, tuple[Path, str]] = {}
@@ -272,21 +270,16 @@ def open_vectors(
         (folder / "lancedb").glob("*.lance"), key=lambda p: (p.stem not in EMBEDDED_COLUMNS, p)
     )
     # Version 2 names a table `default-text_unit-text`, or with another container as the prefix.
-    # Versions 0 and 1 name it `entity_description_embeddings`.
-    stems = {path: re.sub("[-.]", "_", path.stem).removesuffix("_embeddings") for path in stores}
+    stems = {path: re.sub("[-.]", "_", path.stem) for path in stores}
     failures = (pl.exceptions.PolarsError, ValueError, RuntimeError, OSError, KeyError)
-    for name, (table, columns) in EMBEDDED_COLUMNS.items():
-        sources = [(path, "") for path, stem in stems.items() if stem.endswith(name)]
+    for name in EMBEDDED_COLUMNS:
         snapshot = folder / f"embeddings.{name}.parquet"
-        sources += [(snapshot, "embedding")] if snapshot.is_file() else []
-        sources += [(files[table], f"{columns[-1]}_embedding")] if table in files else []
-        for path, source in sources:
+        sources = [path for path, stem in stems.items() if stem.endswith(name)]
+        for path in [*sources, *([snapshot] if snapshot.is_file() else [])]:
             try:
-                vectors = _open_parquet(path, source) if source else _open_lance(path)
+                vectors = _open_parquet(path) if path == snapshot else _open_lance(path)
             except failures as error:
-                # A damaged table file is reported when the table is read.
-                if path != files.get(table):
-                    damaged[name] = (path, describe_error(error))
+                damaged[name] = (path, describe_error(error))
                 continue
             if vectors is not None:
                 found[name] = vectors
@@ -306,9 +299,9 @@ def _open_lance(path: Path) -> LanceVectors:
     return vectors
 
 
-def _open_parquet(path: Path, column: str) -> ParquetVectors | None:
-    """Open a column of vectors; None if the column is missing or has no vector."""
-    if column not in pl.scan_parquet(path, glob=False).collect_schema():
+def _open_parquet(path: Path) -> ParquetVectors | None:
+    """Open a file of vectors; None if it has no vector."""
+    if "embedding" not in pl.scan_parquet(path, glob=False).collect_schema():
         return None
-    vectors = ParquetVectors(path, column)
+    vectors = ParquetVectors(path)
     return vectors if vectors.dimension else None

@@ -14,10 +14,8 @@ from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import (
     Integers,
     RowGroups,
-    distinct_pairs,
     find_rows,
     gather_by_owner,
-    gather_lists,
     spread_lists,
 )
 from graphrag_nlp.text.normalize import fold_in_place
@@ -44,12 +42,6 @@ def find_row_pairs(lists: pl.Series, known: pl.Series) -> tuple[Integers, Intege
     owners, ids = spread_lists(lists)
     rows = find_first_rows(ids, known)
     return owners[rows >= 0], rows[rows >= 0]
-
-
-def invert_lists(owners: Integers, rows: Integers, ids: pl.Series, n_rows: int) -> pl.Series:
-    """Return, for each row, the distinct ids of its owners, in the order of the owners."""
-    by_row, by_owner = distinct_pairs(rows, owners)
-    return gather_lists(by_row, ids.gather(by_owner), n_rows)
 
 
 class TextPositions(NamedTuple):

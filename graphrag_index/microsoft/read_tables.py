@@ -1,11 +1,11 @@
-"""A Microsoft GraphRAG index, version 0 to 3, opened in place as our public tables.
+"""A Microsoft GraphRAG index, version 2 or 3, opened in place as our public tables.
 
     index = MicrosoftIndex(folder)       # raises TableError if a file is missing or damaged
     index.tables["entities"]             # LazyFrame with all columns of our table, in our order
     index.vectors["entity_description"]  # `.dimension`, `.batches()` of `id` and `vector`
 
 Rows, ids, numbers and the order of rows are those of the files. Our searches and citations need a
-`human_readable_id` that is the row number, unlike in versions 0 and 1. `renumber_rows` sets it.
+`human_readable_id` that is the row number; `renumber_rows` sets it.
 """
 
 import json
@@ -18,16 +18,12 @@ import polars as pl
 
 from graphrag_index.microsoft.locate_text_units import SPAN_COLUMNS, locate_text_units
 from graphrag_index.microsoft.prepended_text import separate_text
-from graphrag_index.microsoft.read_communities import (
-    complete_communities,
-    complete_reports,
-    get_column_defaults,
-)
 from graphrag_index.microsoft.read_files import (
     COLUMN_RULES,
     RawTable,
     check_tables,
     find_folder,
+    get_column_defaults,
     name_damaged_file,
     open_table,
     open_vectors,
@@ -36,8 +32,6 @@ from graphrag_index.microsoft.read_positions import (
     TextPositions,
     compute_positions,
     find_first_rows,
-    find_row_pairs,
-    invert_lists,
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches
@@ -45,7 +39,6 @@ from graphrag_nlp.text.citations import renumber_citations
 from graphrag_nlp.text.languages import detect_language
 
 _BATCH_ROWS = 1_024  # documents or text units that are read at once
-_DEFAULT_ENCODING = "cl100k_base"
 
 
 class MicrosoftIndex:
@@ -62,9 +55,9 @@ class MicrosoftIndex:
             name: open_table(name, path) for name, path in found.files.items()
         }
         check_tables(found, self.raw_tables)
-        self.generation = detect_generation(found.is_legacy, self.raw_tables)
+        self.generation = detect_generation(self.raw_tables)
         self.tables: Mapping[str, pl.LazyFrame] = self._public_tables()
-        self.vectors, self.damaged_vectors = open_vectors(self.path, self.files)
+        self.vectors, self.damaged_vectors = open_vectors(self.path)
 
     @cached_property
     def positions(self) -> TextPositions:
@@ -111,28 +104,14 @@ class MicrosoftIndex:
     def _public_tables(self) -> dict[str, pl.LazyFrame]:
         tables = {
             "documents": self._derive_columns("documents", self._derive_documents),
-            "text_units": self._separate_text(
-                self._derive_columns("text_units", self._derive_text_units)
-            ),
+            "text_units": self._separate_text(self._file_tables["text_units"]),
             "entities": self._derive_columns("entities", self._derive_entities),
             "relationships": self._derive_columns("relationships", self._derive_relationships),
             "mentions": pl.defer(lambda: self.positions.mentions, schema=TABLES["mentions"].schema),
-            "communities": pl.defer(lambda: self._communities, schema=TABLES["communities"].schema),
         }
-        if "community_reports" in self.raw_tables:
-            schema = TABLES["community_reports"].schema
-            reports = self._file_tables["community_reports"]
-            columns = self._file_columns("community_reports")
-            complete = cache(
-                lambda: complete_reports(reports.collect(), columns, self._communities)
-            )
-            tables["community_reports"] = pl.defer(complete, schema=schema)
-        if "covariates" in self.raw_tables:
-            number = pl.col("human_readable_id").cast(pl.String)
-            derived = {"id": number, "covariate_type": pl.lit("claim")}
-            has = self._file_columns("covariates")
-            missing = {c: v for c, v in derived.items() if c not in has}
-            tables["covariates"] = self._file_tables["covariates"].with_columns(**missing)
+        for name in ("communities", "community_reports", "covariates"):
+            if name in self._file_tables:
+                tables[name] = self._file_tables[name]
         return {name: tables[name].select(list(TABLES[name].columns)) for name in tables}
 
     def _derive_columns(self, name: str, derive: Callable[[], Mapping[str, Any]]) -> pl.LazyFrame:
@@ -153,8 +132,7 @@ class MicrosoftIndex:
         return pl.concat([own, pl.defer(compute_columns, schema=columns)], how="horizontal")
 
     def _derive_documents(self) -> Mapping[str, Any]:
-        rows, has = self._file_tables["documents"], self._file_columns("documents")
-        ids = rows.select("id").collect()["id"]
+        rows = self._file_tables["documents"]
         languages: list[str] = []
         metadata: list[str | None] = []
         texts = rows.select("text", "raw_data", "metadata")
@@ -163,61 +141,20 @@ class MicrosoftIndex:
                 languages.append(detect_language(text))
                 is_record = _parse_json_object(stated) is not None
                 metadata.append(stated if is_record else _remove_text_from_record(record, text))
-        title = rows.select("title").collect()["title"] if "title" in has else ids
-        made = {
-            "title": title,
-            "path": title,
+        return {
+            "path": rows.select("title").collect()["title"],
             "metadata": pl.Series(metadata, dtype=pl.String),
             "language": pl.Series(languages, dtype=pl.String),
         }
-        if "text_unit_ids" not in has:
-            units = self._file_tables["text_units"].select("id", "document_id").collect()
-            owners = find_first_rows(units["document_id"], ids)
-            [known] = (owners >= 0).nonzero()
-            made["text_unit_ids"] = invert_lists(known, owners[known], units["id"], len(ids))
-        return made
-
-    def _derive_text_units(self) -> Mapping[str, Any]:
-        rows, has = self._file_tables["text_units"], self._file_columns("text_units")
-        ids = rows.select("id").collect()["id"]
-        made: dict[str, Any] = {}
-        for kind in ("entity", "relationship", "covariate"):
-            column, table = f"{kind}_ids", "entities" if kind == "entity" else f"{kind}s"
-            if column not in has and table in self._file_tables:
-                links = "text_unit_id" if table == "covariates" else "text_unit_ids"
-                linked = self.tables[table].select("id", links).collect()
-                unit_ids = linked[links]
-                if unit_ids.dtype == pl.String:
-                    unit_ids = unit_ids.reshape((len(unit_ids), 1)).arr.to_list()
-                made[column] = invert_lists(*find_row_pairs(unit_ids, ids), linked["id"], len(ids))
-        if "n_tokens" not in has:
-            from graphrag_index.llm.tokens import count_tokens, load_encoding
-
-            encoding = load_encoding(_DEFAULT_ENCODING)
-            texts = read_batches(rows.select("text"), _BATCH_ROWS)
-            counts = [count_tokens(text, encoding) for batch in texts for text in batch["text"]]
-            made["n_tokens"] = pl.Series(counts, dtype=pl.Int64)
-        return made
 
     def _derive_entities(self) -> Mapping[str, Any]:
         rows, has = self._file_tables["entities"], self._file_columns("entities")
-        small = rows.select("id", "title", "text_unit_ids").collect()
+        small = rows.select("title", "text_unit_ids").collect()
         made = {"evidence": self.positions.entity_evidence["evidence"]}
-        text_unit_ids = small["text_unit_ids"]
-        if "text_unit_ids" not in has and "entity_ids" in self._file_columns("text_units"):
-            units = self._file_tables["text_units"].select("id", "entity_ids").collect()
-            pairs = find_row_pairs(units["entity_ids"], small["id"])
-            text_unit_ids = invert_lists(*pairs, units["id"], small.height)
-            made["text_unit_ids"] = text_unit_ids
         if "frequency" not in has:
-            made["frequency"] = text_unit_ids.list.n_unique()
+            made["frequency"] = small["text_unit_ids"].list.n_unique()
         if "degree" not in has:
             made["degree"] = self._degrees_by_title(small["title"])
-        if "x" not in has and {"title", "x", "y"} <= self._file_columns("nodes"):
-            nodes = self.raw_tables["nodes"].rows.select("title", "x", "y")
-            first = nodes.unique("title", keep="first").collect()
-            places = small.join(first, on="title", how="left", maintain_order="left")
-            made |= places.select("x", "y").to_dict()
         return made
 
     @cached_property
@@ -248,17 +185,9 @@ class MicrosoftIndex:
             made["weight"] = pl.Series([1.0] * small.height, dtype=pl.Float64)
         return made
 
-    @cached_property
-    def _communities(self) -> pl.DataFrame:
-        nodes = self.raw_tables["nodes"].rows if "nodes" in self.raw_tables else None
-        rows, base = self.raw_tables["communities"].rows, self._file_tables
-        return complete_communities(rows, nodes, base["entities"], base["relationships"])
 
-
-def detect_generation(is_legacy: bool, tables: Mapping[str, RawTable]) -> str:
+def detect_generation(tables: Mapping[str, RawTable]) -> str:
     """Return the versions of Microsoft GraphRAG that write such tables, as in "2 or 3"."""
-    if is_legacy:
-        return "0 or 1"
     has_document_ids = "text_units" in tables and "document_ids" in tables["text_units"].columns
     return "2" if has_document_ids else "2 or 3"
 

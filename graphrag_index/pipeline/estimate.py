@@ -1,11 +1,13 @@
 """Estimate of the requests, the price and the time of a run; no request is sent.
 
-The steps run in a temporary folder. `CountingModels` replace the models, so the prompts are real.
-A request in the ledger (the cache of replies) gets its stored reply, and any other request gets a
-simulated reply. If there are many documents, a sample is read, and the counts are scaled to all
-documents. Each further document adds fewer new names to the graph, and this decrease depends on the
-corpus. So a cheap pattern counts the names in all documents, and the graph of the sample is scaled
-by these counts.
+The price is the number of requests times their mean tokens. The steps run in a temporary folder on
+a sample of the documents, with `CountingModels` in place of the models. A request in the ledger
+(the cache of replies) gets its reply, and is free. So requests about text units are exact.
+
+The requests about descriptions, pairs of names and reports depend on the names that the model will
+find. If text units have no reply yet, the steps run a second time on the names that the rules of
+`extract_graph_nlp` find. The further requests of this run are a guess, in proportion to the text
+units without a reply.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,6 +21,7 @@ import polars as pl
 from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
+from graphrag_index.pipeline.local_runner import count_cores
 from graphrag_index.pipeline.pace import (
     MIN_ANNOUNCED_TEXT_UNITS,
     MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL,
@@ -29,25 +32,26 @@ from graphrag_index.pipeline.pace import (
 from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.sample import (
     CHARACTERS_PER_TOKEN,
+    EXTRACTION_STEP,
     GrowthRatios,
     LoadedDocuments,
     Sample,
+    SampleResult,
     SampleRuns,
-    average_growth,
 )
-from graphrag_index.pipeline.scaling import WorkerPlan, plan_workers
-from graphrag_index.pipeline.worker_processes import count_cores
 from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import StepRecord, Version
+from graphrag_index.storage.versions import StepRecord
 from graphrag_index.storage.working_copy import locate_output
 
-# If the length of replies is a guess, the bounds of the cost assume replies that are longer and
-# shorter by this factor.
-GUESSED_REPLY_LENGTH_FACTOR = 2.0
+# If the length of replies, or the number of requests, is a guess, the bounds of the estimate are
+# larger and smaller by this factor.
+GUESSED_REPLY_LENGTH_FACTOR, GUESSED_REQUESTS_FACTOR = 2.0, 3.0
+# Maximum number of documents whose names are found by rules.
+MAX_DOCUMENTS_BY_RULES = 100
 # Number of characters of each document in the runs that measure fixed costs.
 WARM_UP_CHARACTERS = 2_000
 # Number of characters, and minimum number of documents, of the sample before a long run.
@@ -65,12 +69,19 @@ class StepCosts:
     prompt_tokens: int
     reply_tokens: int
     # Cost in dollars, with a lower and an upper bound. The bounds differ if the length of replies
-    # is a guess. All three values are None if the price is unknown.
+    # or the number of requests is a guess. All three values are None if the price is unknown.
     cost: float | None
     low: float | None
     high: float | None
     # True if the length of replies is the average length of earlier replies.
     replies_are_known: bool
+    # Number of requests in `n_to_ask` that depend on names that no model has found yet.
+    n_guessed: int = 0
+
+    def bound_requests(self) -> tuple[int, int]:
+        """Return a lower and an upper bound of `n_to_ask`."""
+        n_exact, by = self.n_to_ask - self.n_guessed, GUESSED_REQUESTS_FACTOR
+        return n_exact + round(self.n_guessed / by), n_exact + round(self.n_guessed * by)
 
 
 @dataclass(frozen=True)
@@ -84,8 +95,6 @@ class Estimate:
     times: tuple[StepTime, ...]
     # (name, seconds) of the default embedding model, if the settings name another local model.
     default_model: tuple[str, float] | None
-    # The run by many workers, if their number is given.
-    plan: WorkerPlan | None = None
 
 
 def estimate(
@@ -100,7 +109,6 @@ def estimate(
     loaded: LoadedDocuments | None = None,
     max_characters: int | None = None,
     n_workers: int | None = None,
-    n_planned: int | None = None,
 ) -> Estimate:
     """Estimate the requests and the time of a run.
 
@@ -108,17 +116,14 @@ def estimate(
     documents are read, and at most the first `max_characters` of each. With `batch`, the price of
     the batch API is used for chat requests. `only` has the names of the steps in the result; None
     means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
-    number of processes of the run; None means one per core. With `n_planned`, a run by that many
-    processes of many machines is planned.
+    number of processes of the run; None means one per core.
     """
     with (
         closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
         runs = SampleRuns(workflow, settings, root, past, Path(folder))
-        size = settings.create_text_units.max_tokens
-        asks = bool(find_asking_steps(workflow, settings))
-        sample = Sample(max_documents, size, max_characters, counts_pairs=asks)
+        sample = Sample(max_documents, max_characters)
         steps = {step.name: step for step in workflow.steps if only is None or step.name in only}
         times, loader = [], workflow.loader
         if loader and not loaded:
@@ -128,20 +133,31 @@ def estimate(
         fixed: Mapping[str, StepRecord] = {}
         n_documents = loaded[1].tables[str(loader.input_table)].rows if loader and loaded else 0
         if n_documents > max_documents or max_characters is not None:
-            fixed = _measure_fixed_costs(runs, size, loaded)
+            fixed = _measure_fixed_costs(runs, loaded)
         result, version = runs.run(sample, loaded, watcher), runs.last.version
+        growth, counts = sample.growth, result.counts
+        scales = {
+            count.step: _find_growth(steps[count.step], count, growth, result)
+            for count in counts
+            if count.step in steps
+        }
+        guessed: dict[str, RequestCount] = {}
+        if extraction := next(
+            (c for c in counts if c.step == EXTRACTION_STEP and c.n_to_ask), None
+        ):
+            missing = extraction.n_to_ask / (extraction.n_to_ask + extraction.n_answered)
+            by_rules = Sample(min(max_documents, MAX_DOCUMENTS_BY_RULES), max_characters)
+            result = runs.run(by_rules, loaded, watcher, counts)
+            growth = by_rules.growth
+            guessed = {count.step: count.scale(missing * growth.names) for count in result.counts}
         lines = [
             estimate_step_costs(
-                count,
-                _estimate_growth(
-                    steps[count.step], count, sample.growth, result.store, result.version
-                ),
-                *(settings, past, batch),
+                count.scale(scales[count.step]), guessed.get(count.step), settings, past, batch
             )
-            for count in result.counts
+            for count in counts
             if count.step in steps
         ]
-        pace = Pace(result, fixed, sample.growth, runs.model, n_workers or count_cores())
+        pace = Pace(result, fixed, growth, runs.model, n_workers or count_cores())
         for step in steps.values():
             n_requests = sum(line.n_to_ask for line in lines if line.step == step.name)
             if n_requests:
@@ -154,15 +170,14 @@ def estimate(
         return Estimate(
             *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty, tuple(times)),
             _estimate_default_model(runs, settings, pace) if result.embedded else None,
-            plan_workers(n_planned, pace, times, settings, runs.model) if n_planned else None,
         )
 
 
 def _measure_fixed_costs(
-    runs: SampleRuns, size: int, loaded: LoadedDocuments | None
+    runs: SampleRuns, loaded: LoadedDocuments | None
 ) -> Mapping[str, StepRecord]:
-    """Return the records of steps that have next to nothing to do; `size` is that of text units."""
-    tiny = Sample(2, size, WARM_UP_CHARACTERS, is_measured=False)
+    """Return the records of steps that have next to nothing to do."""
+    tiny = Sample(2, WARM_UP_CHARACTERS, is_measured=False)
     # The first run loads libraries. The second run has only the fixed costs of each step.
     return [runs.run(tiny, loaded) for _ in range(2)][1].records
 
@@ -216,63 +231,55 @@ def estimate_steps_ahead(
     )
 
 
-def _estimate_growth(
-    step: Step, count: RequestCount, growth: GrowthRatios, store: TableStore, version: Version
-) -> tuple[float, float, float]:
-    """Return the growth of calls, of variable prompt tokens, and of reply tokens.
-
-    The counts by which the requests of a step grow depend on the tables that the step reads.
-    """
+def _find_growth(
+    step: Step, count: RequestCount, growth: GrowthRatios, sample: SampleResult
+) -> float:
+    """Return the growth of the requests of a step, by the tables that it reads."""
     tables = {read.table for read in step.reads}
     if "text_units" in tables:
-        # A step that reads `text_units` embeds text units, entities and reports.
-        units = store.scan("text_units", version.tables["text_units"])
-        n_units, n_tokens = units.select(pl.len(), pl.col("n_tokens").sum()).collect().row(0)
-        n_texts = max(1, count.n_to_ask + count.n_answered)
-        calls = average_growth(growth.text_units, growth.names, n_units / n_texts)
-        share = n_tokens / max(1, count.prompt_tokens) * count.n_to_ask / n_texts
-        return calls, average_growth(growth.text_units, growth.names, share), calls
-    if "communities" in tables:
-        return growth.names, growth.pairs, growth.names
-    if "extracted_entities" in tables:
-        # The length of a summary grows less than the number of descriptions that it summarizes.
-        replies = average_growth(growth.repeated, growth.repetitions, 0.5)
-        return growth.repeated, growth.repetitions, replies
-    return growth.text_units, growth.text_units, growth.text_units
+        # The step embeds text units, and beside them entities and reports.
+        n_units = sample.version.tables["text_units"].rows
+        share = min(1.0, n_units / max(1, count.n_to_ask + count.n_answered))
+        return growth.text_units * share + growth.names * (1 - share)
+    return growth.names if tables & {"communities", "extracted_entities"} else growth.text_units
 
 
 def estimate_step_costs(
     count: RequestCount,
-    growth: tuple[float, float, float],
+    guessed: RequestCount | None,
     settings: Settings,
     past: PastReplies,
     batch: bool,
 ) -> StepCosts:
-    """Estimate the cost of counted requests; `growth` are the ratios of calls and tokens."""
-    of_calls, of_tokens, of_replies = growth
-    n_to_ask = round(count.n_to_ask * of_calls)
-    beyond = count.prompt_tokens - count.fixed_tokens
-    prompt = round(count.fixed_tokens * of_calls + beyond * of_tokens)
+    """Estimate the cost of counted requests, and of further requests whose number is a guess."""
+    guessed = guessed or RequestCount(count.step, count.model, count.is_chat)
     known, cached_share = past.average_past_replies(count.step, count.model)
-    reply = round(count.reply_tokens * of_replies if known is None else n_to_ask * known)
-    cached = round(prompt * cached_share)
     price = price_of_model(settings.models[count.model])
     if price is not None and batch and count.is_chat:
         price = price.in_batch()
-    guess = GUESSED_REPLY_LENGTH_FACTOR if known is None else 1.0
 
-    def estimate_cost(times: float) -> float | None:
-        return cost_of(Usage(prompt, cached, round(reply * times)), price) if n_to_ask else 0.0
+    def count_tokens(of_calls: float, of_replies: float) -> Usage:
+        prompt = count.prompt_tokens + guessed.prompt_tokens * of_calls
+        if known is None:
+            reply = (count.reply_tokens + guessed.reply_tokens * of_calls) * of_replies
+        else:
+            reply = (count.n_to_ask + guessed.n_to_ask * of_calls) * known
+        return Usage(round(prompt), round(prompt * cached_share), round(reply))
 
+    n_to_ask, usage = count.n_to_ask + guessed.n_to_ask, count_tokens(1, 1)
+    low = count_tokens(1 / GUESSED_REQUESTS_FACTOR, 1 / GUESSED_REPLY_LENGTH_FACTOR)
+    high = count_tokens(GUESSED_REQUESTS_FACTOR, GUESSED_REPLY_LENGTH_FACTOR)
+    costs = [cost_of(tokens, price) if n_to_ask else 0.0 for tokens in (usage, low, high)]
     return StepCosts(
         count.step,
         count.model,
-        round(count.n_answered * of_calls),
+        count.n_answered,
         n_to_ask,
-        prompt,
-        reply,
-        estimate_cost(1),
-        estimate_cost(1 / guess),
-        estimate_cost(guess),
-        known is not None or not reply,
+        usage.prompt,
+        usage.completion,
+        cost=costs[0],
+        low=costs[1],
+        high=costs[2],
+        replies_are_known=known is not None or not usage.completion,
+        n_guessed=guessed.n_to_ask,
     )

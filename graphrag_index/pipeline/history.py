@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from graphrag_index.errors import SettingsError, TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.tasks import remove_finished_work
 from graphrag_index.pipeline.workflow import Workflow, select_sections
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
@@ -207,7 +206,6 @@ def collect_garbage(store: TableStore, keep: int) -> CollectedGarbage:
         if store.working_copy is not None:
             described = {f"versions/{number}/{INDEX_FILE}" for number in kept}
             store.working_copy.collect_garbage(current.number, described | files)
-            remove_finished_work(store.working_copy.bucket)
         freed = max(0, before - _measure_index_size(store.output))
         return CollectedGarbage(tuple(deleted), tuple(kept), freed, tuple(in_use))
 
@@ -310,10 +308,10 @@ def end_purge(
     The vectors that searches have kept are deleted too. Raises GraphRAGError if a batch is open,
     or if the ledger is in use or cannot be written.
     """
-    from graphrag_index.llm.local.kept_vectors import delete_kept_vectors
+    from graphrag_index.llm.local.vector_cache import delete_vector_cache
     from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 
-    delete_kept_vectors(store.output)
+    delete_vector_cache(store.output)
     if not models.has_ledger:
         return PurgeCounts(0, 0, 0)
     sections = select_sections(workflow, settings)

@@ -17,7 +17,7 @@ from graphrag_index.microsoft.import_folder import (
     write_imported,
 )
 from graphrag_index.pipeline.history import lock_output
-from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Workflow, load_step, make_services, read_step_names
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.atomic import write_text_file
@@ -127,7 +127,8 @@ def _run_import(
     services["embedding_model"] = replace(
         embeds, open=lambda step, section: model, check=lambda step, section: None
     )
-    return run_workflow(Workflow("imported", steps), settings, root, services, watcher).version
+    setup = RunSetup(watcher=watcher or Watcher())
+    return run_workflow(Workflow("imported", steps), settings, root, services, setup).version
 
 
 def _check_vector_model(source: ImportSource, settings: Settings, root: Path) -> _VectorModel:

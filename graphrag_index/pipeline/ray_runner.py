@@ -9,17 +9,20 @@ import logging
 import os
 import signal
 import socket
+import sys
 import time
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from graphrag_index import __version__
 from graphrag_index.errors import SettingsError, StepError, WorkflowError
+from graphrag_index.pipeline.local_runner import MIN_BYTES_FOR_WORKERS, measure_peak_memory
 from graphrag_index.pipeline.shards import make_part, write_file
-from graphrag_index.pipeline.tasks import MAX_ATTEMPTS, describe_program
-from graphrag_index.pipeline.worker_processes import MIN_BYTES_FOR_WORKERS, measure_peak_memory
 
+# A shard whose processes were killed this often is not tried again.
+MAX_ATTEMPTS = 3
 # The number of CPUs of the cluster is asked for again after this many seconds.
 SECONDS_BETWEEN_LOOKS = 5.0
 MAX_CONNECT_SECONDS = 10.0
@@ -40,7 +43,7 @@ class RayRunner:
     The connection is opened with the first shard.
     """
 
-    seconds_alone = 0.0
+    min_bytes, seconds_alone = MIN_BYTES_FOR_WORKERS, 0.0
 
     def __init__(self, n: int) -> None:
         self._address, self._n_here = os.environ.get("RAY_ADDRESS"), n
@@ -58,10 +61,6 @@ class RayRunner:
             self._looked_at = time.monotonic()
             self._n = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
         return self._n
-
-    @property
-    def min_bytes(self) -> int:
-        return MIN_BYTES_FOR_WORKERS
 
     def start(self, function: Path, shard: bytes, part: Path) -> Any:
         """Start to make a part."""
@@ -156,6 +155,14 @@ class RayRunner:
             self._ray = ray
             self._task = ray.remote(max_retries=MAX_ATTEMPTS - 1, num_cpus=1)(_make_part)
         return self._ray
+
+
+def describe_program() -> dict[str, str]:
+    """Return the versions that all nodes share: they decide about the parts."""
+    import polars
+
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return {"program": __version__, "python": python, "polars": polars.__version__}
 
 
 def _describe_deaths() -> str:

@@ -9,9 +9,9 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -25,8 +25,8 @@ from graphrag_index.pipeline.finished_steps import (
     is_complete,
 )
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
+from graphrag_index.pipeline.local_runner import LocalRunner
 from graphrag_index.pipeline.shards import Runner, StepShards
-from graphrag_index.pipeline.worker_processes import SECONDS_BEFORE_WORKERS, Workers, count_cores
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -43,6 +43,9 @@ from graphrag_index.storage.table_writer import TableCheck, TableWriter
 from graphrag_index.storage.vector_writer import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 from graphrag_index.storage.working_copy import locate_output
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.registry import Models
 
 logger = logging.getLogger(__name__)
 
@@ -74,61 +77,57 @@ class Watcher:
         """Clean up after the end or the failure of a run."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunSetup:
+    """The helpers and the options of a run; the defaults are those of a run without models."""
+
+    watcher: Watcher = field(default_factory=Watcher)
+    # Makes the parts of shards.
+    runner: Runner = field(default_factory=LocalRunner)
+    # Counts the requests of the run, and names steps whose failed requests are sent again.
+    models: "Models | None" = None
+    # Names of steps that must run even if nothing has changed.
+    forced_steps: Collection[str] = ()
+    # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
+    wait: Callable[[WaitingError], None] | None = None
+    # Called at the end of the run, before the lock is released.
+    at_end: Callable[[RunResult], None] = lambda result: None
+
+
 def run_workflow(
     workflow: Workflow,
     settings: Settings,
     root: Path,
     services: Mapping[str, Service],
-    watcher: Watcher | None = None,
-    *,
-    # Maximum number of processes; None: one per core.
-    n_workers: int | None = None,
-    # Makes the parts of shards, instead of processes of this machine.
-    runner: Runner | None = None,
-    # Returns the number of failed requests of a step.
-    quarantined: Callable[[str], int] = lambda step: 0,
-    # Returns the names of the steps that must run even if nothing has changed.
-    forced_steps: Callable[[], Collection[str]] = tuple,
-    # Returns the model usage of a version.
-    spent: Callable[[int], Spending] = lambda version: Spending(),
-    # Called when requests wait in a batch. It returns when the workflow shall run again, or raises.
-    wait: Callable[[WaitingError], None] | None = None,
-    # Called at the end of the run, before the lock is released.
-    at_end: Callable[[RunResult], None] = lambda result: None,
+    setup: RunSetup | None = None,
 ) -> RunResult:
     """Update the index: run the steps whose inputs changed, then make the new version current.
 
     Raises StepError if a step raises an error that is no `GraphRAGError` and no `OSError`.
     """
     check_services(workflow, select_sections(workflow, settings), services)
-    store = TableStore(locate_output(root, settings))
-    watcher = watcher or Watcher()
+    store, setup = TableStore(locate_output(root, settings)), setup or RunSetup()
     while True:
         try:
             with (
-                closing(watcher),
+                closing(setup.watcher),
                 lock_output(store),
-                closing(runner or _prepare_workers(n_workers, store)) as used,
+                closing(setup.runner),
                 span("run", workflow=workflow.name),
             ):
-                run = _WorkflowRun(workflow, settings, root, services, watcher, used)
-                forced = forced_steps()
+                run = _WorkflowRun(workflow, settings, root, services, setup)
+                forced = {*setup.forced_steps, *run.reopened_steps()}
                 for number, step in enumerate(workflow.steps, 1):
-                    run.run_step(step, number, step.name in forced, quarantined)
-                result = run.finish(spent)
-                at_end(result)
+                    run.run_step(step, number, step.name in forced)
+                result = run.finish()
+                setup.at_end(result)
                 if copy := run.store.working_copy:
                     copy.push(result.version.number)  # The ledger may have changed all the same.
                 return result
         except WaitingError as error:
-            if wait is None:
+            if setup.wait is None:
                 raise
-            wait(error)
-
-
-def _prepare_workers(n: int | None, store: TableStore) -> Workers:
-    is_update = store.read_pointer() is not None
-    return Workers(n or count_cores(), SECONDS_BEFORE_WORKERS if is_update else 0)
+            setup.wait(error)
 
 
 class _WorkflowRun:
@@ -140,11 +139,11 @@ class _WorkflowRun:
         settings: Settings,
         root: Path,
         services: Mapping[str, Service],
-        watcher: Watcher,
-        runner: Runner,
+        setup: RunSetup,
     ) -> None:
         self.workflow, self.settings, self.root = workflow, settings, root
-        self.services, self.watcher, self.runner = services, watcher, runner
+        self.services, self.watcher, self.runner = services, setup.watcher, setup.runner
+        self.models = setup.models
         self.sections = select_sections(workflow, settings)
         self.store = TableStore(locate_output(root, settings))
         self.current = self.store.read_pointer()
@@ -155,9 +154,7 @@ class _WorkflowRun:
         self.done: list[StepRecord] = []
         self.steps_run: list[str] = []
 
-    def run_step(
-        self, step: Step, number: int, forced: bool, quarantined: Callable[[str], int]
-    ) -> None:
+    def run_step(self, step: Step, number: int, forced: bool) -> None:
         """Run a step, or reuse its tables if its code, settings and inputs are unchanged."""
         section = self.sections.get(step.name)
         with _wrap_failures(step):
@@ -168,7 +165,9 @@ class _WorkflowRun:
             progress = self.watcher.step_started(step, number, len(self.workflow.steps))
             logger.debug("%s runs with %r", step.name, section or "no settings")
             parts = self.store.parts_folder(step.name, key)
-            shards = StepShards(self.runner, parts, hash_step_code(step, section))
+            shards = StepShards(
+                self.runner, parts, hash_step_code(step, section), self.current is not None
+            )
             wall, cpu = time.perf_counter(), self.runner.count_cpu_seconds()
             with span("step", step=step.name), _wrap_failures(step):
                 opened = self._open_services(step, progress, shards)
@@ -178,6 +177,7 @@ class _WorkflowRun:
                 for name, service in opened.items():
                     if name in self.services:
                         tables = self.services[name].close(service, tables)
+            failed = self.models.quarantined_requests([step.name]) if self.models else []
             record = StepRecord(
                 name=step.name,
                 key=key,
@@ -186,7 +186,7 @@ class _WorkflowRun:
                 seconds=round(time.perf_counter() - wall, 3),
                 cpu_seconds=round(self.runner.count_cpu_seconds() - cpu, 3),
                 peak_memory_bytes=self.runner.measure_peak_memory(),
-                quarantined=quarantined(step.name),
+                quarantined=len(failed),
             )
             self.steps_run.append(step.name)
         self.done.append(record)
@@ -197,6 +197,10 @@ class _WorkflowRun:
             self.store.write_journal(self.number, self.done)
             shards.remove_files()
         self.watcher.step_finished(record, reused)
+
+    def reopened_steps(self) -> list[str]:
+        """Return the steps whose failed requests are sent again."""
+        return self.models.reopened_steps() if self.models else []
 
     @property
     def tables(self) -> dict[str, StoredTable]:
@@ -287,15 +291,16 @@ class _WorkflowRun:
             if earlier and self.store.exists(name, earlier):
                 yield earlier
 
-    def finish(self, spent: Callable[[int], Spending]) -> RunResult:
+    def finish(self) -> RunResult:
         """Make the new version the current version, if something has changed."""
+        spent = self.models.spent(self.number) if self.models else Spending()
         version = Version(
             number=self.number,
             workflow=self.workflow.name,
             program=__version__,
             steps=tuple(self.done),
             settings=self.settings.model_dump(mode="json", exclude=SECRET_SETTINGS),
-            made=make_version_record(spent(self.number), steps_run=tuple(self.steps_run)),
+            made=make_version_record(spent, steps_run=tuple(self.steps_run)),
         )
         if self.current and replace(version, number=self.current.number) == self.current:
             version = self.current

@@ -1,10 +1,11 @@
 """Samples of documents, and runs of a workflow on a sample in a temporary folder."""
 
 import logging
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,15 +16,17 @@ from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.pipeline.counting_models import (
     DUMMY_DIMENSION,
-    NAME,
+    PLACEHOLDER,
     CountingModels,
     PastReplies,
     RequestCount,
 )
-from graphrag_index.pipeline.run import Watcher, run_workflow
-from graphrag_index.pipeline.workflow import Service, Workflow, make_services
+from graphrag_index.pipeline.local_runner import LocalRunner
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
+from graphrag_index.pipeline.workflow import Service, Workflow, load_step, make_services
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import StepRecord, Version
@@ -39,15 +42,15 @@ T = TypeVar("T")
 # The step that has loaded the documents, and the store of its tables.
 LoadedDocuments = tuple[TableStore, StepRecord]
 
-EMBEDDING_STEP = "generate_text_embeddings"
+EXTRACTION_STEP, EMBEDDING_STEP = "extract_graph", "generate_text_embeddings"
 # Number of documents per batch. The number limits memory and does not change the results.
 BATCH_DOCUMENTS = 256
+_UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
+_WORD = rf"[{_UPPER}](?:[\w’'&.-]*\w)?"
+_NAME = rf"\b{_WORD}(?: (?:(?:of|de|del|la|von|van|der|bin|al) )?{_WORD})*"
 # Approximate number of characters per token.
 CHARACTERS_PER_TOKEN = 4
-# If fewer passages contain a name, no model summarizes the descriptions of the name: two
-# descriptions are usually short enough to be joined.
-MIN_PASSAGES_WITH_NAME = 3
-# If the sample has fewer names, pairs or passages than this number, no ratio is computed from them.
+# If the sample has fewer names than this number, no ratio is computed from them.
 MIN_COUNT_IN_SAMPLE = 20
 
 
@@ -56,18 +59,7 @@ class GrowthRatios:
     """Ratios of counts in all documents to counts in the sample."""
 
     text_units: float = 1.0
-    # Ratios of the numbers of names, of pairs of adjacent names, of names that occur in several
-    # passages, and of these passages.
     names: float = 1.0
-    pairs: float = 1.0
-    repeated: float = 1.0
-    repetitions: float = 1.0
-
-
-def average_growth(first: float, second: float, share: float) -> float:
-    """Average two ratios; `share` is the weight of the first."""
-    share = min(1.0, share)
-    return first * share + second * (1 - share)
 
 
 @dataclass(frozen=True)
@@ -116,12 +108,24 @@ class SampleRuns:
         return result.store, result.records[loader.name]
 
     def run(
-        self, sample: "Sample", loaded: LoadedDocuments | None, watcher: Watcher | None = None
+        self,
+        sample: "Sample",
+        loaded: LoadedDocuments | None,
+        watcher: Watcher | None = None,
+        counted: Sequence[RequestCount] = (),
     ) -> SampleResult:
-        """Run all steps on a sample of the loaded documents; without documents, as they are."""
+        """Run all steps on a sample of the loaded documents; without documents, as they are.
+
+        With the requests `counted` so far, only further ones are counted. Then the rules of
+        `extract_graph_nlp` replace the model of `extract_graph`.
+        """
         loader = self.workflow.loader
+        steps = [
+            _extract_by_rules(self.root) if counted and one.name == EXTRACTION_STEP else one
+            for one in self.workflow.steps
+        ]
         if loader is None or loaded is None:
-            return self._run(self.workflow.steps, watcher)
+            return self._run(steps, watcher, counted=counted)
         store, record = loaded
 
         def load_sample() -> Iterator[Mapping[str, pl.DataFrame]]:
@@ -132,11 +136,15 @@ class SampleRuns:
                     yield {name: batch}
 
         source = step(writes=loader.writes)(load_sample)
-        steps = [source if one is loader else one for one in self.workflow.steps]
-        return self._run(steps, watcher)
+        steps = [source if one is loader else one for one in steps]
+        return self._run(steps, watcher, counted=counted)
 
     def _run(
-        self, steps: Sequence[Step], watcher: Watcher | None, hidden: str = "graphrag_index"
+        self,
+        steps: Sequence[Step],
+        watcher: Watcher | None,
+        hidden: str = "graphrag_index",
+        counted: Sequence[RequestCount] = (),
     ) -> SampleResult:
         """Run steps in a folder of their own; messages of the logger `hidden` are not shown."""
         self.n_runs += 1
@@ -145,7 +153,7 @@ class SampleRuns:
         known = self.last.tables.get("text_unit_text")
         vectors = known.vectors if known else None
         dimension = vectors.dimension if vectors and has_imported(self.root) else None
-        models: Any = CountingModels(settings.models, self.past, dimension)
+        models: Any = CountingModels(settings.models, self.past, dimension, counted)
         shards: dict[str, TimedShards] = defaultdict(TimedShards)
         embedded: list[Sequence[str]] = []
         services = {
@@ -161,18 +169,53 @@ class SampleRuns:
             return original.open(step, section)
 
         services["embedding_model"] = Service(open_model, original.identity)
-        # The messages are about simulated replies, or the run itself logs them again.
+        # The messages are about missing replies, or the run itself logs them again.
         logger = logging.getLogger(hidden)
         level = logger.level
         logger.setLevel(logging.ERROR)
         try:
             workflow = Workflow(self.workflow.name, tuple(steps))
-            result = run_workflow(workflow, settings, self.root, services, watcher, n_workers=1)
+            setup = RunSetup(watcher=watcher or Watcher(), runner=LocalRunner(1))
+            result = run_workflow(workflow, settings, self.root, services, setup)
         finally:
             logger.setLevel(level)
         records = {record.name: record for record in result.version.steps}
         store = TableStore(folder)
         return SampleResult(store, result.version, models.counts, embedded, shards, records)
+
+
+def _extract_by_rules(root: Path) -> Step:
+    """Return the step that extracts names by rules, with the descriptions of a model replaced.
+
+    An entity gets one placeholder for each text unit that mentions it.
+    """
+    rules = load_step("extract_graph_nlp", root, "estimate")
+
+    def extract_names(*tables: Any, **services: Any) -> Iterator[Mapping[str, pl.DataFrame]]:
+        mentions: list[pl.DataFrame] = []
+        frames: Any = rules(*tables, **services)
+        for found in frames:
+            if "extracted_mentions" in found:
+                mentions.append(found["extracted_mentions"].select("entity", "text_unit"))
+            if "extracted_entities" in found:
+                units = pl.concat(mentions).unique().group_by("entity").agg("text_unit")
+                rows = found["extracted_entities"].join(
+                    units.select(pl.col("entity").cast(pl.Int64), units="text_unit"),
+                    left_on="human_readable_id",
+                    right_on="entity",
+                    how="left",
+                    maintain_order="left",
+                )
+                of_units = pl.col("units").fill_null([])
+                rows = rows.with_columns(
+                    description_text_units=of_units,
+                    descriptions=pl.lit(PLACEHOLDER).repeat_by(of_units.list.len()),
+                )
+                columns = TABLES["extracted_entities"].cast_columns
+                found = {"extracted_entities": rows.select(columns)}
+            yield found
+
+    return replace(rules, name=EXTRACTION_STEP, function=extract_names)
 
 
 class CollectingModel:
@@ -198,11 +241,10 @@ class CollectingModel:
 
 
 class TimedShards(SerialShards):
-    """The service `Shards` in this process, which counts CPU seconds and bytes of shards."""
+    """The service `Shards` in this process, which counts the CPU seconds of shards."""
 
     def __init__(self) -> None:
         self.cpu_seconds = 0.0
-        self.n_bytes = 0  # of the rows of shards and parts
 
     def map(
         self,
@@ -215,8 +257,6 @@ class TimedShards(SerialShards):
             before = time.process_time()
             part = function(shard, *shared)
             self.cpu_seconds += time.process_time() - before
-            frames = (*shard.values(), *part.values())
-            self.n_bytes += int(sum(frame.estimated_size() for frame in frames))
             yield context, part
 
 
@@ -225,10 +265,7 @@ class Sample:
     """A sample of the documents; `sample_documents` sets its counts and its growth."""
 
     max_documents: int
-    text_unit_tokens: int
     max_characters: int | None = None  # limit of each document; None: documents are not cut
-    # Without pairs, only names are counted, which is several times as fast.
-    counts_pairs: bool = True
     # If the growth is not measured, the first documents are the sample.
     is_measured: bool = True
     n_documents: int = 0
@@ -245,8 +282,7 @@ class Sample:
         self.n_documents = loaded_documents.select(pl.len()).collect().item()
         self.n_sampled = min(self.max_documents, self.n_documents)
         chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
-        size = self.text_unit_tokens * CHARACTERS_PER_TOKEN
-        whole, sampled = _NameCounts(size), _NameCounts(size)
+        whole, sampled = _TextCounts(), _TextCounts()
         for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
             batch = loaded_documents.slice(offset, BATCH_DOCUMENTS).collect()
             mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
@@ -254,61 +290,31 @@ class Sample:
                 mine = mine.with_columns(pl.col("text").str.head(self.max_characters))
             is_cut = self.max_characters is not None
             if self.is_measured and (is_cut or self.n_sampled < self.n_documents):
-                for names, rows in ((whole, batch), (sampled, mine)):
-                    if not self.counts_pairs:
-                        names.add_names(rows["text"])
-                        continue
-                    for text in rows["text"]:
-                        names.add_document(text)
+                whole.add(batch["text"])
+                sampled.add(mine["text"])
             yield mine
         self.growth = whole.compute_growth(sampled)
 
 
-class _NameCounts:
-    """Counts of names in documents, and of the passages with each name."""
+class _TextCounts:
+    """Counts of the characters and of the distinct names in documents."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size  # number of characters per passage
-        self.n_characters = 0
-        self.n_passages = 0
-        # Hash of a name → (number of the last passage with the name, number of passages).
-        self.passages: dict[int, tuple[int, int]] = {}
-        self.pairs: set[int] = set()
+    def __init__(self) -> None:
+        self.n_characters, self.names = 0, set[int]()
 
-    def add_document(self, text: str) -> None:
-        self.n_characters += len(text)
-        last, last_end = 0, -self.size
-        for match in NAME.finditer(text):
-            name = hash(match[0])
-            passage = self.n_passages + match.start() // self.size
-            before, n = self.passages.get(name, (-1, 0))
-            if before != passage:
-                self.passages[name] = passage, n + 1
-            if match.start() - last_end < self.size // 4 and name != last:
-                self.pairs.add(hash((last, name)))
-            last, last_end = name, match.end()
-        self.n_passages += len(text) // self.size + 1
-
-    def add_names(self, texts: pl.Series) -> None:
-        """Add the characters and the distinct names of documents, and no other count."""
-        names = texts.str.extract_all(NAME.pattern).explode().drop_nulls().unique()
+    def add(self, texts: pl.Series) -> None:
+        names = texts.str.extract_all(_NAME).explode().drop_nulls().unique()
         self.n_characters += int(texts.str.len_chars().sum())
-        self.passages.update(dict.fromkeys(names.hash(), (0, 1)))
+        self.names.update(names.hash())
 
-    def compute_growth(self, part: "_NameCounts") -> GrowthRatios:
+    def compute_growth(self, part: "_TextCounts") -> GrowthRatios:
         """Return the ratios of these counts to the counts of a sample of the same documents.
 
-        If a count of the sample is below `MIN_COUNT_IN_SAMPLE`, for example without capital letters
-        in the script, the ratio of text units replaces the ratio of this count.
+        The ratio of characters replaces that of names if the sample has too few names, for example
+        without capital letters in the script.
         """
-        counts = zip(self._count_names(), part._count_names(), strict=True)
-        ratios = [whole / n if n >= MIN_COUNT_IN_SAMPLE else None for whole, n in counts]
-        text_units = ratios[0] or 1.0
-        return GrowthRatios(*(ratio or text_units for ratio in ratios))
-
-    def _count_names(self) -> list[int]:
-        repeated = [n for _, n in self.passages.values() if n >= MIN_PASSAGES_WITH_NAME]
-        return [
-            *(self.n_characters, len(self.passages), len(self.pairs)),
-            *(len(repeated), sum(repeated)),
-        ]
+        if not part.n_characters:
+            return GrowthRatios()
+        text_units, n_names = self.n_characters / part.n_characters, len(part.names)
+        is_enough = n_names >= MIN_COUNT_IN_SAMPLE
+        return GrowthRatios(text_units, len(self.names) / n_names if is_enough else text_units)

@@ -41,9 +41,7 @@ MIN_MAPPED_BYTES = 16_000_000
 
 
 class Runner(Protocol):
-    """The processes that make the parts of shards."""
-
-    seconds_alone: float  # CPU time that the main process spends on a step before they start
+    """The processes that make the parts of shards, on this machine or on others."""
 
     @property
     def n(self) -> int:
@@ -52,6 +50,10 @@ class Runner(Protocol):
     @property
     def min_bytes(self) -> int:
         """The size of the rows of a step below which this process makes the parts itself."""
+
+    @property
+    def seconds_alone(self) -> float:
+        """The CPU time in which this process makes the first parts of a step of an update."""
 
     def start(self, function: Path, shard: bytes, part: Path) -> Any:
         """Start to make a part, with the function in a file; the result is for `wait`."""
@@ -76,8 +78,9 @@ class StepShards:
     `code` is a hash of the code and the settings of the step.
     """
 
-    def __init__(self, runner: Runner, folder: Path, code: str) -> None:
+    def __init__(self, runner: Runner, folder: Path, code: str, is_update: bool = False) -> None:
         self._runner, self._folder, self._code = runner, folder, code
+        self._is_update = is_update
         step = folder.name.partition("-")[0]
         self._earlier = [path for path in folder.parent.glob(f"{step}-*") if path != folder]
         self._kept: set[Path] = set()
@@ -106,7 +109,7 @@ class StepShards:
         file: Path | None = None
         waiting: deque[tuple[T, bytes, Path, Any]] = deque()
         for context, shard in chain(first, remaining):
-            is_early = is_small or seconds < self._runner.seconds_alone
+            is_early = is_small or (self._is_update and seconds < self._runner.seconds_alone)
             started_at = time.process_time()
             if is_early and not keep_parts:
                 with span("batch"):

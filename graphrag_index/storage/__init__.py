@@ -15,7 +15,6 @@ atomic.py           files that are written as a whole or not at all
 bucket.py           objects in a bucket, with conditional writing
 working_copy.py     an output folder in a bucket: a copy on this machine, and commits
 commits.py          commits of an index in a bucket, and the pointer to the newest one
-leases.py           rights that a process has as long as it renews them
 fetched_folder.py   a folder of documents in a bucket, fetched to this machine
 user_cache.py       the user's cache folder: downloaded models, and copies of buckets
 """

@@ -252,20 +252,6 @@ class Bucket:
             time.sleep(pause)
         raise TableError(f"{self.url} refuses to write {key} again and again: try again later.")
 
-    def exists(self, key: str) -> bool:
-        """Return whether there is an object."""
-        with self._explain_errors(key):
-            try:
-                self._store.head(key)
-            except FileNotFoundError:
-                return False
-        return True
-
-    def write(self, key: str, content: bytes) -> None:
-        """Write an object, whether there is one or not."""
-        with self._explain_errors(key, writes=True):
-            _repeat_conflicts(lambda: self._store.put(key, content))
-
     def delete(self, keys: list[str]) -> None:
         """Delete objects; objects that are gone already do not matter."""
         with self._explain_errors("objects"):

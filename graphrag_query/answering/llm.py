@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, OutageError, SettingsError
-from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE, KeptVectors
 from graphrag_index.llm.local.local_models import load_embedding_model
+from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE, VectorCache
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
@@ -28,7 +28,7 @@ from graphrag_index.llm.scores import parse_score
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
-from graphrag_query.retrieval.second_look import LocalReranker, Reranker, SecondLook
+from graphrag_query.retrieval.reranking import LocalReranker, Reranker, Reranking
 
 if TYPE_CHECKING:
     from graphrag_index.llm.chat_model import ChatModel
@@ -192,13 +192,13 @@ class LLMPool:
         writing = next((step for step in _STEPS_WITH_WRITING_MODEL if step in ran), None)
         return str(getattr(index.settings, writing).model) if writing else None
 
-    def second_look(self, index: "IndexStore") -> SecondLook:
-        """Return the second look for one question, as the settings say."""
+    def reranking(self, index: "IndexStore") -> Reranking:
+        """Return the reranking for one question, as the settings say."""
         name = self._settings.search.rerank_model
-        return SecondLook(partial(self._open_reranker, index, name) if name else None)
+        return Reranking(partial(self._open_reranker, index, name) if name else None)
 
     def _open_reranker(self, index: "IndexStore", name: str) -> Reranker:
-        """Return the model of second looks, a name in the section `models` or a local model."""
+        """Return the reranker, a name in the section `models` or a local model."""
         with self._lock:
             if self._reranker is None and name in self._settings.models:
                 self._reranker = self._open_models().open_reranker(name, LEDGER_STEP)
@@ -206,7 +206,7 @@ class LLMPool:
                 model = load_embedding_model(name, self._root)
                 # Nothing is written into an index of Microsoft GraphRAG.
                 folder = index.backend.output if index.backend.is_ours else None
-                vectors = KeptVectors(folder / KEPT_VECTORS_FILE if folder else None)
+                vectors = VectorCache(folder / VECTOR_CACHE_FILE if folder else None)
                 self._reranker = LocalReranker(model, vectors)
             return self._reranker
 

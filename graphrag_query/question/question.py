@@ -41,7 +41,7 @@ from graphrag_query.question.refusals import format_not_mentioned, format_refusa
 from graphrag_query.question.unmentioned_names import find_unmentioned_names
 from graphrag_query.retrieval.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.retrieval.index_store import IndexStore
-from graphrag_query.retrieval.second_look import SecondLook
+from graphrag_query.retrieval.reranking import Reranking
 
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
@@ -172,7 +172,7 @@ class Mentions:
 class Question:
     """A question to one index.
 
-    Without an `llm`, the answer consists of sentences of the documents. In a `second_look`,
+    Without an `llm`, the answer consists of sentences of the documents. In the `reranking`,
     a finer model scores the best text units. A `sink` receives the text while it is being
     written. `counts` has the numbers of rows that a search has read so far; they are kept if the
     model fails. `reports` are those that the search has compared with the question. `names` are
@@ -189,7 +189,7 @@ class Question:
     counts: dict[str, int] = field(default_factory=dict)
     reports: list[RatedReport] = field(default_factory=list)
     names: tuple[str, ...] = ()
-    second_look: SecondLook = field(default_factory=SecondLook)
+    reranking: Reranking = field(default_factory=Reranking)
     warnings: list[str] = field(default_factory=list)
 
     @cached_property

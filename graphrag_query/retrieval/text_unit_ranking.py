@@ -91,7 +91,7 @@ def start_search(
     several searches of one question need the same.
     """
     index, text = question.index, question.text
-    keeps = within is None and question.second_look.open_reranker is None
+    keeps = within is None and question.reranking.open_reranker is None
     if keeps and text in index.kept_rankings:
         return partial(list, index.kept_rankings[text])
     vector = question.vector
@@ -127,7 +127,7 @@ def start_search(
             if len(index.kept_rankings) >= MAX_KEPT_RANKINGS:
                 index.kept_rankings.clear()
             index.kept_rankings[text] = ranked
-        if question.second_look.open_reranker is None:
+        if question.reranking.open_reranker is None:
             return list(ranked)
         return _keep_those_within(_look_again(question, ranking, ranked), within)
 
@@ -148,7 +148,7 @@ def _look_again(
     best = [unit.number for unit in ranked[:TOP_K_RERANKED]]
     texts = [text_units.text("text", number) for number in best]
     known = [ranking.similarities[number] for number in best]
-    refined = question.second_look.refine_similarities(question.text, texts, known)
+    refined = question.reranking.refine_similarities(question.text, texts, known)
     if refined == known:
         return ranked
     return ranking.rerank(dict(zip(best, refined, strict=True)))

@@ -9,7 +9,7 @@ from graphrag_query.question.cues import find_cues, remove_cues
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import TYPE_OF_WORD
 from graphrag_query.retrieval.report_selection import subject_words
-from graphrag_query.retrieval.second_look import SecondLook
+from graphrag_query.retrieval.reranking import Reranking
 from graphrag_query.searches.main_entities import main_entities
 from graphrag_query.searches.router import SEARCHES, choose_search
 
@@ -30,7 +30,7 @@ def suggest_search(question: Question, method: str, settings: Settings) -> Sugge
     the vectors are from a model on a server, no search that compares sentences is suggested.
     """
     search = question.search.model_copy(update={"reader_model": None})
-    asked = replace(question, llm=None, search=search, second_look=SecondLook(), sink=None)
+    asked = replace(question, llm=None, search=search, reranking=Reranking(), sink=None)
     try:
         choice = choose_search(asked)
         others = {choice.method: choice.why}

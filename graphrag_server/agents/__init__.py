@@ -2,11 +2,9 @@
 
 mcp_tools.py       the list of tools: names, arguments, results, hints
 tool_calls.py      the calls of the tools
-write_calls.py     the calls of the tools that write
-tool_results.py    results within a limit of tokens, cut at whole records
+tool_results.py    ids of rows; results within a limit of tokens, cut at whole records
 index_records.py   texts of rows, parts of the graph, and the status of an index
-row_ids.py         ids of rows, such as letters/text-unit/12?version=3
-mcp_server.py      the server of the protocol: tools, resources, prompts, completions
+mcp_server.py      the server of the protocol: tools and resources
 mcp_stdio.py       the server over standard input and output
 mcp_endpoint.py    the server at /mcp
 """

@@ -6,8 +6,7 @@ from typing import Any
 
 from graphrag_nlp.text.normalize import fold_name
 from graphrag_server.agents.mcp_tools import GraphArguments
-from graphrag_server.agents.row_ids import RowId
-from graphrag_server.agents.tool_results import Record, link_passage
+from graphrag_server.agents.tool_results import Record, RowId, link_passage
 from graphrag_server.document_spans import read_texts
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_store import JobStore

@@ -75,8 +75,7 @@ class AgentEndpoint:
 
     def tools(self, request: Request) -> "ToolCalls":
         """Return the tools for the key of a request."""
-        from graphrag_server.agents.tool_calls import ToolCalls
-        from graphrag_server.agents.write_calls import IndexWriter
+        from graphrag_server.agents.tool_calls import IndexWriter, ToolCalls
 
         state = self.app.state
         writer = IndexWriter(state.jobs) if self._may_write else None

@@ -61,8 +61,7 @@ class _LocalHost:
 
     def _open(self) -> "ToolCalls":
         from graphrag_server.access import Caller
-        from graphrag_server.agents.tool_calls import ToolCalls
-        from graphrag_server.agents.write_calls import IndexWriter
+        from graphrag_server.agents.tool_calls import IndexWriter, ToolCalls
         from graphrag_server.asking import Asker
         from graphrag_server.hosted_index import HostedIndexes
         from graphrag_server.jobs.job_runner import JobRunner

@@ -1,22 +1,24 @@
 """The calls of the tools: the same searches and rows as those of the HTTP API."""
 
+import io
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
+import anyio
 import anyio.to_thread
 from mcp_types import CallToolResult
 
-from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.agents.index_records import describe_index, graph_records, read_row_text
 from graphrag_server.agents.mcp_tools import (
+    MAX_TEXT_CHARS,
     MAX_TOKENS,
     AskArguments,
     ContextArguments,
@@ -28,19 +30,19 @@ from graphrag_server.agents.mcp_tools import (
     SearchArguments,
     StatusArguments,
 )
-from graphrag_server.agents.row_ids import RowId, parse_row_id
 from graphrag_server.agents.tool_results import (
     NOTICE,
     Record,
+    RowId,
     build_result,
     cut_text,
     link_passage,
     measure,
+    parse_row_id,
     plain_result,
     quote_text,
     write_json,
 )
-from graphrag_server.agents.write_calls import IndexWriter
 from graphrag_server.asking import (
     AnswerEvent,
     AskedQuestion,
@@ -50,11 +52,13 @@ from graphrag_server.asking import (
     TextEvent,
 )
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.jobs.job_runner import JobRunner
+from graphrag_server.jobs.job_store import ENDED, Job, JobState, JobStore
+from graphrag_server.jobs.uploads import InputFolder
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
 from graphrag_server.routes.indexes import list_index
-from graphrag_server.routes.suggest import find_entities
 from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor
 
 # The most rows of a context; a search has fewer.
@@ -66,10 +70,82 @@ _FETCH_FRAME = 200
 # Tokens of the fields of `ask` besides the answer and the citations.
 _ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
-_MAX_COMPLETIONS = 50
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
+
+
+# Seconds after which `watch` returns although the run goes on: clients give up on long calls.
+_WATCH_SECONDS = 45.0
+_POLL_SECONDS = 0.5
+# States in which a run does nothing more by itself.
+_AT_REST = (*ENDED, JobState.WAITING_BUDGET)
+
+
+class IndexWriter:
+    """The changes that agents may make to the indexes of a server."""
+
+    def __init__(self, jobs: JobRunner) -> None:
+        self._jobs = jobs
+
+    async def control_run(
+        self,
+        index: HostedIndex,
+        caller: str,
+        arguments: RunArguments,
+        progress: Callable[[str], Awaitable[None]],
+    ) -> dict[str, Any]:
+        """Start, watch or cancel a run; return its fields that are set."""
+        store = self._jobs.store(index.name)
+        job = await anyio.to_thread.run_sync(self._change_run, index, caller, arguments)
+        if arguments.action == "watch":
+            job = await self._watch(store, job, progress)
+        return {name: value for name, value in asdict(job).items() if value is not None}
+
+    def _change_run(self, index: HostedIndex, caller: str, arguments: RunArguments) -> Job:
+        store = self._jobs.store(index.name)
+        if arguments.action == "start":
+            job, _ = store.create("run", arguments.budget, caller, "", "")
+            self._jobs.wake(index.name)
+            return job
+        found = _find_run(store, arguments.job)
+        if arguments.action == "cancel" and found.state not in ENDED:
+            store.cancel(found.id)
+            found = _find_run(store, found.id)
+        return found
+
+    async def _watch(
+        self, store: JobStore, job: Job, progress: Callable[[str], Awaitable[None]]
+    ) -> Job:
+        until, told = time.monotonic() + _WATCH_SECONDS, ""
+        while job.state not in _AT_REST and time.monotonic() < until and not self._jobs.is_stopping:
+            message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
+            if message != told:
+                await progress(message)
+                told = message
+            await anyio.sleep(_POLL_SECONDS)
+            job = await anyio.to_thread.run_sync(_find_run, store, job.id)
+        return job
+
+    def change_document(self, index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
+        """Store or delete a file of the input folder; return its path."""
+        folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
+        path = arguments.path
+        if arguments.action == "remove":
+            folder.remove(path)
+        else:
+            content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
+            path = folder.add(path, content, arguments.action == "replace").path
+        return {"path": path, "message": "Start a run to update the index."}
+
+
+def _find_run(store: JobStore, job: str) -> Job:
+    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
+    newest = store.jobs(1) if not job else []
+    found = store.get(job) if job else newest[0] if newest else None
+    if found is None:
+        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -299,21 +375,6 @@ class ToolCalls:
             return plain_result({"indexes": summaries})
         record = Record("indexes", describe_index(self.find(arguments.index)))
         return build_result({}, [record], MAX_TOKENS)
-
-    def complete(self, argument: str, typed: str, index: str) -> list[str]:
-        """Return the values of an argument that begin as typed: names of indexes or entities."""
-        if argument == "index":
-            return [hosted.name for hosted in self.visible() if hosted.name.startswith(typed)]
-        words = fold_name(typed).split()
-        if argument not in ("first", "second", "entity") or not words:
-            return []
-        require_scope(self.caller, Scope.READ)
-        titles: dict[str, None] = {}
-        for hosted in [self.find(index)] if index else self.visible():
-            store = hosted.open().store
-            found = store.entities(find_entities(store, words, _MAX_COMPLETIONS))
-            titles |= dict.fromkeys(found["title"])
-        return list(titles)
 
 
 _CALLS: dict[type, Callable[..., CallToolResult]] = {

@@ -16,7 +16,7 @@ from typing import Any
 from graphrag_index.errors import BudgetError, GraphRAGError, WorkflowError, let_ctrl_c_end_waits
 from graphrag_index.pipeline.estimate import estimate
 from graphrag_index.pipeline.import_version import restore_imported
-from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import (
     check_workflow,
     find_asking_steps,
@@ -152,12 +152,8 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
             models.reopen_requests([step.name for step in workflow.steps])
         while True:
             try:
-                result = run_workflow(
-                    *(workflow, settings, root, services, watcher),
-                    quarantined=lambda step: len(models.quarantined_requests([step])),
-                    forced_steps=models.reopened_steps,
-                    spent=models.spent,
-                )
+                setup = RunSetup(watcher=watcher, models=models)
+                result = run_workflow(workflow, settings, root, services, setup)
                 break
             except WorkflowError as error:
                 if "Another run is writing" not in str(error):

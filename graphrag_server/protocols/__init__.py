@@ -1,9 +1,6 @@
-"""Protocols of other programs: OpenAI, Open WebUI, Dify and Ollama.
+"""Protocols of other programs: OpenAI's chat completions and Ollama's chat.
 
 chat_request.py      the question in the messages of a chat, and the citations of its answer
-chat_completions.py  OpenAI's models and chat completions
-responses_api.py     OpenAI's responses
+chat_completions.py  OpenAI's models and chat completions, also for Open WebUI
 ollama.py            Ollama's chat
-dify.py              Dify's external knowledge
-shapes.py            the routers of these protocols, and the shapes of their errors
 """

@@ -50,6 +50,19 @@ class ChatBody(SearchOptions):
     stream_options: dict[str, Any] | None = None
 
 
+wrong_bases = APIRouter(include_in_schema=False)
+
+
+@wrong_bases.api_route("/v1/v1/{path:path}", methods=["GET", "POST"])
+@wrong_bases.api_route("/v1/chat/completions/{path:path}", methods=["GET", "POST"])
+@wrong_bases.api_route("/chat/completions", methods=["GET", "POST"])
+@wrong_bases.api_route("/models", methods=["GET"])
+def explain_base(request: Request, path: str = "") -> None:
+    """Refuse a request with the wrong base address, which users of front ends often enter."""
+    base = f"{str(request.base_url).rstrip('/')}/v1"
+    raise RequestError(404, "wrong_base_url", f"Set the base URL of the client to {base}.")
+
+
 def openai_error(error: RequestError) -> dict[str, Any]:
     """Return an error in the shape of OpenAI's API."""
     kind = "invalid_request_error" if error.status < 500 else "server_error"

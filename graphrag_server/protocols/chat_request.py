@@ -92,7 +92,7 @@ class ChatMessage(BaseModel):
             return self.content or ""
         texts = []
         for part in self.content:
-            if part.get("type") not in ("text", "input_text", "output_text"):
+            if part.get("type") != "text":
                 raise RequestError(
                     400,
                     "unsupported_content",

@@ -1,11 +1,9 @@
-"""Ollama's chat, with the prefixes of LightRAG, for the users of their front ends."""
+"""Ollama's chat, for its clients and the front ends that speak its protocol."""
 
 import json
-import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +14,6 @@ from pydantic import ConfigDict, Field
 import graphrag_index
 from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import RESTART_TEXT
-from graphrag_query.searches.router import METHODS
 from graphrag_server.access import CurrentCaller
 from graphrag_server.asking import AnswerEvent, Asker, AskEvent, ErrorEvent, RestartEvent, TextEvent
 from graphrag_server.problems import RequestError
@@ -33,13 +30,6 @@ from graphrag_server.protocols.chat_request import (
 
 router = APIRouter(prefix="/api", tags=["Ollama"])
 
-# The modes of LightRAG, written before a question, and the searches that come nearest. A mode
-# with "context" at its end, such as /localcontext, asks for the context alone.
-_MODES = {"naive": "basic", "hybrid": "ask", "mix": "ask", **{name: name for name in METHODS}}
-_PREFIX = re.compile(
-    rf"/(?:(bypass)|({'|'.join(_MODES)})?(context)|({'|'.join(_MODES)}))\s+(\S.*)", re.S
-)
-
 
 class OllamaBody(SearchOptions):
     """A request for a chat or a text. Fields of Ollama without a use here are ignored."""
@@ -50,6 +40,11 @@ class OllamaBody(SearchOptions):
     messages: list[ChatMessage] = Field([], description="The chat; the last question is answered.")
     prompt: str = ""
     stream: bool = True
+
+
+def ollama_error(error: RequestError) -> dict[str, Any]:
+    """Return an error in the shape of Ollama's API."""
+    return {"error": error.detail}
 
 
 @router.get("/version")
@@ -120,23 +115,6 @@ async def _answer(
     lines = _Lines(body.model, field)
     if (task := answer_task(chat.question)) is not None:
         return lines.reply_at_once(task, body.stream)
-    if match := _PREFIX.fullmatch(chat.question):
-        bypass, context_mode, wants_context, mode, question = match.groups()
-        if bypass:
-            raise RequestError(
-                400,
-                "unsupported_prefix",
-                "/bypass is not supported: every question is searched for.",
-            )
-        method = _MODES[mode or context_mode or "local"]
-        asked = replace(asked, question=question.strip(), method=method)
-        if wants_context:
-            found = await asker.read(
-                asked,
-                request,
-                lambda index: index.context(asked.question, method, **asked.settings),
-            )
-            return lines.reply_at_once(found.text, body.stream)
     if not body.stream:
         answer = await asker.answer(asked, request)
         check_provider(answer)
@@ -180,12 +158,12 @@ class _Lines:
         if isinstance(event, RestartEvent):
             return _write_line(self._part(RESTART_TEXT))
         if isinstance(event, ErrorEvent):
-            return _write_line({"error": event.error.detail})
+            return _write_line(ollama_error(event.error))
         if isinstance(event, AnswerEvent):
             try:
                 check_provider(event.answer)
             except RequestError as error:
-                return _write_line({"error": error.detail})
+                return _write_line(ollama_error(error))
             return _write_line(self.last("", event.answer))
         return b""
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from graphrag_index.__main__ import app
 from graphrag_index.errors import SettingsError
 from tests.fixtures.commands import Call
-from tests.fixtures.microsoft_index import version_0, version_1, version_2, version_3, write
+from tests.fixtures.microsoft_index import version_2, version_3, write
 
 QUESTIONS = [
     {"question": "Where was Tom Crean born?", "documents": ["people/tom-crean.txt"]},
@@ -127,7 +127,7 @@ def test_a_useless_reference_is_told(
     assert said in told.err
 
 
-@pytest.mark.parametrize("version", [version_0, version_1, version_2, version_3])
+@pytest.mark.parametrize("version", [version_2, version_3])
 def test_indexes_of_every_version_of_microsoft_are_measured_and_compared(
     tmp_path: Path, graphrag_index: Call, version: Callable[[], dict[str, pl.DataFrame]]
 ) -> None:

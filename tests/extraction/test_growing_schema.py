@@ -15,7 +15,7 @@ import yaml
 from graphrag_index.llm.ledger import FILE
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.pipeline.estimate import estimate
-from graphrag_index.pipeline.run import RunResult, run_workflow
+from graphrag_index.pipeline.run import RunResult, RunSetup, run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.storage.table_store import open_index
@@ -90,8 +90,7 @@ class Project:
                 settings,
                 self.root,
                 make_services(settings, models, self.root),
-                quarantined=lambda step: len(models.quarantined_requests([step])),
-                forced_steps=models.reopened_steps,
+                RunSetup(models=models),
             )
         self.asked = [
             asked for asked in self.server.requests[n_before:] if "chat" in asked.path

@@ -164,38 +164,6 @@ def test_tables_of_version_2_name_documents_in_lists(tmp_path: Path) -> None:
     assert found(health)["dangling_ids"] == [("text_units.document_ids", 3)]
 
 
-def test_tables_of_versions_0_and_1_have_other_names_and_types(tmp_path: Path) -> None:
-    tables = dict(plain())
-    members = tables["communities"].select("community", "level", id="entity_ids").explode("id")
-    entities = tables["entities"].select("id", "title")
-    early = {
-        "documents": tables["documents"].rename({"text": "raw_content"}),
-        "text_units": tables["text_units"],
-        "entities": tables["entities"].rename({"title": "name"}),
-        "nodes": members.join(entities, on="id").with_columns(pl.col("community").cast(str)),
-        "relationships": tables["relationships"].with_columns(
-            pl.col("human_readable_id").cast(str)
-        ),
-        "communities": tables["communities"]
-        .with_columns(id=pl.col("community").cast(str))
-        .drop("community", "human_readable_id", "parent", "children", "entity_ids", "size"),
-        "community_reports": tables["community_reports"].with_columns(
-            pl.col("community").cast(str)
-        ),
-    }
-    folder = write(tmp_path / "output", {f"create_final_{n}": t for n, t in early.items()})
-    health = check_index(open_microsoft(tmp_path), Check())
-    assert health.index.path == folder
-    assert found(health) == {}
-    assert health.index.made_by == "Microsoft GraphRAG 0 or 1"
-    assert health.skipped[0] == "communities has no parent: checks that need it are skipped."
-    looked = {outcome.name: outcome.result.of for outcome in health.outcomes}
-    assert looked["uncovered_entities"] == 4
-    assert looked["unresolved_citations"] == 8
-    assert health.statistics.graph is not None
-    assert health.statistics.graph.edges == 2
-
-
 def test_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
     tables = dict(plain())
     del tables["communities"]

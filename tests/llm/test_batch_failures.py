@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import ModelError, WaitingError
-from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.batch import BatchChatModel
-from graphrag_index.llm.request import Outcome
+from graphrag_index.llm.request import Attempt, Outcome
 from tests.fixtures.batches import ask, model, models, n_asked, waits
 from tests.fixtures.chat_requests import KEY, words_of_text
 from tests.llm.conftest import OPENED

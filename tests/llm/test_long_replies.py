@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError, let_ctrl_c_end_waits
-from graphrag_index.llm.attempts import Attempt
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.limits import ReplyLimit
 from graphrag_index.llm.reply_parser import is_repetitive
-from graphrag_index.llm.request import EXPECTED_TOKENS, expected_tokens
+from graphrag_index.llm.request import EXPECTED_TOKENS, Attempt, expected_tokens
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import request, words_of_text
 from tests.model_server import ChatRequest, Faults, Server

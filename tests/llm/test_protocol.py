@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import StreamedReply, read_events
 from graphrag_index.llm.limits import parse_duration, retry_after
 from graphrag_index.llm.protocol import RESPONSE_FORMATS, RequestWriter, read_chat
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.reply_parser import VisibleText
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Outcome, Reply, Request, Usage
 from graphrag_index.llm.retries import RetryError, UnsupportedError, redact
-from graphrag_index.llm.streams import StreamedReply, read_events
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import WORDS, Pieces, words_of_text
 from tests.llm.conftest import OPENED

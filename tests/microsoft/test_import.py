@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,8 @@ from tests.fixtures.importing import chats, read, write_project
 from tests.fixtures.microsoft_index import (
     MICROSOFT,
     SEARCHES,
-    Tables,
     answered,
     needs_index,
-    version_1,
     version_2,
     version_3,
     write,
@@ -274,14 +271,8 @@ def test_an_export_of_ours_comes_back_whole(
             assert_frame_equal(pl.read_parquet(path), pl.read_parquet(other / path.name))
 
 
-@pytest.mark.parametrize(
-    "tables",
-    [pytest.param(version_1, id="1"), pytest.param(version_2, id="2", marks=pytest.mark.slow)],
-)
-def test_earlier_versions_are_imported(
-    graphrag_index: Call, project: Path, tmp_path: Path, tables: Callable[[], Tables]
-) -> None:
-    folder = write(tmp_path / "earlier", tables())
+def test_version_2_is_imported(graphrag_index: Call, project: Path, tmp_path: Path) -> None:
+    folder = write(tmp_path / "earlier", version_2())
     result = graphrag_index("import", folder, "--root", project)
     assert result.code == 0, result.err
     assert "The index has no vectors" in result.out

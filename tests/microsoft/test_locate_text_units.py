@@ -96,9 +96,16 @@ def write_tables(
     tables = version_3()
     ids = pl.Series("id", [f"u{number}" for number in range(len(units))], pl.String)
     names = {"id": pl.String, "text": pl.String}
-    tables["documents"] = pl.DataFrame(documents, schema=names, orient="row")
     texts = pl.DataFrame(units, schema={"document_id": pl.String, "text": pl.String}, orient="row")
-    tables["text_units"] = texts.with_columns(ids)
+    tables["text_units"] = texts.with_columns(
+        ids,
+        n_tokens=pl.lit(9),
+        entity_ids=pl.lit(tables["entities"]["id"]).implode(),
+        relationship_ids=pl.lit(tables["relationships"]["id"]).implode(),
+    )
+    tables["documents"] = pl.DataFrame(documents, schema=names, orient="row").with_columns(
+        title="id", text_unit_ids=pl.lit([], pl.List(pl.String))
+    )
     for name in ("entities", "relationships"):
         tables[name] = tables[name].with_columns(text_unit_ids=pl.lit(ids).implode())
     del tables["covariates"]

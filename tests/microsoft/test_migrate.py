@@ -21,7 +21,7 @@ from graphrag_index.pipeline.workflow import (
 )
 from graphrag_index.schema.settings.project_settings import load_settings, read_env_file
 from tests.fixtures.commands import call
-from tests.fixtures.microsoft_projects import EXTRACTION, V1, V2, V3, write
+from tests.fixtures.microsoft_projects import EXTRACTION, V2, V3, write
 
 KEYS = {"GRAPHRAG_API_KEY": "sk-from-env", "AZURE_KEY": "k", "AZURE_BASE": "https://a.azure.com"}
 ENV = "".join(f"{name}={value}\n" for name, value in KEYS.items())
@@ -31,7 +31,7 @@ def files_of(root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("text", [V3, V2.replace("sk-a-literal-key", "${AZURE_KEY}"), V1])
+@pytest.mark.parametrize("text", [V3, V2.replace("sk-a-literal-key", "${AZURE_KEY}")])
 def test_a_project_of_each_version_can_be_run_as_it_is(tmp_path: Path, text: str) -> None:
     theirs = write(
         tmp_path / "theirs", text, **{".env": ENV, "prompts__extract_graph.txt": EXTRACTION}
@@ -109,11 +109,11 @@ def test_a_key_that_is_not_there_yet_is_to_be_done(tmp_path: Path) -> None:
     assert not (tmp_path / "ours" / ".env").exists()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [2, 3])
 def test_each_key_stands_in_the_settings_with_what_became_of_it(
     tmp_path: Path, version: int
 ) -> None:
-    settings = [V1, V2, V3][version - 1]
+    settings = {2: V2, 3: V3}[version]
     theirs = write(tmp_path / "theirs", settings, **{".env": ENV})
     taken = convert_project(tmp_path / "ours", theirs)
     text = (tmp_path / "ours" / "settings.yaml").read_text(encoding="utf-8")

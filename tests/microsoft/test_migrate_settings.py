@@ -9,7 +9,7 @@ from graphrag_index.errors import SettingsError
 from graphrag_index.microsoft.migrate_project import RULES, ConvertedSettings, read_project
 from graphrag_index.microsoft.migrate_settings import STEP_MODELS, convert_settings
 from graphrag_index.schema.settings.project_settings import Settings
-from tests.fixtures.microsoft_projects import V1, V2, V3, write
+from tests.fixtures.microsoft_projects import V2, V3, write
 
 
 def carry(
@@ -117,37 +117,6 @@ def test_what_version_2_says(tmp_path: Path) -> None:
     assert "sk-a-literal-key" not in repr(result)
 
 
-def test_what_version_1_says(tmp_path: Path) -> None:
-    result = carry(tmp_path, V1)
-    shared = {"api_key": "${GRAPHRAG_API_KEY}", "concurrency": 50}
-    assert result.values == {
-        "workflow": "standard",
-        "models": {
-            "chat": {
-                "model": "gpt-4-turbo-preview",
-                "max_output_tokens": 4000,
-                "timeout": 180.0,
-                "tokens_per_minute": 150000,
-                **shared,
-            },
-            "embedding": {"model": "text-embedding-ada-002", **shared},
-        },
-        "load_documents": {
-            "folder": str(tmp_path / "theirs" / "input"),
-            "include": ["**/*.txt"],
-            "encoding": "utf-8",
-        },
-        "create_text_units": {"max_tokens": 1200, "overlap_tokens": 100, "encoding": "cl100k_base"},
-        "extract_graph": {"entity_types": ["ship"], "max_gleanings": 0},
-        "extract_covariates": {"description": "Who owes whom money."},
-        "create_community_reports": {"max_words": 2000},
-        "generate_text_embeddings": {"model": "embedding"},
-        "search": {"model": "chat"},
-        "local_search": {"max_context_tokens": 5000},
-        "global_search": {"max_context_tokens": 6000},
-    }
-
-
 def test_every_setting_of_the_table_is_one_of_ours() -> None:
     for ours in (*RULES["settings"], *STEP_MODELS.values()):
         section, _, key = ours.partition(".")
@@ -186,7 +155,7 @@ def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
     result = carry(
         tmp_path,
         "chunking: {size: 0, encoding_model: p50k_base, prepend_metadata: [title]}\n"
-        "basic_search: {k: ${HOW_MANY}}\nglobal_search: {max_tokens: '$$5'}\n"
+        "basic_search: {k: ${HOW_MANY}}\nglobal_search: {max_context_tokens: '$$5'}\n"
         "local_serach: {top_k_entities: 5}\n",
     )
     assert set(result.values) == {"load_documents", "workflow"}
@@ -197,9 +166,9 @@ def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
         "create_text_units.encoding",
         "chunking.prepend_metadata": "not needed: columns exist for creation_date, id, text, title",
         "basic_search.k": "the value uses the variable HOW_MANY, which is not set",
-        "global_search.max_tokens": "global_search.max_context_tokens cannot have this value "
-        "(max_context_tokens is '$5': input should be a valid integer, unable to parse string as "
-        "an integer)",
+        "global_search.max_context_tokens": "global_search.max_context_tokens cannot have this "
+        "value (max_context_tokens is '$5': input should be a valid integer, unable to parse "
+        "string as an integer)",
         "local_serach.top_k_entities": "this key is not known to this program; did you mean "
         "local_search.top_k_entities?",
     }
@@ -269,7 +238,12 @@ def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> No
         ("settings.json", '{"llm": ', "settings.json is not valid JSON: "),
         ("settings.yaml", "", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "- llm\n", "settings.yaml is empty or holds no settings"),
-        ("settings.yaml", "a: 1\nb: 2\n", "such as completion_models, models or llm; it has: a, b"),
+        ("settings.yaml", "a: 1\nb: 2\n", "such as completion_models or models; it has: a, b."),
+        (
+            "settings.yaml",
+            "llm: {}\n",
+            "settings.yaml has llm, settings of Microsoft GraphRAG 0 or 1",
+        ),
         ("settings.yaml", "load_documents: {}\n", "settings.yaml has settings of this program"),
         ("other.yaml", "llm: {}\n", "There is no settings.yaml, settings.yml or settings.json in "),
     ],
@@ -284,7 +258,7 @@ def test_settings_that_cannot_be_read_are_one_sentence(
 
 
 def test_json_and_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
-    text = '{"llm": {"model": "m", "api_key": "${KEY}"}, "chunks": {"size": 90}}'
+    text = '{"models": {"a": {"model": "m", "api_key": "${KEY}"}}, "chunks": {"size": 90}}'
     values = carry(tmp_path, text, "settings.json").values
     assert values["create_text_units"] == {"max_tokens": 90}
     assert values["models"]["chat"] == {"model": "m", "api_key": "${KEY}"}

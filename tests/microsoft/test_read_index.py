@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import graphrag_query
 from graphrag_index.errors import TableError
-from graphrag_index.microsoft.read_communities import complete_communities
+from graphrag_index.health.checked_index import open_microsoft
 from graphrag_index.microsoft.read_positions import find_names
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
@@ -17,7 +18,6 @@ from tests.fixtures.microsoft_index import (
     TEXTS,
     Tables,
     needs_index,
-    version_0,
     version_1,
     version_2,
     version_3,
@@ -104,59 +104,26 @@ def test_version_2_reads_as_version_3(tmp_path: Path, opened: Tables) -> None:
         assert_frame_equal(found_again[name], expected)
 
 
-@pytest.mark.parametrize("early", [version_0, version_1])
-def test_what_versions_0_and_1_lack_is_derived(
-    tmp_path: Path, opened: Tables, early: Callable[[], Tables]
-) -> None:
-    index = MicrosoftIndex(write(tmp_path, early()))
-    assert index.generation == "0 or 1"
-    found = {name: rows.collect() for name, rows in renumber_rows(index.tables).items()}
-    for name in ("documents", "text_units", "entities", "relationships", "mentions"):
-        ours = opened[name]
-        if name == "entities":
-            ours = ours.with_columns(x=pl.lit(0.5), y=pl.lit(-0.5))
-        assert_frame_equal(found[name], ours)
-    derived = opened["communities"].with_columns(period=pl.lit(""))
-    if early is version_0:
-        derived = derived.with_columns(id=pl.col("community").cast(pl.String))
-    assert_frame_equal(found["communities"], derived)
-    # Sources are cited by their row in every version, all else by its number.
-    said = opened["community_reports"]["full_content"].to_list()
-    said[1] = said[1].replace("Sources (1)", "Sources (2)")
-    assert found["community_reports"]["full_content"].to_list() == said
-    assert found["community_reports"]["children"].to_list() == [[], [2], []]
+@pytest.mark.parametrize("place", ["", "output", "output/20240702-1000/artifacts"])
+def test_versions_0_and_1_are_refused_in_one_sentence(tmp_path: Path, place: str) -> None:
+    write(tmp_path / place, version_1())
+    for read_index in (MicrosoftIndex, graphrag_query.open, open_microsoft):
+        with pytest.raises(TableError, match=r"GraphRAG 0 or 1, which is not supported: convert "):
+            read_index(tmp_path)
 
 
-def test_what_communities_lack_follows_from_their_members() -> None:
-    rows = pl.DataFrame(
-        {
-            "id": list("yxzw"),
-            "community": [3, 2, 0, 7],
-            "level": [1, 1, 0, 0],
-            "entity_ids": [["b", "c"], ["a"], ["a", "b", "c"], []],
-        }
-    )
-    entities = pl.DataFrame({"id": list("abc"), "title": list("ABC")})
-    links = [("s", "B", "C", ["v", "u"]), ("r", "A", "B", ["u"]), ("t", "A", "NOBODY", ["w"])]
-    columns = ["id", "source", "target", "text_unit_ids"]
-    relationships = pl.DataFrame(links, schema=columns, orient="row")
-    whole = complete_communities(rows.lazy(), None, entities.lazy(), relationships.lazy())
-    derived = whole.select("community", "parent", "children", "relationship_ids", "text_unit_ids")
-    assert derived.rows() == [
-        (3, 0, [], ["s"], ["u", "v"]),
-        (2, 0, [], [], []),
-        (0, -1, [2, 3], ["r", "s"], ["u", "v"]),
-        (7, -1, [], [], []),
-    ]
-
-
-def test_relationships_without_a_weight_weigh_1_and_an_earlier_name_gives_way(
-    tmp_path: Path,
-) -> None:
+def test_counts_that_a_graph_of_ones_own_lacks_are_derived(tmp_path: Path, opened: Tables) -> None:
     tables = version_3()
-    tables["relationships"] = (
-        tables["relationships"].drop("weight").with_columns(rank=pl.lit(99, pl.Int64))
-    )
+    tables["entities"] = tables["entities"].drop("frequency", "degree")
+    tables["relationships"] = tables["relationships"].drop("combined_degree")
+    found = read(write(tmp_path, tables))
+    for name in ("entities", "relationships"):
+        assert_frame_equal(found[name], opened[name])
+
+
+def test_relationships_without_a_weight_weigh_1(tmp_path: Path) -> None:
+    tables = version_3()
+    tables["relationships"] = tables["relationships"].drop("weight")
     found = read(write(tmp_path, tables))["relationships"]
     assert found.select("weight", "combined_degree").rows() == [(1, 3), (1, 3), (1, 3), (1, 2)]
 
@@ -181,18 +148,9 @@ def test_lists_and_texts_of_any_arrow_type_are_read(tmp_path: Path, opened: Tabl
     tables["entities"] = tables["entities"].with_columns(
         pl.col("text_unit_ids").cast(pl.List(pl.Categorical)), pl.col("degree").cast(pl.Float64)
     )
-    tables["covariates"] = tables["covariates"].drop("covariate_type", "id")
     found = read(write(tmp_path, tables))
     for name in ("relationships", "entities"):
         assert_frame_equal(found[name], opened[name])
-    assert found["covariates"].select("covariate_type", "id").rows() == [("claim", "0")]
-
-
-def test_version_0_in_folders_by_time_is_read_from_the_newest(tmp_path: Path) -> None:
-    for time in ("20240701-1000", "20240702-1000"):
-        write(tmp_path / "output" / time / "artifacts", version_0())
-    path = MicrosoftIndex(tmp_path).path
-    assert path == tmp_path / "output" / "20240702-1000" / "artifacts"
 
 
 def test_rows_whose_numbers_and_ids_are_in_order_are_not_touched(tmp_path: Path) -> None:
@@ -273,11 +231,6 @@ def test_vectors_are_found_by_the_names_of_every_version(tmp_path: Path) -> None
         rows = pl.concat(index.vectors["entity_description"].batches())
         assert rows["id"].to_list() == ["e0", "e1", "e2", "e3"]
         assert index.vectors["entity_description"].dimension == 4
-    early = MicrosoftIndex(write(tmp_path / "early", version_0()))
-    assert set(early.vectors) == {"entity_description"}
-    assert pl.concat(early.vectors["entity_description"].batches())["vector"].to_list()[1] == [
-        *(0, 1, 0, 0)
-    ]
 
 
 def test_vectors_of_version_3_are_taken_where_version_2_left_others(tmp_path: Path) -> None:

@@ -11,20 +11,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from graphrag_index.cli.request_tables import write_estimate
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import quote_text
-from graphrag_index.llm.request import ParsedReply, ReplyFormat, Request, Usage
+from graphrag_index.llm.request import Usage
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_index.pipeline.counting_models import (
-    PastReplies,
-    simulate_reply,
-    split_sentences_with_names,
-)
+from graphrag_index.pipeline.counting_models import PastReplies
 from graphrag_index.pipeline.estimate import Estimate, StepCosts, estimate
 from graphrag_index.pipeline.sample import GrowthRatios, Sample
 from graphrag_index.pipeline.workflow import load_workflow
@@ -129,10 +123,15 @@ def test_the_table_adds_up(project: Path) -> None:
         prices = (100.0, 0.0) if row[0] == "generate_text_embeddings" else (1.0, 4.0)
         cost = (int(row[3]) * prices[0] + int(row[4]) * prices[1]) / 1e6
         assert float(row[5]) == pytest.approx(cost, abs=1e-4)
-        # A guessed reply may be half or twice as long.
-        for column, times in ((6, 0.5), (7, 2.0)):
+        # A guessed reply may be half or twice as long. A number of requests that depends on the
+        # names that the model will find may be a third or three times as large.
+        is_exact = row[0] in BY_TEXT_UNIT
+        for column, times, factor in ((6, 0.5, 1 / 3), (7, 2.0, 3)):
             cost = (int(row[3]) * prices[0] + int(row[4]) * prices[1] * times) / 1e6
-            assert float(row[column]) == pytest.approx(cost, abs=1e-4)
+            if is_exact:
+                assert float(row[column]) == pytest.approx(cost, abs=1e-4)
+            elif row[0] != "generate_text_embeddings":
+                assert float(row[column]) == pytest.approx(cost * factor, rel=0.02)
 
 
 @pytest.mark.parametrize("scale", [1, 30, 1_000, 10_000, 30_000])
@@ -165,7 +164,7 @@ def test_an_unknown_price_is_told_and_never_0(whole: Estimate) -> None:
     lines = out.getvalue().splitlines()
     assert next(line for line in lines if "embeddings" in line).split()[-3:] == ["?"] * 3
     assert next(line for line in lines if line.startswith("all")).endswith("+?")
-    assert "set `price` of this model" in lines[-3]
+    assert "set `price` of this model" in lines[-4]
     assert lines[-1].startswith("A run on this machine: ")
     assert "without extract_graph (22 requests)," in lines[-1]
 
@@ -196,17 +195,23 @@ def test_a_run_asks_what_was_estimated(whole: Estimate, indexed: Path, server: S
     assert lines.keys() == asked.keys()
     for step, line in lines.items():
         assert line.n_answered == 0
-        assert line.n_to_ask == pytest.approx(asked[step], rel=0.2), step
+        low, high = line.bound_requests()
+        assert low <= asked[step] <= high, step
         if step in BY_TEXT_UNIT:
-            assert line.n_to_ask == asked[step]
-    formats = {
-        "extract_graph": "extraction", "summarize_descriptions": "description",
-        "extract_covariates": "claims", "create_community_reports": "community_report",
-    }  # fmt: skip
+            assert low == line.n_to_ask == high
     sent = sent_tokens(server)
-    for step, format in formats.items():
-        rel = 0 if step in BY_TEXT_UNIT else 0.2
-        assert lines[step].prompt_tokens == pytest.approx(sent[format], rel=rel), step
+    for step, format in (("extract_graph", "extraction"), ("extract_covariates", "claims")):
+        assert lines[step].prompt_tokens == sent[format], step
+
+
+def test_requests_that_depend_on_names_are_said_to_be_a_guess(whole: Estimate) -> None:
+    out = StringIO()
+    write_estimate(whole, out)
+    (line,) = (line for line in out.getvalue().splitlines() if "depend on the names" in line)
+    assert line.startswith("Requests about text units are counted exactly.")
+    for step in ("summarize_descriptions", "create_community_reports", "generate_text_embeddings"):
+        assert re.search(rf"{step} [\d,]+ to [\d,]+", line), step
+    assert "extract_graph" not in line
 
 
 def test_a_part_of_the_documents_stands_for_all(project: Path, whole: Estimate) -> None:
@@ -270,7 +275,7 @@ def test_a_tiny_corpus_costs_what_can_be_counted_by_hand(tmp_path: Path) -> None
     assert astuple(line) == (
         *("extract_graph", "chat", 0, 1, n_prompt, 2 * n_passage),
         *map(pytest.approx, costs),
-        False,
+        *(False, 0),
     )
 
 
@@ -340,27 +345,6 @@ def test_without_a_ledger_nothing_is_known(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("The harbour was quiet. Ada Quill left the harbour.", [[], ["Ada Quill"]]),
-        ("Über Österreich schrieb Émile Zola.", [["Über Österreich", "Émile Zola"]]),
-        ("長江大橋が完成した。長江大橋は長い。", [["長江", "江大", "大橋"]] * 2),
-        ("", []),
-    ],
-)
-def test_names_are_found(text: str, names: list[list[str]]) -> None:
-    assert [found for _, found in split_sentences_with_names(text)] == names
-
-
-@given(st.text(), st.sampled_from(["extraction", "claims", "description", "community_report"]))
-def test_every_text_has_an_answer_that_json_can_hold(text: str, name: str) -> None:
-    format = ReplyFormat(name, {}, ParsedReply, "")
-    messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
-    made = simulate_reply(Request("a", messages, format))  # type: ignore[arg-type]
-    assert json.loads(json.dumps(made)) == made
-
-
 def chosen_from(sample: Sample, texts: list[str]) -> list[str]:
     batches = sample.sample_documents(pl.DataFrame({"text": texts}).lazy())
     return [text for batch in batches for text in batch["text"]]
@@ -369,26 +353,26 @@ def chosen_from(sample: Sample, texts: list[str]) -> list[str]:
 def test_a_graph_grows_as_names_do() -> None:
     names = [f"{first}{last}" for first in ("Ab", "Ec", "Id", "Of", "Ul") for last in "abcdef"]
     story = " met ".join(names) + ". "
-    sample = Sample(max_documents=1, text_unit_tokens=100)
+    sample = Sample(max_documents=1)
     assert chosen_from(sample, [story] * 4) == [story]
-    # The same names again: more text, and no more names. None recurs in the one document.
-    assert sample.growth == GrowthRatios(text_units=4, names=1, pairs=1, repeated=4, repetitions=4)
+    # The same names again: more text, and no more names.
+    assert sample.growth == GrowthRatios(text_units=4, names=1)
     other = story + " met ".join(f"{name}x" for name in names) + ". "
     chosen_from(sample, [story, other])
     assert sample.growth.names == 2
 
 
-def test_names_without_pairs_are_counted_in_the_starts_of_documents() -> None:
+def test_names_are_counted_in_the_starts_of_documents() -> None:
     names = [f"{first}{last}" for first in ("Ab", "Ec", "Id", "Of", "Ul") for last in "abcdef"]
     story = " met ".join(names) + ". "
     other = " met ".join(f"{name}xyz" for name in names) + ". "
-    sample = Sample(1, 100, max_characters=len(story), counts_pairs=False)
+    sample = Sample(1, max_characters=len(story))
     assert chosen_from(sample, [story + other] * 2) == [story]
     assert sample.growth.names == 2
-    assert sample.growth.text_units == sample.growth.pairs == pytest.approx(4, rel=0.5)
+    assert sample.growth.text_units == pytest.approx(4, rel=0.5)
 
 
 def test_documents_are_chosen_evenly() -> None:
     documents = [str(number) for number in range(1_000)]
-    assert chosen_from(Sample(4, 100), documents) == ["0", "250", "500", "750"]
-    assert chosen_from(Sample(5_000, 100), documents) == documents
+    assert chosen_from(Sample(4), documents) == ["0", "250", "500", "750"]
+    assert chosen_from(Sample(5_000), documents) == documents

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import lancedb
 import polars as pl
@@ -16,7 +17,7 @@ from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.llm.request import Spending, Usage
 from graphrag_index.pipeline.history import collect_garbage, current_version, lock_output, roll_back
-from graphrag_index.pipeline.run import RunResult, run_workflow
+from graphrag_index.pipeline.run import RunResult, RunSetup, run_workflow
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import INDEX_FILE, Version
 from graphrag_query.retrieval.index_store import IndexStore
@@ -26,9 +27,28 @@ from tests.fixtures.kill_history import WITH_VECTORS, numbers_of
 VECTORS = "community_full_content"
 
 
+class SpendingModels:
+    """Models of a run that has spent this; None: the run is stopped when it is asked for."""
+
+    def __init__(self, spending: Spending | None) -> None:
+        self.spending = spending
+
+    def reopened_steps(self) -> list[str]:
+        return []
+
+    def quarantined_requests(self, steps: list[str]) -> list[Any]:
+        return []
+
+    def spent(self, version: int) -> Spending:
+        if self.spending is None:
+            raise KeyboardInterrupt
+        return self.spending
+
+
 def run(root: Path, generation: int, spent: Spending | None = None) -> RunResult:
-    told = spent or Spending()
-    return run_workflow(WITH_VECTORS, numbers_of(generation), root, {}, spent=lambda _: told)
+    models: Any = SpendingModels(spent or Spending())
+    setup = RunSetup(models=models)
+    return run_workflow(WITH_VECTORS, numbers_of(generation), root, {}, setup)
 
 
 def read(root: Path, number: int) -> dict[str, pl.DataFrame]:
@@ -65,10 +85,9 @@ class TestVersions:
     ) -> None:
         run(tmp_path, 1, spent=Spending(3, Usage(100, 20, 7), 0.25))
         # The same settings in other steps: `list_numbers` runs, and what it writes is as before.
-        run_workflow(
-            WITH_VECTORS, numbers_of(1, pause=0.001), tmp_path, {},
-            spent=lambda _: Spending(1, Usage(1, 0, 1), None),
-        )  # fmt: skip
+        models: Any = SpendingModels(Spending(1, Usage(1, 0, 1), None))
+        setup = RunSetup(models=models)
+        run_workflow(WITH_VECTORS, numbers_of(1, pause=0.001), tmp_path, {}, setup)
         store = TableStore(tmp_path / "output")
         first, second = map(store.read_version, store.versions())
         assert first.made is not None
@@ -89,9 +108,8 @@ class TestVersions:
     def test_a_step_that_ran_again_and_wrote_the_same_makes_no_other_version(
         self, project: Path
     ) -> None:
-        result = run_workflow(
-            WITH_VECTORS, numbers_of(3), project, {}, forced_steps=lambda: ["embed"]
-        )
+        setup = RunSetup(forced_steps=["embed"])
+        result = run_workflow(WITH_VECTORS, numbers_of(3), project, {}, setup)
         assert result.steps_run == ("embed",)
         assert (result.version.number, result.new_version) == (3, False)
         assert read(project, 3)["numbers"]["generation"].unique().to_list() == [3]
@@ -227,13 +245,9 @@ class TestGarbage:
 
     def test_what_an_interrupted_run_has_finished_stays(self, project: Path) -> None:
         store = TableStore(project / "output")
-        settings = numbers_of(4)
-
-        def stop(_: int) -> Spending:
-            raise KeyboardInterrupt
-
+        settings, stop = numbers_of(4), RunSetup(models=SpendingModels(None))
         with pytest.raises(KeyboardInterrupt):
-            run_workflow(WITH_VECTORS, settings, project, {}, spent=stop)
+            run_workflow(WITH_VECTORS, settings, project, {}, stop)
         assert len(store.read_journal(4)) == len(WITH_VECTORS.steps)
         collect_garbage(store, 1)
         assert run_workflow(WITH_VECTORS, settings, project, {}).steps_run == ()

@@ -15,9 +15,13 @@ from graphrag_index.errors import SettingsError, StepError, WorkflowError
 from graphrag_index.pipeline import ray_runner
 from graphrag_index.pipeline.ray_runner import RayRunner
 from graphrag_index.pipeline.shards import StepShards
+from graphrag_index.storage.working_copy import WorkingCopy, locate_working_copy
 from tests.conftest import copy_project
 from tests.fixtures.commands import MAX_SECONDS, environment, wait_for
-from tests.fixtures.workers import COMMAND, read_digests, run_alone
+from tests.fixtures.model_project import KEY, write_project
+from tests.fixtures.object_server import new_bucket, serve_objects, set_credentials
+from tests.fixtures.small_shards import COMMAND, read_digests, run_alone
+from tests.model_server import Server
 
 ray = pytest.importorskip("ray")
 
@@ -50,9 +54,12 @@ def address(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def double(shard: dict[str, pl.DataFrame], kind: str) -> dict[str, pl.DataFrame]:
+    """Double the rows; "raise", "die", or die once if the file that `kind` names is missing."""
     if kind == "raise":
         raise ZeroDivisionError("a number of the shard is 0")
-    if kind == "die":
+    if kind == "die" or (kind and not Path(kind).exists()):
+        if kind != "die":
+            Path(kind).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return {"rows": shard["rows"] * 2}
 
@@ -71,6 +78,12 @@ def test_parts_come_from_a_cluster(address: str, tmp_path: Path) -> None:
         assert map_shards(runner, tmp_path, "") == [0, 2, 4, 6]
         assert runner.n == 3
         assert runner.count_cpu_seconds() > 0
+
+
+def test_a_killed_process_costs_no_part(address: str, tmp_path: Path) -> None:
+    with closing(RayRunner(1)) as runner:
+        assert map_shards(runner, tmp_path, str(tmp_path / "killed")) == [0, 2, 4, 6]
+    assert (tmp_path / "killed").exists()
 
 
 @pytest.mark.slow
@@ -129,3 +142,32 @@ def test_a_killed_node_changes_no_table(cluster: Any, address: str, tmp_path: Pa
         cluster.remove_node(node, allow_graceful=False)
         assert process.wait(MAX_SECONDS) == 0
     assert read_digests(root / "by-ray") == expected
+
+
+@pytest.mark.slow
+def test_a_killed_node_changes_no_table_of_a_model_backed_run_into_a_bucket(
+    cluster: Any, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", KEY)
+    set_credentials(monkeypatch)
+    with Server(latency=0.05) as models, serve_objects() as objects:
+        root = write_project(tmp_path / "project", models.url, 8)
+        expected = run_alone(root)
+        paid = len(models.requests)
+        bucket, cache = new_bucket(objects), tmp_path / "cache"
+        node = cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
+        with subprocess.Popen(
+            [*COMMAND, "run", "--quiet", "--runner", "ray", "--set", f"output={bucket}"],
+            cwd=root,
+            env=environment(RAY_ADDRESS=address, GRAPHRAG_INDEX_CACHE=str(cache)),
+        ) as process:
+            wait_for(lambda: list(cache.glob("indexes/*/parts/*/part-*")), process)
+            cluster.remove_node(node, allow_graceful=False)
+            assert process.wait(MAX_SECONDS) == 0
+        # Another machine reads the tables; no request was sent twice.
+        monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path / "other"))
+        copy = WorkingCopy.open(locate_working_copy(bucket))
+        assert copy is not None
+        copy.refresh()
+        assert read_digests(copy.folder) == expected
+        assert len(models.requests) <= 2 * paid

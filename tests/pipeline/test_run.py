@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.errors import TableError
-from graphrag_index.pipeline.run import Watcher, run_workflow
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
 from graphrag_index.pipeline.workflow import Service, Workflow
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES, Table
@@ -143,7 +143,7 @@ class TestWhichStepsRun:
 
     def test_a_watcher_is_told_of_every_step(self, tmp_path: Path) -> None:
         listener = Listener()
-        run_workflow(SMALL, small_settings(), tmp_path, {}, listener)
+        run_workflow(SMALL, small_settings(), tmp_path, {}, RunSetup(watcher=listener))
         assert listener.told == [
             *(("started", "list_numbers 1/4"), ("finished", "list_numbers")),
             *(("started", "square 2/4"), ("finished", "square")),
@@ -152,7 +152,7 @@ class TestWhichStepsRun:
             ("closed", ""),
         ]
         listener = Listener()
-        run_workflow(SMALL, small_settings(factor=2), tmp_path, {}, listener)
+        run_workflow(SMALL, small_settings(factor=2), tmp_path, {}, RunSetup(watcher=listener))
         assert listener.told[:4] == [
             *(("kept", "list_numbers"), ("kept", "square"), ("kept", "measure")),
             ("started", "add_up 4/4"),

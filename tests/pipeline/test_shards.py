@@ -16,15 +16,15 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import StepError
-from graphrag_index.pipeline import worker_processes
-from graphrag_index.pipeline.run import run_workflow
+from graphrag_index.pipeline import local_runner
+from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
+from graphrag_index.pipeline.run import RunSetup, run_workflow
 from graphrag_index.pipeline.shards import (
     MIN_MAPPED_BYTES,
     StepShards,
     decode_frames,
     encode_frames,
 )
-from graphrag_index.pipeline.worker_processes import Workers, count_cores
 from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.step import ShardFrames
@@ -50,7 +50,7 @@ def squares(
     folder: Path, log: Path, function: Any = square, n_workers: int = 1, code: str = "code"
 ) -> list[int]:
     log.mkdir(exist_ok=True)
-    with closing(Workers(n_workers)) as workers:
+    with closing(LocalRunner(n_workers)) as workers:
         parts = StepShards(workers, folder, code).map(function, number_shards(5), 10, log)
         found = []
         for number, part in parts:
@@ -80,19 +80,22 @@ def test_parts_come_in_order_and_are_reused(tmp_path: Path, n_workers: int) -> N
     assert len(list(log.iterdir())) == 11
 
 
-def test_workers_start_after_some_seconds_of_a_step(tmp_path: Path) -> None:
+def test_workers_start_after_some_seconds_of_a_step_of_an_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def count_processes(name: str) -> int:
         log = tmp_path / name
         log.mkdir()
-        shards = StepShards(workers, tmp_path / "parts", name)
+        shards = StepShards(workers, tmp_path / "parts", name, is_update=True)
         parts = shards.map(square, number_shards(5), 1, log)
         assert [part["squares"][0, 0] for _, part in parts] == [0, 1, 4, 9, 16]
         pids = {int(path.read_text()) for path in log.iterdir()}
         return len(pids - {os.getpid()})
 
-    with closing(Workers(2, seconds_alone=60)) as workers:
+    monkeypatch.setattr(local_runner, "SECONDS_BEFORE_WORKERS", 60)
+    with closing(LocalRunner(2)) as workers:
         assert count_processes("short") == 0
-        workers.seconds_alone = 1e-9
+        monkeypatch.setattr(local_runner, "SECONDS_BEFORE_WORKERS", 1e-9)
         # The first shard takes longer than that.
         assert count_processes("long") > 0
         # Workers that have started take all shards.
@@ -103,14 +106,14 @@ def test_few_rows_are_processed_at_once(tmp_path: Path) -> None:
     shards: list[tuple[int, ShardFrames]] = [
         (n, {"numbers": pl.DataFrame({"n": [n]})}) for n in range(3)
     ]
-    with closing(Workers(2)) as workers:
+    with closing(LocalRunner(2)) as workers:
         parts = StepShards(workers, tmp_path / "parts", "code").map(square, shards, 1, tmp_path)
         assert [part["squares"].item() for _, part in parts] == [0, 1, 4]
     assert not (tmp_path / "parts").exists()
 
 
 def test_fewer_rows_go_to_workers_that_run(tmp_path: Path) -> None:
-    def where(workers: Workers, step: str, n_rows: int) -> set[bool]:
+    def where(workers: LocalRunner, step: str, n_rows: int) -> set[bool]:
         """Return whether this process made the parts of two shards."""
         log = tmp_path / step
         log.mkdir()
@@ -121,8 +124,8 @@ def test_fewer_rows_go_to_workers_that_run(tmp_path: Path) -> None:
         assert [part["squares"]["square"][0] for _, part in parts] == [0, 1]
         return {path.read_text() == str(os.getpid()) for path in log.iterdir()}
 
-    few = worker_processes.MIN_BYTES_FOR_RUNNING_WORKERS // 8
-    with closing(Workers(2)) as workers:
+    few = local_runner.MIN_BYTES_FOR_RUNNING_WORKERS // 8
+    with closing(LocalRunner(2)) as workers:
         assert where(workers, "before", few) == {True}
         assert where(workers, "start", N_ROWS) == {False}
         assert where(workers, "after", few) == {False}
@@ -138,7 +141,7 @@ def test_kept_parts_serve_the_next_run_and_other_parts_are_deleted(
 
     def run(folder: Path, numbers: list[int], keep_parts: bool = True) -> list[str]:
         rows = ((n, {"numbers": pl.DataFrame({"n": [n] * n_rows})}) for n in numbers)
-        with closing(Workers(1)) as workers:
+        with closing(LocalRunner(1)) as workers:
             shards = StepShards(workers, folder, "code")
             parts = shards.map(square, rows, 1, log, keep_parts=keep_parts)
             assert [part["squares"]["square"][0] for _, part in parts] == [n * n for n in numbers]
@@ -213,7 +216,7 @@ def is_running(pid: int) -> bool:
 
 @pytest.mark.parametrize("n", [0, 10, MIN_MAPPED_BYTES // 4])
 def test_arrays_leave_no_file(tmp_path: Path, n: int) -> None:
-    with closing(Workers(1)) as workers:
+    with closing(LocalRunner(1)) as workers:
         array = StepShards(workers, tmp_path / "parts", "code").allocate(n, np.int32)
     array[:] = np.arange(n)
     assert array.sum() == n * (n - 1) // 2
@@ -238,12 +241,12 @@ def test_the_command_says_how_many_workers(
     (root / "workflows/loading.yaml").write_text("- load_documents\n", encoding="utf-8")
     numbers: list[int] = []
 
-    class CountedWorkers(Workers):
-        def __init__(self, n: int, seconds_alone: float) -> None:
-            numbers.append(n)
-            super().__init__(n, seconds_alone)
+    class CountedRunner(LocalRunner):
+        def __init__(self, n: int | None) -> None:
+            super().__init__(n)
+            numbers.append(self.n)
 
-    monkeypatch.setattr("graphrag_index.pipeline.run.Workers", CountedWorkers)
+    monkeypatch.setattr(local_runner, "LocalRunner", CountedRunner)
     command = ["run", "--set", "workflow=loading", *option]
     assert call_here("graphrag-index", command, root).returncode == 0
     assert numbers == [expected]
@@ -264,8 +267,8 @@ def test_tables_are_equal_for_any_number_of_workers(
     ]
     (root / "input/people/chat.txt").write_text("\n".join(turns), encoding="utf-8")
     # So many shards that workers are worth their start.
-    monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_WORKERS", 10_000)
-    monkeypatch.setattr(worker_processes, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
+    monkeypatch.setattr(local_runner, "MIN_BYTES_FOR_WORKERS", 10_000)
+    monkeypatch.setattr(local_runner, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
     for constant, size in (
         ("create_text_units.SHARD_BYTES", 60_000),
         ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),
@@ -279,7 +282,8 @@ def test_tables_are_equal_for_any_number_of_workers(
         settings = load_settings(root, [f"output={output}"])
         workflow = load_workflow(root, settings.workflow)
         services = make_services(settings, None, root)
-        result = run_workflow(workflow, settings, root, services, n_workers=n_workers)
+        setup = RunSetup(runner=LocalRunner(n_workers))
+        result = run_workflow(workflow, settings, root, services, setup)
         # The parts of one step are kept, for the current version.
         [folder] = root.glob(f"{output}/parts/*")
         assert folder.name.startswith("extract_graph_nlp-")

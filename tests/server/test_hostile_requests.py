@@ -18,10 +18,8 @@ from tests.fixtures.served import Served, serve
 PROBLEM = {"type", "title", "status", "detail", "code", "request_id"}
 SHAPES = {
     "/v1/chat/": ("application/json", {"error"}),
-    "/v1/responses": ("application/json", {"error"}),
     "/v1/models": ("application/json", {"error"}),
     "/api/": ("application/json", {"error"}),
-    "/dify/": ("application/json", {"error_code", "error_msg"}),
 }
 
 Reply = tuple[int, dict[str, str], bytes]

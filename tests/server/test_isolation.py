@@ -34,7 +34,6 @@ AGENT_CALLS: Mapping[str, Mapping[str, Any]] = {
     "reports": {},
     "status": {},
 }
-DIFY = {"top_k": 3, "score_threshold": 0}
 MODEL = "graphrag/{index}/local"
 MESSAGES = [{"role": "user", "content": QUESTION}]
 PROTOCOL_CALLS: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
@@ -42,12 +41,10 @@ PROTOCOL_CALLS: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
     (f"/v1/models/{MODEL}", None),
     ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES}),
     ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES, "stream": True}),
-    ("/v1/responses", {"model": MODEL, "input": QUESTION}),
     ("/api/tags", None),
     ("/api/show", {"model": MODEL}),
     ("/api/chat", {"model": MODEL, "messages": MESSAGES, "stream": False}),
     ("/api/generate", {"model": MODEL, "prompt": QUESTION, "stream": False}),
-    ("/dify/retrieval", {"knowledge_id": "{index}", "query": QUESTION, "retrieval_setting": DIFY}),
 )
 # Values of parameters that a route needs.
 NEEDED = {"q": "Amundsen", "entity": "0", "from": "1", "to": "1", "number": "0", "community": "0"}

@@ -14,15 +14,18 @@ from mcp import Client, MCPError
 from mcp_types import (
     CallToolResult,
     ListToolsResult,
-    PromptReference,
     ResourceLink,
-    ResourceTemplateReference,
 )
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_server.agents.mcp_tools import TOOLS, WRITE_SCOPE, list_tools
-from graphrag_server.agents.row_ids import parse_row_id
-from graphrag_server.agents.tool_results import Record, build_result, cut_text, quote_text
+from graphrag_server.agents.tool_results import (
+    Record,
+    build_result,
+    cut_text,
+    parse_row_id,
+    quote_text,
+)
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.agent_client import talk
@@ -219,23 +222,12 @@ def test_a_wrong_argument_is_one_sentence(
     assert message in result.content[0].text
 
 
-def test_resources_prompts_and_completions(served: Served) -> None:
+def test_rows_are_resources(served: Served) -> None:
     async def use(client: Client) -> None:
         templates = (await client.list_resource_templates()).resource_templates
-        entity = next(one for one in templates if one.name == "entity")
-        reference = ResourceTemplateReference(uri=entity.uri_template)
-        names = await client.complete(reference, {"name": "entity", "value": "tom cr"})
-        assert names.completion.values == ["Tom Crean"]
+        assert "entity" in {template.name for template in templates}
         contents = await client.read_resource("graphrag://sample/entity/Tom%20Crean")
         assert "Relationships" in contents.contents[0].text
-        prompt = PromptReference(name="compare-two-topics")
-        indexes = await client.complete(prompt, {"name": "index", "value": "s"})
-        assert indexes.completion.values == ["sample"]
-        asked = {"first": "Tom {Crean}", "second": "Fram"}
-        written = await client.get_prompt("compare-two-topics", asked)
-        assert "Compare Tom {Crean} with Fram." in written.messages[0].content.text
-        with pytest.raises(MCPError, match="needs the argument question"):
-            await client.get_prompt("research-question", {})
         with pytest.raises(MCPError, match="no text unit 9999"):
             await client.read_resource("graphrag://sample/text-unit/9999")
 

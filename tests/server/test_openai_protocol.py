@@ -101,24 +101,6 @@ def test_filters_and_versions_are_extra_fields(client: openai.OpenAI) -> None:
         client.chat.completions.create(model=MODEL, messages=QUESTION, extra_body={"as_of": 9})
 
 
-def test_a_response_and_its_stream(client: openai.OpenAI) -> None:
-    whole = client.responses.create(model=MODEL, input="Who was Tom Crean?")
-    found = [a.model_dump() for a in whole.output[0].content[0].annotations]
-    check_annotations(whole.output_text, found)
-    kinds, text = [], ""
-    with client.responses.stream(model=MODEL, input=QUESTION) as stream:
-        for event in stream:
-            kinds.append(event.type)
-            text += event.delta if event.type == "response.output_text.delta" else ""
-        final = stream.get_final_response()
-    assert text == final.output_text == whole.output_text
-    assert kinds[:2] == ["response.created", "response.in_progress"]
-    assert "response.output_text.annotation.added" in kinds
-    assert kinds[-1] == "response.completed"
-    with pytest.raises(openai.BadRequestError, match="previous_response_id"):
-        client.responses.create(model=MODEL, input="And?", previous_response_id="resp_1")
-
-
 @pytest.mark.parametrize("model", ["gpt-5", "graphrag/other/local", "graphrag/sample/none"])
 def test_an_unknown_model_is_explained(client: openai.OpenAI, model: str) -> None:
     with pytest.raises(openai.NotFoundError, match=r"GET /v1/models") as caught:

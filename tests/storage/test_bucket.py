@@ -174,7 +174,8 @@ def test_a_request_without_a_reply_in_time_is_repeated(
     assert (tmp_path / "a").read_bytes() == b"one"
     proxy.faults += [("DELETE", "/a", "hang"), ("POST", "delete", "hang")]
     bucket.delete(["a"])
-    assert not bucket.exists("a")
+    with pytest.raises(FileNotFoundError):
+        bucket.read("a")
     assert len(proxy.requests) >= 8
 
 
@@ -218,15 +219,19 @@ def test_a_reply_that_breaks_off_is_asked_for_again(
         bucket.read("a")
 
 
-def test_a_conflict_with_another_request_is_repeated(bucket: Bucket, proxy: FaultyProxy) -> None:
+def test_a_conflict_with_another_request_is_repeated(
+    bucket: Bucket, proxy: FaultyProxy, tmp_path: Path
+) -> None:
     proxy.faults += [("PUT", "/a", 409)]
     etag = bucket.replace("a", b"one", None)
     proxy.faults += [("PUT", "/a", 409), ("PUT", "/a", 412)]
     assert bucket.replace("a", b"two", etag) is not None
     proxy.faults += [("PUT", "/a", 409), ("POST", "delete", 409), ("DELETE", "/a", 409)]
-    bucket.write("a", b"three")
+    (tmp_path / "a").write_bytes(b"three")
+    bucket.upload(tmp_path / "a", "a")
     bucket.delete(["a"])
-    assert not bucket.exists("a")
+    with pytest.raises(FileNotFoundError):
+        bucket.read("a")
     assert ("PUT", "/a", 409) not in proxy.faults
 
 

@@ -256,7 +256,8 @@ def test_an_old_pointer_does_not_take_a_version_away(machines: Machines) -> None
     bucket = Bucket(machines.address)
     old = bucket.read("current.json")
     machines.run("a", 2)
-    bucket.write("current.json", old[0])  # type: ignore[index]
+    new = bucket.read("current.json")
+    assert bucket.replace("current.json", old[0], new[1])  # type: ignore[index]
     assert read_number(machines, "b") == 1
     assert read_number(machines, "a") == 2
     # A writer moves the pointer again.

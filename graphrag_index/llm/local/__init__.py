@@ -7,6 +7,6 @@ onnx_session.py       a graph in onnxruntime
 onnx_model.py         a sentence transformer as such a graph
 own_model.py          a model of the user: its description and the checks of its files
 reader_model.py       an extractive question-answering model of the user
-kept_vectors.py       vectors of passages that searches have computed
+vector_cache.py       vectors of passages that searches have computed
 model_package.py      the download of all-MiniLM-L6-v2
 """

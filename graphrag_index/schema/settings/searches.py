@@ -39,7 +39,7 @@ class Search(Section):
     )
     rerank_model: str | None = setting(
         None,
-        "Model that looks again at the best passages of local and drift search: a name in "
+        "Model that reranks the best passages of local and drift search: a name in "
         "`models` with an endpoint /rerank, all-MiniLM-L6-v2, or a folder with an embedding model; "
         "null: none.",
     )

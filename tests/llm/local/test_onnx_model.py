@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.kept_vectors import KeptVectors, delete_kept_vectors
 from graphrag_index.llm.local.local_models import EmbeddingModel, load_embedding_model
 from graphrag_index.llm.local.model_package import download_model, model_folder
 from graphrag_index.llm.local.onnx_model import GRAPH_FILE, WEIGHTS_FILE
+from graphrag_index.llm.local.vector_cache import VectorCache, delete_vector_cache
 from tests.fixtures.examples import examples
 
 TEXTS = [
@@ -143,7 +143,7 @@ class LengthModel:
 def test_a_passage_is_embedded_once_for_each_model(tmp_path: Path) -> None:
     model, other = LengthModel(), LengthModel("2")
     for _ in range(2):
-        vectors = KeptVectors(tmp_path / "v")
+        vectors = VectorCache(tmp_path / "v")
         assert vectors.embed(model, ["a", "bb", "a"]).tolist() == [[1, 1], [2, 1], [1, 1]]
         assert vectors.embed(other, ["bb"]).tolist() == [[2, 1]]
         vectors.close()
@@ -158,7 +158,7 @@ def test_vectors_are_kept_in_memory_where_no_file_can_be_used(
     if content is not None:
         path.parent.mkdir()
         path.write_bytes(content)
-    model, vectors = LengthModel(), KeptVectors(path)
+    model, vectors = LengthModel(), VectorCache(path)
     for _ in range(2):
         assert vectors.embed(model, ["a"]).tolist() == [[1, 1]]
     vectors.close()
@@ -166,10 +166,10 @@ def test_vectors_are_kept_in_memory_where_no_file_can_be_used(
     assert (path.read_bytes() if path.exists() else None) == content
 
 
-def test_kept_vectors_can_be_deleted(tmp_path: Path) -> None:
-    vectors = KeptVectors(tmp_path / "rerank_vectors.sqlite")
+def test_the_vector_cache_can_be_deleted(tmp_path: Path) -> None:
+    vectors = VectorCache(tmp_path / "rerank_vectors.sqlite")
     vectors.embed(LengthModel(), ["a"])
     vectors.close()
     for _ in range(2):
-        delete_kept_vectors(tmp_path)
+        delete_vector_cache(tmp_path)
         assert not list(tmp_path.iterdir())

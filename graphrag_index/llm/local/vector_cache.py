@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     Vectors = dict[str, npt.NDArray[np.float32]]
 
 # The name of the file in the output folder.
-KEPT_VECTORS_FILE = "rerank_vectors.sqlite"
+VECTOR_CACHE_FILE = "rerank_vectors.sqlite"
 # Maximum time to wait for another process that writes to the file.
 MAX_WAIT_SECONDS = 1.0
 _CREATE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 
 
-def delete_kept_vectors(output: Path) -> None:
+def delete_vector_cache(output: Path) -> None:
     """Delete the vectors that searches have kept; raises `GraphRAGError` if that fails."""
-    for name in (KEPT_VECTORS_FILE, f"{KEPT_VECTORS_FILE}-journal"):
+    for name in (VECTOR_CACHE_FILE, f"{VECTOR_CACHE_FILE}-journal"):
         path = output / name
         try:
             path.unlink(missing_ok=True)
@@ -38,7 +38,7 @@ def delete_kept_vectors(output: Path) -> None:
             ) from error
 
 
-class KeptVectors:
+class VectorCache:
     """Vectors of passages in an SQLite file, or in memory if `path` is None. It is thread-safe.
 
     The key of a vector is a hash of the model and the text, so that the vectors serve every

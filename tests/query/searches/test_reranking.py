@@ -1,4 +1,4 @@
-"""A second look at the best passages, by a server and by a model on this machine."""
+"""Reranking of the best passages, by a server and by a model on this machine."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.kept_vectors import KEPT_VECTORS_FILE
+from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
-from graphrag_query.retrieval.second_look import SecondLook
+from graphrag_query.retrieval.reranking import Reranking
 from tests.fixtures.own_models import write_own_table
 from tests.model_server import Faults, Server
 
@@ -50,10 +50,10 @@ def test_scores_get_the_scale_of_the_similarities(
     scores: Sequence[float] | None, refined: Sequence[float]
 ) -> None:
     reranker = GivenScores(scores)
-    look = SecondLook(lambda: reranker)
+    look = Reranking(lambda: reranker)
     for _ in range(2):
         assert np.allclose(look.refine_similarities("q", ["a", "b"], [0.2, 0.6]), refined)
-    warning = "The passages were ranked without the second look: Model r is down."
+    warning = "The passages were ranked without the reranker: Model r is down."
     assert look.warnings == ([warning] if scores is None else [])
     # A model that has failed is not called again for this question.
     assert reranker.n_calls == (1 if scores is None else 2)
@@ -62,7 +62,7 @@ def test_scores_get_the_scale_of_the_similarities(
 
 def test_equal_scores_change_nothing() -> None:
     # The mean of three times 0.1 is not 0.1, because of rounding.
-    look = SecondLook(lambda: GivenScores([0.1] * 3))
+    look = Reranking(lambda: GivenScores([0.1] * 3))
     assert look.refine_similarities("q", ["a", "b", "c"], [0.2, 0.6, 0.7]) == [0.2, 0.6, 0.7]
 
 
@@ -120,7 +120,7 @@ def test_without_usable_scores_the_answer_stays_and_a_note_says_why(
     assert (answer.outcome, answer.text) == (Outcome.ANSWERED, plain.text)
     assert sources(answer) == sources(plain)
     [note] = set(answer.notes) - set(plain.notes)
-    assert note.startswith("The passages were ranked without the second look: Model finer")
+    assert note.startswith("The passages were ranked without the reranker: Model finer")
     assert note.endswith(".")
     # The next question asks the server again.
     model_server.faults = Faults()
@@ -132,7 +132,7 @@ def test_a_model_on_this_machine_keeps_its_vectors_beside_the_index(
 ) -> None:
     root = Path(shutil.copytree(sample_project, tmp_path / "project", symlinks=True))
     write_own_table(root / "mine")
-    kept = root / "output" / KEPT_VECTORS_FILE
+    kept = root / "output" / VECTOR_CACHE_FILE
     settings = load_settings(root, ("search.rerank_model=mine",))
     with graphrag_query.open(root / "output", settings, root) as index:
         answer = index.local(QUESTION)

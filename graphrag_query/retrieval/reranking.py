@@ -1,4 +1,4 @@
-"""A second look: a finer model scores the best text units of a question."""
+"""Reranking: a finer model scores the best text units of a question."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.kept_vectors import KeptVectors
 from graphrag_index.llm.local.local_models import EmbeddingModel
+from graphrag_index.llm.local.vector_cache import VectorCache
 from graphrag_index.llm.request import Spending
 
 
@@ -27,7 +27,7 @@ class Reranker(Protocol):
 class LocalReranker:
     """An embedding model on this machine, whose cosine similarities are the scores."""
 
-    def __init__(self, model: EmbeddingModel, vectors: KeptVectors) -> None:
+    def __init__(self, model: EmbeddingModel, vectors: VectorCache) -> None:
         self._model, self._vectors = model, vectors
 
     def score(self, question: str, passages: Sequence[str], spent: Spending) -> Sequence[float]:
@@ -41,10 +41,10 @@ class LocalReranker:
 
 
 @dataclass
-class SecondLook:
-    """The second look for one question, its cost, and a warning if its model failed.
+class Reranking:
+    """The reranking for one question, its cost, and a warning if its model failed.
 
-    Without `open_reranker`, there is no second look.
+    Without `open_reranker`, nothing is reranked.
     """
 
     open_reranker: Callable[[], Reranker] | None = None
@@ -66,7 +66,7 @@ class SecondLook:
         try:
             scores = np.array(self.open_reranker().score(question, texts, self.spent), np.float64)
         except ModelError as error:
-            self.warnings.append(f"The passages were ranked without the second look: {error}")
+            self.warnings.append(f"The passages were ranked without the reranker: {error}")
             return unchanged
         # Rounding gives equal scores a deviation above 0.
         if scores.min() == scores.max():

@@ -1,4 +1,4 @@
-"""The worker processes of this machine, which make the parts of shards."""
+"""Runner whose shards are made by worker processes of this machine."""
 
 import gc
 import os
@@ -41,15 +41,15 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-class Workers:
-    """The runner of this machine: worker processes, started when a step has several shards.
+class LocalRunner:
+    """Worker processes of this machine, started when a step has several shards.
 
-    Each worker is one process with one thread, so that `n` workers use `n` cores. With `n` = 1
-    this process does the work.
+    Each worker is one process with one thread, so that `n` workers use `n` cores; None: all cores.
+    With `n` = 1 this process does the work.
     """
 
-    def __init__(self, n: int, seconds_alone: float = 0.0) -> None:
-        self.n, self.seconds_alone = n, seconds_alone
+    def __init__(self, n: int | None = None) -> None:
+        self.n = n or count_cores()
         # Sum of the CPU time, and maximum of the peak memory, of all worker processes.
         self._cpu_seconds = 0.0
         self._peak_memory_bytes = 0
@@ -58,6 +58,10 @@ class Workers:
     @property
     def min_bytes(self) -> int:
         return MIN_BYTES_FOR_WORKERS if self._pool is None else MIN_BYTES_FOR_RUNNING_WORKERS
+
+    @property
+    def seconds_alone(self) -> float:
+        return SECONDS_BEFORE_WORKERS if self._pool is None else 0.0
 
     def start(self, function: Path, shard: bytes, part: Path) -> Future[_Usage]:
         """Start to process a shard; the future has a result when the file of the part exists."""
@@ -91,7 +95,6 @@ class Workers:
 
             # Start new processes: a forked process could wait for a lock that no thread releases.
             context = multiprocessing.get_context("spawn")
-            self.seconds_alone = 0
             listener, self._speaker = context.Pipe(duplex=False)
             self._pool = ProcessPoolExecutor(
                 self.n, mp_context=context, initializer=_prepare_worker, initargs=(listener,)
