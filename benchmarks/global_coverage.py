@@ -2,8 +2,8 @@
 
     python benchmarks/global_coverage.py [--questions 100]
 
-Whole corpus: questions about what the documents of the sample tell about a name, made by
-`graphrag-index evaluate make`, with the sentences that tell it. Linked passages: the questions of
+Whole corpus: questions about what the documents of the sample tell about a name, with the facts of
+`graphrag-index evaluate make` that tell it. Linked passages: the questions of
 the sets of benchmarks/retrieval.py, with the sentences of their gold passages; skipped without
 these sets. Each search may fill the budget. `basic text` (BM25) and `basic vector` are passages
 without a graph. Differences are tested question by question against `global`.
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,12 +21,16 @@ from pathlib import Path
 from retrieval import SETS, cache, embedded
 
 from graphrag_evaluation.coverage import THRESHOLD, statement_scores
-from graphrag_evaluation.generation.facts import find_facts
-from graphrag_evaluation.generation.index_sentences import read_sentences
-from graphrag_evaluation.generation.questions_of_facts import ask_about_everything
+from graphrag_evaluation.generation.facts import Fact, find_facts, read_sentences
+from graphrag_evaluation.generation.make_questions import (
+    MAX_STATEMENTS,
+    MIN_DOCUMENTS,
+    MIN_STATEMENTS,
+)
 from graphrag_evaluation.retrieval_scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
+from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.sentences import split_sentences
 
 REPOSITORY = Path(__file__).parent.parent
@@ -47,8 +52,17 @@ def open_searches(stack: ExitStack, root: Path) -> list[System]:
 
 def questions_of_sample(system: System) -> Questions:
     """Ask what the documents tell about each name that enough of them state facts about."""
-    drafts = ask_about_everything(find_facts(read_sentences(system.index)))
-    return [(draft.text, list(draft.statements)) for draft in drafts]
+    of_name: dict[str, dict[str, Fact]] = defaultdict(dict)
+    for fact in find_facts(read_sentences(system.index)):
+        for name in (fact.subject, *fact.named):
+            of_name[name][fold(fact.sentence)] = fact
+    told = {name: list(facts.values())[:MAX_STATEMENTS] for name, facts in of_name.items()}
+    return [
+        (f"What do the documents tell about {name}?", [fact.sentence for fact in facts])
+        for name, facts in told.items()
+        if len(facts) >= MIN_STATEMENTS
+        and len({fact.span.document for fact in facts}) >= MIN_DOCUMENTS
+    ]
 
 
 def questions_of_set(name: str, limit: int) -> Questions:

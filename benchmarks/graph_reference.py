@@ -7,8 +7,7 @@ found in musique_train100, recorded by HippoRAG; and the index that Microsoft Gr
 novella. The last two are in `../shared/data`; without them, the tables leave them out.
 
 The recorded extractions are also replayed to the workflow `standard`, so that the index of a model
-is compared with the same extractions, and its grounding is measured twice: with our spans, and in
-an export for Microsoft GraphRAG, which has none.
+is compared with the same extractions.
 """
 
 import gzip
@@ -61,8 +60,6 @@ def prepare_labelled(folder: Path) -> Path:
                     {
                         "title": passage.text[mark.start : mark.end],
                         "type": sorted(mark.types - {OPTIONAL}),
-                        "start_char": mark.start,
-                        "end_char": mark.end,
                         "optional": mark.optional,
                     }
                     for mark in passage.marks
@@ -119,15 +116,6 @@ def measure(project: Path, *options: str) -> Mapping[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-def export_tables(project: Path) -> Path:
-    """Export the index of a project for Microsoft GraphRAG, without our columns."""
-    folder = project / "exported"
-    command = [sys.executable, "-m", "graphrag_index", "export", "--to", "microsoft", str(folder)]
-    run = [*command, "--root", str(project)]
-    subprocess.run(run, check=True, stdout=subprocess.DEVNULL, cwd=project)
-    return folder
-
-
 def show(name: str, found: Mapping[str, Any], measures: Iterable[str]) -> None:
     """Print one row of a table in Markdown."""
     figures = [found["measures"][measure] for measure in measures]
@@ -151,19 +139,11 @@ def main() -> None:
             reference = prepare(project)
             build(project)
             found = measure(project, "--reference", str(reference))
-            for kind in ("entity", "typed", "mention", "relationship"):
+            for kind in ("entity", "typed", "relationship"):
                 measures = [f"{kind}_{part}" for part in ("precision", "recall", "f1")]
                 if found["measures"].keys() >= {*measures}:
                     count = found["reference"]["documents"]
                     show(f"{name} | {count:,} | {kind}", found, measures)
-            if build is index_recorded:
-                replayed = project
-        if any(build is index_recorded for _, _, build in cases):
-            grounded = [f"grounded_{rows}" for rows in ("mentions", "entities", "relationships")]
-            print(f"\n| musique_train100, replayed | {' | '.join(grounded)} |")
-            print("| --- | --- | --- | --- |")
-            show("with spans", measure(replayed), grounded)
-            show("exported, by text units", measure(export_tables(replayed)), grounded)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,15 @@ All functions are seeded: equal scores give equal figures.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+Batch = npt.NDArray[np.float32]
 
 SEED = 17
 N_RESAMPLES = 10_000
@@ -64,7 +66,9 @@ def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | 
     values = np.asarray(scores, dtype=float)
     if not len(values):
         return None
-    means = np.concatenate([counts @ values for counts in _resamples(len(values), seed)])
+    means = np.concatenate(
+        [counts @ values for counts in _batches(_draw_resamples, len(values), seed)]
+    )
     return _percentile_interval(values.mean(), means / len(values), len(values))
 
 
@@ -172,22 +176,25 @@ def sign_flip_p_value(sums: npt.NDArray[np.float64], seed: int) -> float:
         ways = (np.arange(1 << len(sums))[:, None] >> np.arange(len(sums))) & 1
         return float((np.abs((1 - 2 * ways) @ sums) >= limit).mean())
     n_extreme = sum(
-        int((np.abs(signs @ sums) >= limit).sum()) for signs in _sign_flips(len(sums), seed)
+        int((np.abs(signs @ sums) >= limit).sum())
+        for signs in _batches(_draw_sign_flips, len(sums), seed)
     )
     return (n_extreme + 1) / (N_RESAMPLES + 1)
 
 
-def _resamples(n: int, seed: int) -> Iterable[npt.NDArray[np.float32]]:
-    """Return batches of resamples: how often each of `n` values is drawn."""
-    return _kept_resamples(n, seed) if n <= MAX_KEPT else _draw_resamples(n, seed)
+def _batches(draw: Callable[[int, int], Iterator[Batch]], n: int, seed: int) -> Iterable[Batch]:
+    """Return all batches of `N_RESAMPLES` rows of `n` numbers, which equal calls share."""
+    return _keep_batches(draw, n, seed) if n <= MAX_KEPT else draw(n, seed)
 
 
-def _sign_flips(n: int, seed: int) -> Iterable[npt.NDArray[np.float32]]:
-    """Return batches of random signs of `n` values."""
-    return _kept_sign_flips(n, seed) if n <= MAX_KEPT else _draw_sign_flips(n, seed)
+# An evaluation resamples the same questions for each measure and each pair of systems.
+@lru_cache(maxsize=4)
+def _keep_batches(draw: Callable[[int, int], Iterator[Batch]], n: int, seed: int) -> list[Batch]:
+    return list(draw(n, seed))
 
 
-def _draw_resamples(n: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+def _draw_resamples(n: int, seed: int) -> Iterator[Batch]:
+    """Yield how often each of `n` values is drawn."""
     random = np.random.default_rng(seed)
     for _ in range(N_RESAMPLES // _BATCH):
         drawn = random.integers(0, n, (_BATCH, n)) + n * np.arange(_BATCH)[:, None]
@@ -195,21 +202,11 @@ def _draw_resamples(n: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
         yield counts.reshape(_BATCH, n).astype(np.float32)
 
 
-def _draw_sign_flips(n: int, seed: int) -> Iterator[npt.NDArray[np.float32]]:
+def _draw_sign_flips(n: int, seed: int) -> Iterator[Batch]:
+    """Yield random signs of `n` values."""
     random = np.random.default_rng(seed)
     for _ in range(N_RESAMPLES // _BATCH):
         yield (1 - 2 * random.integers(0, 2, (_BATCH, n))).astype(np.float32)
-
-
-# An evaluation resamples the same questions for each measure and each pair of systems.
-@lru_cache(maxsize=2)
-def _kept_resamples(n: int, seed: int) -> list[npt.NDArray[np.float32]]:
-    return list(_draw_resamples(n, seed))
-
-
-@lru_cache(maxsize=2)
-def _kept_sign_flips(n: int, seed: int) -> list[npt.NDArray[np.float32]]:
-    return list(_draw_sign_flips(n, seed))
 
 
 def holm_p_values(p_values: Sequence[float]) -> list[float]:

@@ -25,7 +25,6 @@ MEANINGS = {
     "recall@k": "share of the gold spans, or of the gold documents if there are no spans, in the "
     "first k passages",
     "all_gold@k": "1 if all gold spans or documents are in the first k passages",
-    "ndcg@k": "how early the gold spans or documents come: 1 if they come first",
     "mrr": "1 divided by the place of the first gold span or document",
     "coverage@n": "share of the gold statements that n tokens of context state",
     "outcome_right": "1 if the index answers what it can, and refuses what it cannot",

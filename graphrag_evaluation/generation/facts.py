@@ -1,30 +1,37 @@
 """Sentences of an index that state a fact about a named subject.
 
-Only plain English sentences are understood: they begin with the name of an entity, perhaps with a
-role before it, and what follows is a verb of a known form, refers to nothing outside the sentence,
-and names something else or a number. So a question can be made from the words of the sentence, and
-a reader of the sentence can answer it. Few sentences pass; rather none than a wrong one.
+Only plain English sentences are understood: they begin with the name of an entity, and what
+follows is a verb of a known form, refers to nothing outside the sentence, and names something else
+or a time. So a question can be made from the words of the sentence, and a reader of the sentence
+can answer it. Few sentences pass; rather none than a wrong one.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from graphrag_evaluation.generation.index_sentences import Mention, Sentence
-from graphrag_evaluation.questions import GoldSpan
-from graphrag_nlp.text.languages import language_of, read_lists, word_set
-from graphrag_nlp.text.normalize import fold
+import polars as pl
 
+from graphrag_evaluation.questions import GoldSpan
+from graphrag_index.errors import TableError
+from graphrag_nlp.text.languages import read_lists, word_set
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.sentences import split_sentences
+from graphrag_nlp.text.standalone import stand_alone
+from graphrag_query.index import Index
+
+# Text units that sentences are read from, evenly spaced; more would only add to the choice.
+MAX_TEXT_UNITS = 4_000
+MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 40, 300
 # Names of a sentence that are tried as its subject.
 MAX_SUBJECTS = 4
-MAX_ROLE_WORDS = 5
 # Number of words of a predicate.
 MIN_WORDS, MAX_WORDS = 4, 28
-# Short statements of what somebody says are made by many.
-MIN_WORDS_SAID = 8
 # Number of words that say something without the clause after them.
 MIN_WORDS_BEFORE_CLAUSE = 6
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -44,23 +51,40 @@ _CLAUSE = re.compile(
 _CONDITION = re.compile(
     r"\b(?:while|when|until|if|unless|as (?:the|a|he|she|it|they)|where)\b"
     # Two statements with one verb: "took 3 for 77 and McGrath 2 for 66".
-    r"|\band (?:[A-Z]\w+ )+\d|^says? that (?!the|there|an?\b|[A-Z])"
-    r"|^(?:was|is) (?:also |still )?(?:a|an|one|among|part|in|on|at)\b"
+    r"|\band (?:[A-Z]\w+ )+\d|^(?:was|is) (?:also |still )?(?:a|an|one|among|part|in|on|at)\b"
 )
-_NEXT_STATEMENT = re.compile(r",? (?:and|but|so|although|though|because|since|whereas)\b")
 _PARTICIPLE = re.compile(r",\s\w+ing\b")
 _SEQUENCE = re.compile(r"\b(?:before|after)\b")
-_DEMONYM = re.compile(r"(?:er|ian|ese|man|woman)$")
 # An addition to a name: ", a seaman from County Kerry," or "(IMF)".
 _APPOSITION = re.compile(r"^(?:, [^,()]{2,80}, (?=\w)| \([A-Z]{2,8}\) )")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """The name of an entity in a sentence, with its place there."""
+
+    start: int
+    end: int
+    title: str
+    type: str
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence that a reader understands alone; `mentions` are ordered, the longest first."""
+
+    span: GoldSpan
+    language: str
+    mentions: tuple[Mention, ...]
 
 
 @dataclass(frozen=True)
 class Fact:
     """A statement about a subject: ``subject predicate`` are the words of a sentence.
 
-    `named` maps the titles of other entities in the predicate to (name there, type). `time` is the
-    text of the only time in the predicate, and `before_time` the predicate up to it.
+    `named` has the titles of other entities in the predicate. `time` is the text of the only time
+    in the predicate, and `before_time` the predicate up to it.
     """
 
     subject: str
@@ -69,7 +93,7 @@ class Fact:
     subject_type: str
     predicate: str
     span: GoldSpan
-    named: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
     time: str = ""
     before_time: str = ""
 
@@ -85,6 +109,71 @@ class Fact:
         return said[0].upper() + said[1:]
 
 
+def read_sentences(index: Index) -> list[Sentence]:
+    """Read the sentences of an index that stand alone, in the order of the text units.
+
+    Raises `TableError` if the index has no table of mentions, which says where names stand.
+    """
+    store = index.store
+    if not store.has_table("mentions"):
+        raise TableError(
+            "Questions cannot be made from this index: it has no table mentions, which says where "
+            "names stand. Build it with `graphrag-index run`."
+        )
+    step = max(1, -(-store.n_rows("text_units") // MAX_TEXT_UNITS))
+    columns = ("human_readable_id", "text", "start_char", "document_id")
+    units = (
+        store.scan("text_units")
+        .filter(pl.col("human_readable_id") % step == 0)
+        .select(columns)
+        .join(store.scan("documents").select("language", document_id="id"), on="document_id")
+        .sort("human_readable_id")
+        .collect()
+    )
+    mentions = store.scan("mentions").filter(pl.col("text_unit") % step == 0).collect()
+    titles = store.scan("entities").select("human_readable_id", "title", "type", "aliases")
+    entities = {row[0]: row[1:] for row in titles.collect().iter_rows()}
+    of_unit: dict[int, list[Mention]] = defaultdict(list)
+    for entity, unit, start, end in mentions.sort("start_char").iter_rows():
+        title, kind, aliases = entities[entity]
+        of_unit[unit].append(Mention(start, end, title, kind or "", tuple(aliases)))
+    spans, languages, within = [], [], []
+    for unit in units.iter_rows(named=True):
+        for span in _split_unit(unit):
+            spans.append(span)
+            languages.append(unit["language"])
+            within.append(unit["human_readable_id"])
+    said = pl.Series([span.text for span in spans], dtype=pl.String)
+    alone = stand_alone(said, pl.Series(languages, dtype=pl.String))
+    found: dict[tuple[str, int], Sentence] = {}
+    for span, language, number, stands in zip(spans, languages, within, alone, strict=True):
+        named = _mentions_in(span, of_unit[number])
+        if stands and named:
+            # Text units overlap.
+            found.setdefault((span.document, span.start_char), Sentence(span, language, named))
+    return list(found.values())
+
+
+def _split_unit(unit: Mapping[str, Any]) -> Iterator[GoldSpan]:
+    """Yield the sentences of a text unit that are neither short nor long."""
+    text, offset = unit["text"], unit["start_char"]
+    for sentence in split_sentences(text):
+        start, end = sentence.start, sentence.end
+        if sentence.prose and MIN_SENTENCE_CHARS <= end - start <= MAX_SENTENCE_CHARS:
+            yield GoldSpan(unit["document_id"], start + offset, end + offset, text[start:end])
+
+
+def _mentions_in(span: GoldSpan, mentions: Sequence[Mention]) -> tuple[Mention, ...]:
+    """Return the mentions of a text unit in a sentence; of names at one place, the longest."""
+    first, last = span.start_char, span.end_char
+    inside = [one for one in mentions if first <= one.start and one.end <= last]
+    placed = sorted(inside, key=lambda one: (one.start, -one.end))
+    return tuple(
+        Mention(one.start - first, one.end - first, one.title, one.type, one.aliases)
+        for _, (one, *_) in groupby(placed, key=lambda one: one.start)
+    )
+
+
 @cache
 def fact_words() -> Mapping[str, Any]:
     """Return the word lists of `fact_words.yaml`."""
@@ -92,65 +181,57 @@ def fact_words() -> Mapping[str, Any]:
 
 
 def find_facts(sentences: Iterable[Sentence]) -> list[Fact]:
-    """Find facts in sentences, in their order; sentences of other languages have none."""
-    found = (_read_fact(sentence) for sentence in sentences if sentence.language == "en")
-    return [fact for fact in found if fact is not None]
+    """Find facts in sentences, in their order; sentences of other languages have none.
+
+    Facts that give one statement the times of different years are left out.
+    """
+    read = (_read_fact(sentence) for sentence in sentences if sentence.language == "en")
+    facts = [fact for fact in read if fact is not None]
+    years: dict[str, set[int]] = defaultdict(set)
+    for fact in facts:
+        years[_timed_statement(fact)].add(fact.year)
+    return [fact for fact in facts if not fact.time or len(years[_timed_statement(fact)]) == 1]
+
+
+def _timed_statement(fact: Fact) -> str:
+    return fold(f"{fact.subject} {fact.before_time}") if fact.time else ""
 
 
 def _read_fact(sentence: Sentence) -> Fact | None:
     """Return the fact about the first name of a sentence that a predicate follows."""
+    text = sentence.span.text
     for subject in sentence.mentions[:MAX_SUBJECTS]:
-        before, rest = sentence.text[: subject.start], sentence.text[subject.end :]
-        if before not in ("", "The ") and not (
-            subject.type == "person" and _is_role(before.split())
-        ):
-            continue
-        # "The New Zealander" names nobody.
-        is_clear = before != "The " or subject.type != "name" or not _DEMONYM.search(subject.title)
-        predicate = _read_predicate(rest) if is_clear else None
+        before = text[: subject.start]
+        predicate = _read_predicate(text[subject.end :]) if before in ("", "The ") else None
         if predicate is not None:
             return _make_fact(sentence, subject, before, predicate)
     return None
 
 
 def _make_fact(sentence: Sentence, subject: Mention, before: str, predicate: str) -> Fact | None:
-    begin = sentence.text.index(predicate, subject.end)
-    others = {
-        one.title: (sentence.text[one.start : one.end], one.type)
+    text = sentence.span.text
+    begin = text.index(predicate, subject.end)
+    others = dict.fromkeys(
+        one.title
         for one in sentence.mentions
         if one.title != subject.title and begin <= one.start and one.end <= begin + len(predicate)
-    }
+    )
     times = list(TIME.finditer(f" {predicate}"))
     if not others and not times:
         return None
     # The time of a clause is not that of the statement.
     time = times[0] if len(times) == 1 and not _SEQUENCE.search(predicate) else None
-    said = sentence.text[subject.start : subject.end]
-    role = [] if before in ("", "The ") else [f"{before}{said}"]
+    said = text[subject.start : subject.end]
     return Fact(
         subject=subject.title,
-        article="the " if before == "The " else "",
-        subject_names=tuple(dict.fromkeys((subject.title, *subject.aliases, said, *role))),
+        article="the " if before else "",
+        subject_names=tuple(dict.fromkeys((subject.title, *subject.aliases, said))),
         subject_type=subject.type,
         predicate=predicate,
         span=sentence.span,
-        named=others,
+        named=tuple(others),
         time=time["time"] if time else "",
         before_time=f" {predicate}"[: time.start()].strip() if time else "",
-    )
-
-
-def _is_role(words: Sequence[str]) -> bool:
-    """Return whether the words before a name are a title or an office: "Team captain"."""
-    lists = fact_words()
-    common = language_of("en").function_words | word_set(lists["references"])
-    verbs = {*lists["past_tenses"], *lists["statement_verbs"].split()}
-    return len(words) <= MAX_ROLE_WORDS and not any(
-        "," in word
-        or word.lower() in common
-        or word.lower() in verbs
-        or word.endswith(("ed", "ing"))
-        for word in words
     )
 
 
@@ -169,28 +250,21 @@ def _read_predicate(rest: str) -> str | None:
     lists = fact_words()
     verb = words[0]
     is_regular = verb.endswith("ed") and verb.islower()
-    says = verb in word_set(lists["statement_verbs"])
-    is_other = verb in ("was", "is", "has", "will") or verb in lists["past_tenses"]
-    if not (is_regular or says or is_other):
-        return None
-    if says and len(words) < MIN_WORDS_SAID:
+    if not (is_regular or verb in ("was", "is", "has", "will") or verb in lists["past_tenses"]):
         return None
     if _PARTICIPLE.match(ending) and len(words) < MIN_WORDS_BEFORE_CLAUSE:
         return None
-    # What somebody says may have its verb after the clause: "says the deal, which he signed, is".
-    if says and ending.strip(" .") and not _NEXT_STATEMENT.match(ending):
-        return None
     if _CONDITION.search(rest.strip()) or words[-1] in word_set(lists["loose_ends"]):
         return None
-    if not word_set(lists["references"]).isdisjoint(word.lower() for word in words[says:]):
+    if not word_set(lists["references"]).isdisjoint(word.lower() for word in words):
         return None
     is_clear = all(
-        says_which(words[at + 1 :]) for at, word in enumerate(words) if word.lower() == "the"
+        _says_which(words[at + 1 :]) for at, word in enumerate(words) if word.lower() == "the"
     )
     return predicate if is_clear else None
 
 
-def says_which(words: Sequence[str]) -> bool:
+def _says_which(words: Sequence[str]) -> bool:
     """Return whether the words after "the" say which one is meant, without the text before them.
 
     "The edge of the Barrier" and "the sculptor Kathleen Bruce" do, "the sea" does not.
@@ -203,9 +277,3 @@ def says_which(words: Sequence[str]) -> bool:
         if word in definers or word in links:
             return word in definers
     return False
-
-
-def names_subject(text: str, fact: Fact) -> bool:
-    """Return whether a text names the subject of a fact, by its title or another name."""
-    folded = f" {fold(text)} "
-    return any(f" {fold(name)} " in folded for name in fact.subject_names)

@@ -1,45 +1,29 @@
-"""A seeded choice of questions of all kinds, split by document."""
+"""Questions from the facts of an index, without a model: a seeded choice, split by document."""
 
 import random
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
-from itertools import combinations
-from typing import TypeVar
+from itertools import zip_longest
 
-import polars as pl
-
-from graphrag_evaluation.coverage import WordWeights, stated_shares
-from graphrag_evaluation.generation import questions_of_facts as drafts
+from graphrag_evaluation.coverage import stated_shares
 from graphrag_evaluation.generation.facts import (
     Fact,
+    Sentence,
     fact_words,
     find_facts,
-    names_subject,
-    says_which,
+    read_sentences,
 )
-from graphrag_evaluation.generation.index_sentences import Sentence, read_sentences
-from graphrag_evaluation.generation.questions_of_facts import (
-    MAX_STATEMENTS,
-    MIN_DOCUMENTS,
-    MIN_STATEMENTS,
-    Draft,
-)
-from graphrag_evaluation.questions import EvaluationQuestion
+from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.systems import weigh_words
 from graphrag_index.errors import SettingsError
 from graphrag_nlp.text.languages import word_set
 from graphrag_nlp.text.normalize import fold
-from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words, split_sentences
+from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.index import Index
 
-# The most frequent themes: bounds the time for a large corpus.
-MAX_THEMES = 300
-# Pairs of names that one name is in; otherwise frequent names would be in most questions.
-MAX_PAIRS_OF_NAME = 3
-_WORD = re.compile(r"[^\W_]+")
-# The kinds of questions, with their shares of all.
+# The kinds of questions, with their shares of all. Those in two hops need a model.
 KINDS = {
     "local": 0.3,
     "two-hop": 0.15,
@@ -49,15 +33,15 @@ KINDS = {
     "unanswerable": 0.15,
 }
 SPLITS = ("tune", "report")
-T = TypeVar("T")
-# Facts of one split that are combined in pairs: bounds the time for a large corpus.
-MAX_PAIRED_FACTS = 400
+MIN_STATEMENTS, MAX_STATEMENTS, MIN_DOCUMENTS = 4, 12, 3
+# What the documents of a split tell in more sentences is too much for a few statements.
+MAX_SENTENCES = 30
 # A sentence with this share of the words of a predicate may state it of another subject.
 MIN_STATED_SHARE = 0.6
 # Text units that are searched for such sentences.
 TOP_K_TEXT_UNITS = 20
-# What documents tell about a name with more mentions is too much for a few statements.
-MAX_MENTIONS = 60
+# How a subject is asked for, by the type of its entity.
+_ASKED = {"person": "Who", "geo": "Who or what", "organization": "Who or what"}
 
 
 class Corpus:
@@ -65,33 +49,20 @@ class Corpus:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._weights: WordWeights = weigh_words(index)
-        self._clear: dict[str, bool] = {}
+        self._weights = weigh_words(index)
 
     def is_clear(self, fact: Fact) -> bool:
         """Return whether the predicate of a fact is stated of its subject alone."""
-        if fact.predicate not in self._clear:
-            self._clear[fact.predicate] = not self._is_stated_of_another(fact)
-        return self._clear[fact.predicate]
-
-    def _is_stated_of_another(self, fact: Fact) -> bool:
         for text in self.similar_texts(fact.predicate):
             sentences = [text[one.start : one.end] for one in split_sentences(text)]
-            shares = stated_shares([fact.predicate], sentences, self._weights)
-            if shares[0] >= MIN_STATED_SHARE and not names_subject(text, fact):
-                return True
-        return False
-
-    def are_related(self, name: str, other: str) -> bool:
-        """Return whether a text names both of two entities."""
-        both = [f" {fold(one)} " for one in (name, other)]
-        texts = (f" {fold(text)} " for text in self.similar_texts(f"{name} {other}"))
-        return any(all(one in text for one in both) for text in texts)
+            [share] = stated_shares([fact.predicate], sentences, self._weights)
+            if share >= MIN_STATED_SHARE and not _names_any(text, fact.subject_names):
+                return False
+        return True
 
     def holds(self, name: str) -> bool:
         """Return whether a text has a name."""
-        folded = f" {fold(name)} "
-        return any(folded in f" {fold(text)} " for text in self.similar_texts(name))
+        return any(_names_any(text, [name]) for text in self.similar_texts(name))
 
     def similar_texts(self, words: str, top_k: int = TOP_K_TEXT_UNITS) -> Iterator[str]:
         """Yield the texts of the text units that match words best, in the order of the index."""
@@ -103,91 +74,9 @@ class Corpus:
         return (unit["text"] for unit in units.values())
 
 
-def list_themes(index: Index) -> list[str]:
-    """List the themes of an index: phrases of two or more words that are not names."""
-    store = index.store
-    phrases = (
-        store.scan("entities")
-        .filter(type="noun phrase")
-        .sort("frequency", descending=True, maintain_order=True)
-        .head(MAX_THEMES)
-        .select("title")
-        .collect()
-    )
-    themes = phrases["title"].to_list()
-    if store.has_table("community_reports"):
-        reports = store.scan("community_reports").filter(pl.col("level") == 0).select("title")
-        for title in reports.head(MAX_THEMES).collect()["title"]:
-            words, mark, _ = title.partition(": ")
-            # Of other phrases in titles, some are no nouns.
-            themes += [one for one in words.split(" and ") if mark and one.endswith("s")]
-    folded = {fold(theme): theme for theme in themes if len(theme.split()) > 1}
-    return [theme[0].lower() + theme[1:] for theme in folded.values()][:MAX_THEMES]
-
-
-def ask_about_themes(sentences: Sequence[Sentence], themes: Sequence[str]) -> Iterator[Draft]:
-    """Ask about the themes of which sentences of several documents tell."""
-    clear = [(f" {fold(one.text)} ", one) for one in sentences if _is_clear(one)]
-    for theme in themes:
-        about = [one for folded, one in clear if f" {fold(theme)} " in folded]
-        yield from _ask(f"What do the documents report on the subject of {theme}?", about)
-
-
-def ask_about_pairs(sentences: Sequence[Sentence]) -> Iterator[Draft]:
-    """Ask what the documents tell about two names that sentences of several documents have."""
-    of_pair: dict[tuple[str, str], list[Sentence]] = defaultdict(list)
-    for sentence in sentences:
-        if _is_clear(sentence):
-            # Two places tell where something happened, and not of each other.
-            types = {one.title: one.type for one in sentence.mentions}
-            for first, second in combinations(sorted(types), 2):
-                if (types[first], types[second]) != ("geo", "geo"):
-                    of_pair[first, second].append(sentence)
-    uses: Counter[str] = Counter()
-    for pair, about in of_pair.items():
-        if max(uses[name] for name in pair) >= MAX_PAIRS_OF_NAME or _overlap(*pair):
-            continue
-        for draft in _ask(f"What do the documents tell about {pair[0]} and {pair[1]}?", about):
-            uses.update(pair)
-            yield draft
-
-
-def _overlap(first: str, second: str) -> bool:
-    """Return whether two names share a word: they may be one thing, or a thing and its part."""
-    return not set(fold(first).split()).isdisjoint(fold(second).split())
-
-
-def _is_clear(sentence: Sentence) -> bool:
-    """Return whether a sentence refers to nothing outside it, as "he" and "The ship was" do."""
-    if sentence.language != "en":
-        return False
-    words = _WORD.findall(sentence.text)
-    if words[0] in ("The", "In", "At", "On") and not _begins_clearly(words):
-        return False
-    return word_set(fact_words()["pronouns"]).isdisjoint(word.lower() for word in words)
-
-
-def _begins_clearly(words: Sequence[str]) -> bool:
-    at = next((at for at, word in enumerate(words[:2]) if word.lower() == "the"), None)
-    return at is None or says_which(words[at + 1 :])
-
-
-def _ask(question: str, about: Sequence[Sentence]) -> Iterator[Draft]:
-    """Yield a question if enough different sentences of enough documents answer it.
-
-    The expected statements are sentences of the documents, so they do not depend on what a report
-    chose.
-    """
-    kept: list[Sentence] = []
-    words: list[frozenset[str]] = []
-    for sentence in about:
-        own = distinctive_words(sentence.text)
-        if len(kept) < MAX_STATEMENTS and not any(are_near_duplicates(own, one) for one in words):
-            kept.append(sentence)
-            words.append(own)
-    if len(kept) >= MIN_STATEMENTS and len({one.span.document for one in kept}) >= MIN_DOCUMENTS:
-        statements = tuple(" ".join(one.text.split()) for one in kept)
-        yield Draft("whole-corpus", question, (), tuple(one.span for one in kept), statements)
+def _names_any(text: str, names: Iterable[str]) -> bool:
+    folded = f" {fold(text)} "
+    return any(f" {fold(name)} " in folded for name in names)
 
 
 def make_questions(
@@ -200,19 +89,28 @@ def make_questions(
     unknown kind, and if the index states no fact that a question can be made of.
     """
     check_kinds(kinds)
-    chosen = _choose(draft_questions(index, Corpus(index), n, seed, kinds), n)
+    sentences = read_sentences(index)
+    # Over both splits: a question has one answer in the whole index.
+    facts = find_facts(sentences)
+    corpus = Corpus(index)
+    made: dict[str, list[list[EvaluationQuestion]]] = {kind: [] for kind in kinds}
+    for split in SPLITS:
+        inside = [fact for fact in facts if split_of(fact.span.document, seed) == split]
+        said = [one for one in sentences if split_of(one.span.document, seed) == split]
+        mixer = random.Random(f"{seed} {split}")
+        mixer.shuffle(inside)
+        mixer.shuffle(said)
+        for kind in kinds:
+            asked = _drop_ambiguous(_ask(kind, inside, said, corpus), n)
+            made[kind].append([replace(one, split=split) for one in asked])
+    chosen = _choose(made, n)
     if not chosen:
         raise SettingsError(
             "No question can be made from this index: it has no English sentence that states a "
-            "fact about a name in plain words, and no theme of several documents. A chat model of "
-            "the settings can make questions from other texts: name it with --model."
+            "fact about a name in plain words. A chat model of the settings can make questions "
+            "from other texts, and questions in two hops: name it with --model."
         )
-    numbers: Counter[str] = Counter()
-    questions = []
-    for split, draft in chosen:
-        numbers[draft.kind] += 1
-        questions.append(draft.question(numbers[draft.kind], split))
-    return questions
+    return number_questions(chosen)
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
@@ -222,157 +120,177 @@ def check_kinds(kinds: Sequence[str]) -> None:
             raise SettingsError(f"There is no kind of question {kind!r}, but {', '.join(KINDS)}.")
 
 
-def draft_questions(
-    index: Index, corpus: Corpus, n: int, seed: int, kinds: Sequence[str]
-) -> dict[str, dict[str, list[Draft]]]:
-    """Draft at most `n` questions of each kind and split."""
-    sentences = read_sentences(index)
-    # Over both splits: a question has one answer in the whole index.
-    facts = drafts.drop_conflicts(find_facts(sentences))
-    themes = list_themes(index)
-    found: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
-    for split in SPLITS:
-        inside = [fact for fact in facts if split_of(fact.span.document, seed) == split]
-        said = [one for one in sentences if split_of(one.span.document, seed) == split]
-        mixer = random.Random(f"{seed} {split}")
-        mixer.shuffle(inside)
-        for kind in kinds:
-            if kind == "whole-corpus":
-                mixer.shuffle(said)
-                drafted = _draft_about_everything(inside, said, themes)
-            else:
-                drafted = _draft(kind, inside, corpus, mixer)
-            found[kind][split] = _drop_ambiguous(drafted, n)
-    if "whole-corpus" in found:
-        found["whole-corpus"] = _separate(found["whole-corpus"], seed)
-    return found
-
-
-def _separate(drafts_of: Mapping[str, Sequence[Draft]], seed: int) -> dict[str, list[Draft]]:
-    """Keep a question that both splits have in one of them."""
-    texts = [{fold(draft.text) for draft in drafts} for drafts in drafts_of.values()]
-    shared = set.intersection(*texts)
-    return {
-        split: [
-            draft
-            for draft in drafts
-            if fold(draft.text) not in shared or split_of(fold(draft.text), seed) == split
-        ]
-        for split, drafts in drafts_of.items()
-    }
-
-
 def split_of(document: str, seed: int) -> str:
     """Return the split of a document: it does not depend on the other documents."""
     digest = blake2b(f"{seed} {document}".encode(), digest_size=2).digest()
     return SPLITS[digest[0] % len(SPLITS)]
 
 
-def _draft(
-    kind: str, facts: Sequence[Fact], corpus: Corpus, mixer: random.Random
-) -> Iterator[Draft]:
-    """Draft the questions of a kind from the facts of a split."""
+def number_questions(questions: Iterable[EvaluationQuestion]) -> list[EvaluationQuestion]:
+    """Order questions by kind, and name them by kind and number."""
+    numbers: Counter[str] = Counter()
+    named = []
+    for question in sorted(questions, key=lambda one: list(KINDS).index(one.kind)):
+        numbers[question.kind] += 1
+        named.append(replace(question, id=f"{question.kind}-{numbers[question.kind]}"))
+    return named
+
+
+def _alternate(*sources: Iterable[EvaluationQuestion]) -> Iterator[EvaluationQuestion]:
+    """Yield one question of each source in turn, until all are at their end."""
+    return (one for row in zip_longest(*sources) for one in row if one is not None)
+
+
+def _ask(
+    kind: str, facts: Sequence[Fact], sentences: Sequence[Sentence], corpus: Corpus
+) -> Iterator[EvaluationQuestion]:
+    """Ask the questions of a kind that the facts and sentences of a split allow."""
     if kind == "local":
-        for fact in facts:
-            if draft := drafts.ask_for_place(fact):
-                yield draft
-            if corpus.is_clear(fact):
-                yield drafts.ask_for_subject(fact)
+        yield from map(ask_for_subject, filter(corpus.is_clear, facts))
     elif kind == "temporal":
-        yield from filter(None, map(drafts.ask_for_time, facts))
-    elif kind == "two-hop":
-        for first in filter(corpus.is_clear, facts[:MAX_PAIRED_FACTS]):
-            for second in facts[:MAX_PAIRED_FACTS]:
-                if first.span != second.span:
-                    yield from drafts.ask_in_two_hops(first, second)
+        yield from filter(None, map(ask_for_time, facts))
     elif kind == "comparison":
-        dated = [fact for fact in facts if fact.time and drafts.ask_for_time(fact)]
-        for first, second in combinations(dated[:MAX_PAIRED_FACTS], 2):
-            if draft := drafts.compare_times(first, second):
-                yield draft
-    else:
-        exchanged = drafts.exchange_names(facts, corpus.holds, mixer.shuffle)
-        others = sorted({title for fact in facts for title in fact.named})
-        mixer.shuffle(others)
-        yield from alternate(exchanged, drafts.exchange_objects(facts, others, corpus.are_related))
+        dated = [fact for fact in facts if ask_for_time(fact)]
+        yield from filter(None, map(compare_times, dated[::2], dated[1::2]))
+    elif kind == "whole-corpus":
+        yield from ask_about_topics(sentences)
+    elif kind == "unanswerable":
+        yield from exchange_names(facts, corpus.holds)
 
 
-def _draft_about_everything(
-    facts: Sequence[Fact], sentences: Sequence[Sentence], themes: Sequence[str]
-) -> Iterator[Draft]:
-    """Draft questions about themes, pairs of names and single names, in turn."""
-    uses = Counter(one.title for sentence in sentences for one in sentence.mentions)
-    broad = {name for name, number in uses.items() if number > MAX_MENTIONS}
-    return alternate(
-        ask_about_themes(sentences, themes),
-        ask_about_pairs(sentences),
-        drafts.ask_about_everything(facts, broad),
+def _question(
+    kind: str,
+    text: str,
+    answers: Iterable[str],
+    spans: Iterable[GoldSpan],
+    statements: Iterable[str] = (),
+) -> EvaluationQuestion:
+    spans = tuple(dict.fromkeys(spans))
+    return EvaluationQuestion(
+        id="",
+        text=" ".join(text.split()),
+        kind=kind,
+        documents=tuple(dict.fromkeys(span.document for span in spans)),
+        spans=spans,
+        statements=tuple(statements),
+        answers=tuple(dict.fromkeys(answers)),
     )
 
 
-def alternate(*sources: Iterator[T]) -> Iterator[T]:
-    """Yield one item of each source in turn, until all are at their end."""
-    remaining = list(sources)
-    while remaining:
-        for source in list(remaining):
-            if (item := next(source, None)) is not None:
-                yield item
-            else:
-                remaining.remove(source)
+def ask_for_subject(fact: Fact) -> EvaluationQuestion:
+    """Ask who or what a predicate is true of: "Who led the Nimrod expedition?"."""
+    asked = _ASKED.get(fact.subject_type, "What")
+    return _question("local", f"{asked} {fact.predicate}?", fact.subject_names, [fact.span])
 
 
-def _drop_ambiguous(found: Iterable[Draft], most: int) -> list[Draft]:
-    """Keep one draft of each question, at most `most`; drop those with different answers."""
-    by_text: dict[str, list[Draft]] = defaultdict(list)
-    for draft in found:
-        by_text[fold(draft.text)].append(draft)
+def ask_for_time(fact: Fact, subject: str = "") -> EvaluationQuestion | None:
+    """Ask when a fact happened; None if it has no time, or two verbs."""
+    verb, _, rest = fact.before_time.partition(" ")
+    asked = subject or fact.article + fact.subject
+    base = fact_words()["past_tenses"].get(verb)
+    words = rest.split()
+    ends_well = verb == "died" or (words and words[-1] not in word_set(fact_words()["loose_ends"]))
+    if not fact.time or "and" in words or not ends_well:
+        return None
+    if verb == "was":
+        participles = word_set(fact_words()["participles"])
+        if words[0] not in participles and not words[0].endswith("ed"):
+            return None
+        text = f"When was {asked} {rest}?"
+    elif base:
+        text = f"When did {asked} {base}{' ' + rest if rest else ''}?"
+    else:
+        return None
+    return _question("temporal", text, (fact.time, str(fact.year)), [fact.span])
+
+
+def compare_times(first: Fact, second: Fact) -> EvaluationQuestion | None:
+    """Ask which of two facts happened first; None if both have one year."""
+    if first.year == second.year:
+        return None
+    said = [f"{fact.article}{fact.subject} {fact.before_time}" for fact in (first, second)]
+    text = f"What happened first: {said[0]}, or {said[1]}?"
+    earlier = said[first.year > second.year]
+    return _question("comparison", text, [earlier], [first.span, second.span])
+
+
+def ask_about_topics(sentences: Iterable[Sentence]) -> Iterator[EvaluationQuestion]:
+    """Ask about names, and other phrases of several words, of which several documents tell.
+
+    The expected statements are sentences of the documents.
+    """
+    told: dict[str, dict[str, Sentence]] = defaultdict(dict)
+    for sentence in sentences:
+        for one in sentence.mentions:
+            is_theme = one.type == "noun phrase"
+            if " " in one.title or not is_theme:
+                topic = f"on the subject of {one.title}" if is_theme else f"about {one.title}"
+                told[topic][fold(sentence.span.text)] = sentence
+    for topic, said in told.items():
+        spans = [sentence.span for sentence in said.values()][:MAX_STATEMENTS]
+        n_documents = len({span.document for span in spans})
+        is_enough = len(spans) >= MIN_STATEMENTS and n_documents >= MIN_DOCUMENTS
+        if is_enough and len(said) <= MAX_SENTENCES:
+            statements = [" ".join(span.text.split()) for span in spans]
+            text = f"What do the documents tell {topic}?"
+            yield _question("whole-corpus", text, (), spans, statements)
+
+
+def exchange_names(
+    facts: Sequence[Fact], holds: Callable[[str], bool]
+) -> Iterator[EvaluationQuestion]:
+    """Ask about people that no document names: the first name of one, the surname of another.
+
+    `holds` tells whether a text of the corpus has a name.
+    """
+    people: dict[str, Fact] = {}
+    # A question that presumes a fact is harder to refuse: these come first.
+    for fact in sorted(facts, key=lambda fact: ask_for_time(fact) is None):
+        if fact.subject_type == "person" and len(fact.subject.split()) == 2:
+            people.setdefault(fact.subject, fact)
+    names = list(people)
+    pairs = (
+        (one, names[(at + shift) % len(names)])
+        for shift in range(1, len(names))
+        for at, one in enumerate(names)
+    )
+    for one, other in pairs:
+        name = f"{one.split()[0]} {other.split()[1]}"
+        if not holds(name):
+            asked = ask_for_time(people[one], name)
+            text = asked.text if asked else f"What is known about {name}?"
+            yield replace(_question("unanswerable", text, (), ()), is_answerable=False)
+
+
+def _drop_ambiguous(found: Iterable[EvaluationQuestion], most: int) -> list[EvaluationQuestion]:
+    """Keep one of equal questions, at most `most` in all; drop those with different answers."""
+    by_text: dict[str, list[EvaluationQuestion]] = defaultdict(list)
+    for question in found:
+        by_text[fold(question.text)].append(question)
         if len(by_text) >= most:
             break
-    kept = []
-    for same in by_text.values():
-        # The last answer to a question for a time is the year.
-        at = -1 if same[0].kind == "temporal" else 0
-        if len({draft.answers[at] if draft.answers else "" for draft in same}) == 1:
-            kept.append(same[0])
-    return kept
+    # The last answer to a question for a time is the year.
+    return [
+        same[0]
+        for same in by_text.values()
+        if len({one.answers[-1 if one.kind == "temporal" else 0 :][:1] for one in same}) == 1
+    ]
 
 
-def _choose(found: dict[str, dict[str, list[Draft]]], n: int) -> list[tuple[str, Draft]]:
-    """Choose drafts by the shares of their kinds, half of each split; no fact is used up first."""
-    total = sum(KINDS[kind] for kind in found)
-    wanted = {kind: max(1, round(n * KINDS[kind] / total)) for kind in found}
-    chosen: dict[str, list[tuple[str, Draft]]] = {}
-    spare: list[tuple[str, Draft]] = []
-    if "unanswerable" in found and len(found) > 1:
-        # They are easy to make: more than their share of the others would be too many.
-        n_others = sum(
-            len(drafts)
-            for kind, of in found.items()
-            for drafts in of.values()
-            if kind != "unanswerable"
-        )
-        share = KINDS["unanswerable"]
-        most = max(1, round(n_others * share / (total - share)))
-        wanted["unanswerable"] = min(wanted["unanswerable"], most)
-    for kind, of_kind in found.items():
-        queues = {split: spread(of_split) for split, of_split in of_kind.items()}
-        mixed: list[tuple[str, Draft]] = []
-        for place in range(max(map(len, queues.values()), default=0)):
-            mixed += [(s, queue[place]) for s, queue in queues.items() if place < len(queue)]
-        chosen[kind], rest = mixed[: wanted[kind]], mixed[wanted[kind] :]
-        spare += rest if kind != "unanswerable" or len(found) == 1 else []
-    n_chosen = sum(map(len, chosen.values()))
-    for split, draft in spare[: max(0, n - n_chosen)]:
-        chosen[draft.kind].append((split, draft))
-    return [one for of_kind in chosen.values() for one in of_kind][:n]
+def _choose(
+    made: Mapping[str, Sequence[Sequence[EvaluationQuestion]]], n: int
+) -> list[EvaluationQuestion]:
+    """Choose questions by the shares of their kinds, of both splits in turn.
 
-
-def spread(found: Sequence[Draft]) -> list[Draft]:
-    """Order drafts so that each sentence is used once before a sentence is used again."""
-    uses: Counter[str] = Counter()
-    ranked = []
-    for place, draft in enumerate(found):
-        keys = [span.text for span in draft.spans]
-        ranked.append((max(uses[key] for key in keys), place, draft))
-        uses.update(keys)
-    return [draft for *_, draft in sorted(ranked, key=lambda one: one[:2])]
+    A question that both splits have stays in one of them.
+    """
+    ranked: list[tuple[float, EvaluationQuestion]] = []
+    for kind, of_splits in made.items():
+        once = {fold(one.text): one for one in reversed(list(_alternate(*of_splits)))}
+        ranked += [(at / KINDS[kind], one) for at, one in enumerate(reversed(once.values()))]
+    # Where the index states little, most questions would be unanswerable: they are easy to make.
+    n_others = sum(question.is_answerable for _, question in ranked)
+    share = KINDS["unanswerable"]
+    most = n_others * share / (1 - share) if n_others else n
+    kept = [(rank, one) for rank, one in ranked if one.is_answerable or rank * share < most]
+    return [question for _, question in sorted(kept, key=lambda one: one[0])[:n]]

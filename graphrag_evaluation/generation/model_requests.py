@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from graphrag_evaluation.generation.question_sources import Passage, Source
-from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, MIN_STATEMENTS
+from graphrag_evaluation.generation.make_questions import MIN_DOCUMENTS, MIN_STATEMENTS
+from graphrag_evaluation.generation.passages import Source
+from graphrag_evaluation.judging.criteria import BOOLEAN, TEXT, make_request
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import (
-    Message,
     ParsedReply,
     ReplyError,
     ReplyFormat,
@@ -20,7 +20,6 @@ from graphrag_index.llm.request import (
 from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.llm import clean_text
 
-TEXT, BOOLEAN = {"type": "string"}, {"type": "boolean"}
 # Share of the letters of a known answer that a shorter reply must have to agree with it.
 MIN_ANSWER_SHARE = 1 / 3
 _NUMBER = re.compile(r"\d+")
@@ -69,12 +68,6 @@ MADE = ReplyFormat(
     'Reply with one JSON object and nothing else: {"question": "...", "answer": "words of a '
     'quotation", "quotations": ["words of a passage", ...]}',
 )
-REWRITTEN = ReplyFormat(
-    "rewritten_question",
-    object_schema({"question": TEXT, "answer": TEXT}),
-    _read_question,
-    'Reply with one JSON object and nothing else: {"question": "...", "answer": "..."}',
-)
 CHECKED = ReplyFormat(
     "checked_question",
     object_schema({"clear": BOOLEAN, "answerable": BOOLEAN, "answer": TEXT}),
@@ -90,44 +83,26 @@ CHECKED_STATEMENTS = ReplyFormat(
 )
 
 
-@dataclass(frozen=True)
-class QuestionRequests:
-    """Builds the requests with the prompts of a project."""
+def ask_for_question(source: Source, prompts: Prompts) -> Request:
+    """Return the request for a question from a source."""
+    topic = "Theme" if source.kind == "whole-corpus" else "Both passages name"
+    asked = [f"Kind: {source.kind}"]
+    asked += [f"{topic}: {source.topic}"] if source.topic else []
+    asked += _list_texts([passage.text for passage in source.passages])
+    label = f"{source.kind} question from {source.passages[0].document}"
+    return make_request("make_question", "\n\n".join(asked), MADE, prompts, label)
 
-    prompts: Prompts
 
-    def make(self, source: Source) -> Request:
-        """Build the request for a question from a source."""
-        if source.draft is not None:
-            plain = source.draft.question(1, source.split)
-            evidence = [] if not plain.is_answerable else [span.text for span in source.draft.spans]
-            asked = [*_list_texts(evidence), f"Question: {plain.text}"]
-            asked += [f"Answer: {plain.answers[0]}"] if plain.answers else []
-            return self._request("rewrite_question", asked, REWRITTEN, plain.text)
-        topic = "Theme" if source.kind == "whole-corpus" else "Both passages name"
-        asked = [f"Kind: {source.kind}"]
-        asked += [f"{topic}: {source.topic}"] if source.topic else []
-        asked += _list_texts([passage.text for passage in source.passages])
-        label = f"{source.kind} question from {source.passages[0].document}"
-        return self._request("make_question", asked, MADE, label)
-
-    def check(self, question: EvaluationQuestion, texts: Sequence[str]) -> Request:
-        """Build the request that answers a question from texts alone, or chooses its statements."""
-        if question.kind == "whole-corpus":
-            asked = [f"Question: {question.text}", "Statements:"]
-            asked += [f"{place}. {text}" for place, text in enumerate(question.statements, start=1)]
-            return self._request("check_statements", asked, CHECKED_STATEMENTS, question.text)
-        asked = [*_list_texts(texts), f"Question: {question.text}"]
-        return self._request("check_question", asked, CHECKED, question.text)
-
-    def _request(
-        self, prompt: str, asked: Sequence[str], reply_format: ReplyFormat, unit: str
-    ) -> Request:
-        messages = [
-            Message(role="system", content=self.prompts.read_prompt(prompt)),
-            Message(role="user", content="\n\n".join(asked)),
-        ]
-        return Request(unit, messages, reply_format)
+def ask_again(question: EvaluationQuestion, texts: Sequence[str], prompts: Prompts) -> Request:
+    """Return the request that answers a question from texts alone, or chooses its statements."""
+    if question.kind == "whole-corpus":
+        asked = [f"Question: {question.text}", "Statements:"]
+        asked += [f"{place}. {text}" for place, text in enumerate(question.statements, start=1)]
+        return make_request(
+            "check_statements", "\n\n".join(asked), CHECKED_STATEMENTS, prompts, question.text
+        )
+    asked = [*_list_texts(texts), f"Question: {question.text}"]
+    return make_request("check_question", "\n\n".join(asked), CHECKED, prompts, question.text)
 
 
 def _list_texts(texts: Sequence[str]) -> list[str]:
@@ -141,21 +116,13 @@ def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestio
     text, answer = reply["question"], reply["answer"]
     if not text:
         raise DroppedError("the model found no question")
-    if source.draft is not None:
-        plain = source.draft.question(1, source.split)
-        answers = plain.answers
-        if answers and not any(holds(known, answer) for known in answers):
-            raise DroppedError("the answer is not the known one")
-        if answers:
-            answers = tuple(dict.fromkeys((answer, *answers)))
-        question = replace(plain, text=text, answers=answers)
-    elif source.kind == "unanswerable":
+    if source.kind == "unanswerable":
         question = EvaluationQuestion(
             "", text, source.kind, is_answerable=False, split=source.split
         )
     else:
         question = _with_evidence(text, answer, reply["quotations"], source)
-    if question.kind == "two-hop" and _names_bridge(text, source):
+    if question.kind == "two-hop" and holds(text, source.topic):
         raise DroppedError("the question names what it should describe")
     # The answer to a comparison is one of the two names that it has.
     if question.kind != "comparison" and any(holds(text, one) for one in question.answers[:1]):
@@ -163,57 +130,35 @@ def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestio
     return question
 
 
-def _names_bridge(text: str, source: Source) -> bool:
-    """Return whether a question in two hops names the thing that joins its two passages."""
-    if source.draft is not None:
-        return any(holds(text, name) for name in source.draft.hidden)
-    return holds(text, source.topic)
-
-
 def _with_evidence(
     text: str, answer: str, quotations: Sequence[str], source: Source
 ) -> EvaluationQuestion:
-    spans = []
+    spans: dict[GoldSpan, int] = {}
     for quotation in quotations:
-        found = (passage.find_sentences(quotation) for passage in source.passages)
-        span = next(filter(None, found), None)
+        found = ((one.find_sentences(quotation), at) for at, one in enumerate(source.passages))
+        span, at = next((pair for pair in found if pair[0]), (None, 0))
         if span is None:
             raise DroppedError("a quotation is not in the passages")
-        spans.append(span)
-    spans = list(dict.fromkeys(spans))
+        spans.setdefault(span, at)
     is_whole = source.kind == "whole-corpus"
     if not is_whole and not (answer and any(holds(span.text, answer) for span in spans)):
         raise DroppedError("the answer is not in the quotations")
-    _check_number(spans, source)
+    documents = tuple(dict.fromkeys(span.document for span in spans))
+    if is_whole:
+        is_enough = len(spans) >= MIN_STATEMENTS and len(documents) >= MIN_DOCUMENTS
+    else:
+        is_enough = len(set(spans.values())) == len(source.passages)
+    if not is_enough:
+        raise DroppedError("the quotations are of too few passages")
     return EvaluationQuestion(
         "",
         text,
         source.kind,
-        documents=tuple(dict.fromkeys(span.document for span in spans)),
+        documents=documents,
         spans=tuple(spans),
         statements=tuple(span.text for span in spans) if is_whole else (),
         answers=() if is_whole else (answer,),
         split=source.split,
-    )
-
-
-def _check_number(spans: Sequence[GoldSpan], source: Source) -> None:
-    """Raise `DroppedError` if a question rests on too few passages for its kind."""
-    if source.kind == "whole-corpus":
-        n_documents = len({span.document for span in spans})
-        enough = len(spans) >= MIN_STATEMENTS and n_documents >= MIN_DOCUMENTS
-    else:
-        passages = {next(p for p in source.passages if _is_inside(s, p)) for s in spans}
-        enough = len(passages) == len(source.passages)
-    if not enough:
-        raise DroppedError("the quotations are of too few passages")
-
-
-def _is_inside(span: GoldSpan, passage: Passage) -> bool:
-    return (
-        span.document == passage.document
-        and span.start_char >= passage.start_char
-        and (span.end_char <= passage.start_char + len(passage.text))
     )
 
 
@@ -235,14 +180,12 @@ def confirm(question: EvaluationQuestion, reply: Any) -> EvaluationQuestion:
 
 
 def _keep_statements(question: EvaluationQuestion, numbers: Sequence[int]) -> EvaluationQuestion:
-    places = [at for at in range(len(question.statements)) if at + 1 in numbers]
-    statements = tuple(question.statements[at] for at in places)
-    # Statements made from facts say the name for which the sentence may have another.
-    spans = tuple(question.spans[at] for at in places)
+    spans = tuple(span for at, span in enumerate(question.spans, start=1) if at in numbers)
     documents = tuple(dict.fromkeys(span.document for span in spans))
-    if len(statements) < MIN_STATEMENTS or len(documents) < MIN_DOCUMENTS:
+    if len(spans) < MIN_STATEMENTS or len(documents) < MIN_DOCUMENTS:
         raise DroppedError("too few statements belong to the answer")
-    return replace(question, statements=statements, spans=spans, documents=documents)
+    said = tuple(span.text for span in spans)
+    return replace(question, statements=said, spans=spans, documents=documents)
 
 
 def holds(text: str, words: str) -> bool:

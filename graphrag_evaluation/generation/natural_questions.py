@@ -1,32 +1,30 @@
 """Questions in natural words: a model writes them, and a second request checks each.
 
 The known answers and spans come from the documents, never from the model alone: a question is
-made from facts, or from passages with quotations that stand in them. The check shows the spans
-and the question only; a question whose answer is not found again is dropped.
+made from passages, with quotations that stand in them. The check shows the spans and the question
+only; a question whose answer is not found again is dropped.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphrag_evaluation.generation.make_questions import (
     KINDS,
     SPLITS,
     Corpus,
-    alternate,
     check_kinds,
-    draft_questions,
-    spread,
+    number_questions,
 )
 from graphrag_evaluation.generation.model_requests import (
     DroppedError,
-    QuestionRequests,
+    ask_again,
+    ask_for_question,
     confirm,
     read_question,
 )
-from graphrag_evaluation.generation.question_sources import PassageSources, Source
-from graphrag_evaluation.generation.questions_of_facts import Draft
+from graphrag_evaluation.generation.passages import PassageSources, Source
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
@@ -72,42 +70,51 @@ class QuestionMaker:
         """Share `n` questions out among kinds and splits; only those of `splits` are made."""
         check_kinds(kinds)
         self._corpus = Corpus(index)
-        self._requests = QuestionRequests(prompts)
+        self._prompts = prompts
         shares = _share_out(n, kinds).items()
-        self._wanted = {key: share for key, share in shares if key[1] in splits}
-        self._sources = _list_sources(index, self._corpus, n, seed, kinds)
+        self._wanted = Counter({key: share for key, share in shares if key[1] in splits})
+        passages = PassageSources(index, seed)
+        self._sources = {key: passages.list_sources(*key) for key in self._wanted}
 
     @property
     def n_wanted(self) -> int:
-        """The number of questions if none is dropped and the index has enough sources."""
-        return sum(self._wanted.values())
+        """The number of questions if none is dropped and the index has enough passages."""
+        return self._wanted.total()
 
     def expected_requests(self) -> Iterator[Request]:
         """Yield the requests for questions, and for their checks in about the right length."""
-        for source in self._take_sources(Counter(self._wanted)):
-            yield self._requests.make(source)
-            question = _sketch(source)
-            yield self._requests.check(question, self._texts_of(question, source))
+        for source in self._take(self._wanted):
+            yield ask_for_question(source, self._prompts)
+            texts = [passage.text for passage in source.passages]
+            question = EvaluationQuestion(
+                "",
+                texts[0][:MAX_QUESTION_CHARS],
+                source.kind,
+                spans=tuple(GoldSpan("", 0, 0, text) for text in texts),
+                statements=tuple(texts),
+                is_answerable=source.kind != "unanswerable",
+            )
+            yield ask_again(question, self._texts_of(question, source), self._prompts)
 
     def make(
         self, model: RequestSender, advance: Callable[[], None] = lambda: None
     ) -> NaturalQuestions:
         """Ask the model for questions, and in rounds for others in place of those dropped."""
         found = NaturalQuestions()
-        missing = Counter(self._wanted)
+        missing = self._wanted.copy()
         seen: set[str] = set()
         for _ in range(MAX_ROUNDS):
-            sources = list(self._take_sources(missing))
+            sources = list(self._take(missing))
             if not sources:
                 break
-            drafts = list(self._write(model, sources, seen, found, advance))
-            for question in self._check(model, drafts, found, advance):
+            made = list(self._write(model, sources, seen, found, advance))
+            for question in self._check(model, made, found, advance):
                 found.questions.append(question)
                 missing[question.kind, question.split] -= 1
-        found.questions = _number(found.questions)
+        found.questions = number_questions(found.questions)
         return found
 
-    def _take_sources(self, missing: Counter[tuple[str, str]]) -> Iterator[Source]:
+    def _take(self, missing: Counter[tuple[str, str]]) -> Iterator[Source]:
         for key, sources in self._sources.items():
             for _, source in zip(range(missing[key]), sources, strict=False):
                 yield source
@@ -121,7 +128,7 @@ class QuestionMaker:
         advance: Callable[[], None],
     ) -> Iterator[tuple[EvaluationQuestion, Source]]:
         """Ask for a question from each source, and yield those with evidence in the texts."""
-        requests = ((source, self._requests.make(source)) for source in sources)
+        requests = ((source, ask_for_question(source, self._prompts)) for source in sources)
         for source, value in _read_replies(model, requests, found, advance):
             try:
                 question = read_question(value, source)
@@ -144,7 +151,7 @@ class QuestionMaker:
     ) -> Iterator[EvaluationQuestion]:
         """Ask each question again with its spans alone, and yield those that are confirmed."""
         requests = (
-            (question, self._requests.check(question, self._texts_of(question, source)))
+            (question, ask_again(question, self._texts_of(question, source), self._prompts))
             for question, source in made
         )
         for question, value in _read_replies(model, requests, found, advance):
@@ -177,21 +184,6 @@ def _read_replies(
             yield item, outcome.values[0]
 
 
-def _sketch(source: Source) -> EvaluationQuestion:
-    """Return a question with the length of one that a model would make from a source."""
-    if source.draft is not None:
-        return source.draft.question(1, source.split)
-    texts = [passage.text for passage in source.passages]
-    return EvaluationQuestion(
-        "",
-        texts[0][:MAX_QUESTION_CHARS],
-        source.kind,
-        spans=tuple(GoldSpan(one.document, 0, 0, one.text) for one in source.passages),
-        statements=tuple(texts),
-        is_answerable=source.kind != "unanswerable",
-    )
-
-
 def _share_out(n: int, kinds: Sequence[str]) -> dict[tuple[str, str], int]:
     """Return how many of `n` questions each kind and split gets, by the shares of the kinds."""
     total = sum(KINDS[kind] for kind in kinds) * len(SPLITS)
@@ -201,30 +193,3 @@ def _share_out(n: int, kinds: Sequence[str]) -> dict[tuple[str, str], int]:
     for key in by_rest[: n - sum(wanted.values())]:
         wanted[key] += 1
     return wanted
-
-
-def _list_sources(
-    index: Index, corpus: Corpus, n: int, seed: int, kinds: Sequence[str]
-) -> dict[tuple[str, str], Iterator[Source]]:
-    """List the sources of each kind and split: facts and passages in turn."""
-    drafts: dict[str, dict[str, list[Draft]]] = {kind: {} for kind in kinds}
-    if index.store.has_table("mentions"):
-        drafts = draft_questions(index, corpus, n, seed, kinds)
-    passages = PassageSources(index, seed)
-
-    def list_sources(kind: str, split: str) -> Iterator[Source]:
-        of_facts = spread(drafts[kind].get(split, []))
-        sources = (Source(kind, split, draft) for draft in of_facts)
-        return alternate(sources, passages.list_sources(kind, split))
-
-    return {(kind, split): list_sources(kind, split) for kind in kinds for split in SPLITS}
-
-
-def _number(questions: Sequence[EvaluationQuestion]) -> list[EvaluationQuestion]:
-    """Order questions by kind, and name them by kind and number."""
-    numbers: Counter[str] = Counter()
-    named = []
-    for question in sorted(questions, key=lambda one: list(KINDS).index(one.kind)):
-        numbers[question.kind] += 1
-        named.append(replace(question, id=f"{question.kind}-{numbers[question.kind]}"))
-    return named

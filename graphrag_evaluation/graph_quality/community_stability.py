@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure, Figures
-from graphrag_evaluation.statistics import Interval, bootstrap_interval
+from graphrag_evaluation.statistics import bootstrap_interval
 from graphrag_index.communities.leiden import build_hierarchy
 from graphrag_index.communities.simple_graph import (
     Floats,
@@ -69,19 +69,15 @@ def measure_stability(index: CheckedIndex, n_resamples: int, seed: int) -> Figur
     """Compare the stored communities with those of random samples of the documents.
 
     Each sample leaves out a tenth of the documents (of the text units if there are fewer than ten
-    documents), and the engine and the settings of the index
-    make communities of the rest. Entities that have a relationship there are compared, level by
-    level: an entity that is not split further stays in its last community. Themes and islands are
-    left out: they do not follow from relationships alone. `stable_communities` is Hennig's
-    measure [1]_, the mean overlap of a community with the most similar one of each sample; 0.75
-    is usually called stable. `ari@n` is the index of Hubert and Arabie [2]_; its interval is over
-    samples. `rebuilt_ari` leaves nothing out: 1 says that the engine gives the stored communities
-    again; they also differ after updates that kept them.
+    documents), and the engine and the settings of the index make communities of the rest.
+    Entities that have a relationship there are compared, level by level: an entity that is not
+    split further stays in its last community. Themes and islands are left out: they do not follow
+    from relationships alone. The measure is Hennig's [1]_, the mean overlap of a community with
+    the most similar one of each sample; 0.75 is usually called stable.
 
     References
     ----------
     .. [1] Hennig, Cluster-wise assessment of cluster stability, CSDA 52 (2007).
-    .. [2] Hubert & Arabie, Comparing partitions, Journal of Classification 2 (1985).
     """
     evidence = read_evidence_graph(index)
     if evidence is None or not index.has("communities", "community", "level", "entity_ids"):
@@ -90,55 +86,26 @@ def measure_stability(index: CheckedIndex, n_resamples: int, seed: int) -> Figur
         }
     if evidence.n_documents < 2 or not len(evidence.weights):
         return {"stable_communities": "the graph has relationships in fewer than two text units"}
-    first_level, levels = _read_levels(index, evidence.ids)
+    levels = _read_levels(index, evidence.ids)
     if not levels:
         return {"stable_communities": "the index has no communities of linked entities"}
     build = _make_builder(index, evidence.titles)
     n_samples = max(MIN_RESAMPLES, min(n_resamples, MAX_RESAMPLED_EDGES // len(evidence.weights)))
     random = np.random.default_rng(seed)
     n_dropped = max(1, round(DROPPED_SHARE * evidence.n_documents))
-    indexes: list[list[float]] = [[] for _ in levels]
     overlaps: dict[int, list[float]] = {}
     for _ in range(min(n_samples, n_resamples)):
         is_kept = np.ones(evidence.n_documents, dtype=bool)
         is_kept[random.choice(evidence.n_documents, n_dropped, replace=False)] = False
-        for level, (stored, found) in enumerate(
-            _pair_levels(evidence.resample(is_kept), levels, build)
-        ):
-            if len(stored):
-                indexes[level].append(adjusted_rand_index(stored, found))
+        for stored, found in _pair_levels(evidence.resample(is_kept), levels, build):
             for community, overlap in best_overlaps(stored, found).items():
                 overlaps.setdefault(community, []).append(overlap)
-    figures: dict[str, Figure | str] = {
-        f"ari@{first_level + level}": Figure(interval)
-        for level, values in enumerate(indexes)
-        if (interval := bootstrap_interval(values, seed))
-    }
     means = {community: float(np.mean(values)) for community, values in overlaps.items()}
     worst = sorted(means.items(), key=lambda item: (item[1], item[0]))[:MAX_EXAMPLES]
     examples = [f"community {community}: {overlap:.2f}" for community, overlap in worst]
     interval = bootstrap_interval(list(means.values()), seed)
     none = "no community has two entities with a relationship"
-    everything = evidence.resample(np.ones(evidence.n_documents, dtype=bool))
-    stored, found = _pair_levels(everything, levels, build)[0]
-    if len(stored):
-        rebuilt = adjusted_rand_index(stored, found)
-        figures["rebuilt_ari"] = Figure(Interval(rebuilt, rebuilt, rebuilt, len(stored)))
-    return {"stable_communities": Figure(interval, examples) if interval else none, **figures}
-
-
-def adjusted_rand_index(first: Integers, second: Integers) -> float:
-    """Return the adjusted Rand index of two partitions; 1 if both are trivial and equal."""
-    pairs, _, _, n_both, n_first, n_second = _contingency(first, second)
-    together, of_first, of_second = (
-        float((n * (n - 1.0)).sum() / 2) for n in (n_both, n_first, n_second)
-    )
-    total = len(first) * (len(first) - 1) / 2
-    expected = of_first * of_second / total if total else 0.0
-    largest = (of_first + of_second) / 2
-    if largest == expected:
-        return float(len(pairs) == len(n_first) == len(n_second))
-    return (together - expected) / (largest - expected)
+    return {"stable_communities": Figure(interval, examples) if interval else none}
 
 
 def best_overlaps(first: Integers, second: Integers) -> Mapping[int, float]:
@@ -146,24 +113,16 @@ def best_overlaps(first: Integers, second: Integers) -> Mapping[int, float]:
 
     Parts with a single member are left out.
     """
-    _, of_first, of_second, n_both, n_first, n_second = _contingency(first, second)
+    numbers, one, n_first = np.unique(first, return_inverse=True, return_counts=True)
+    _, two, n_second = np.unique(second, return_inverse=True, return_counts=True)
+    n_parts = max(1, len(n_second))
+    pairs, n_both = np.unique(one * n_parts + two, return_counts=True)
+    of_first, of_second = np.divmod(pairs, n_parts)
     overlap = n_both / (n_first[of_first] + n_second[of_second] - n_both)
     best = np.zeros(len(n_first))
     np.maximum.at(best, of_first, overlap)
-    numbers = np.unique(first)
     kept = n_first > 1
     return dict(zip(numbers[kept].tolist(), best[kept].tolist(), strict=True))
-
-
-def _contingency(
-    first: Integers, second: Integers
-) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
-    """Return the pairs of overlapping parts, the parts of each, and the sizes of all three."""
-    _, one, n_first = np.unique(first, return_inverse=True, return_counts=True)
-    _, two, n_second = np.unique(second, return_inverse=True, return_counts=True)
-    pairs, n_both = np.unique(one * max(1, len(n_second)) + two, return_counts=True)
-    of_first, of_second = np.divmod(pairs, max(1, len(n_second)))
-    return pairs, of_first, of_second, n_both, n_first, n_second
 
 
 def _pair_levels(
@@ -245,8 +204,8 @@ def read_evidence_graph(index: CheckedIndex) -> EvidenceGraph | None:
     )
 
 
-def _read_levels(index: CheckedIndex, ids: pl.Series) -> tuple[int, list[Integers]]:
-    """Return the first level without themes, and the community of each entity by level.
+def _read_levels(index: CheckedIndex, ids: pl.Series) -> list[Integers]:
+    """Return the community of each entity by level, from the first level without themes on.
 
     -1 means that an entity is in no community of the level that can be compared.
     """
@@ -256,7 +215,7 @@ def _read_levels(index: CheckedIndex, ids: pl.Series) -> tuple[int, list[Integer
             communities = communities.filter(~pl.col(flag).fill_null(False))
     rows = explode_lists(communities.select("level", "community", id="entity_ids"), "id").collect()
     if not len(rows):
-        return 0, []
+        return []
     nodes = find_rows(rows["id"], ids)
     first, last = int(rows["level"].min()), int(rows["level"].max())  # type: ignore[arg-type]
     levels = [np.full(len(ids), -1) for _ in range(first, last + 1)]
@@ -264,4 +223,4 @@ def _read_levels(index: CheckedIndex, ids: pl.Series) -> tuple[int, list[Integer
     for number, labels in enumerate(levels):
         chosen = (columns[0] == first + number) & (nodes >= 0)
         labels[nodes[chosen]] = columns[1][chosen]
-    return first, levels
+    return levels

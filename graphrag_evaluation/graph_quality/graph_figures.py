@@ -1,6 +1,5 @@
 """The measures of a graph, their meanings, and one measured figure."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,14 +11,13 @@ from graphrag_evaluation.statistics import SEED, Interval, ratio_interval
 # Number of examples that a figure has.
 MAX_EXAMPLES = 5
 
-# The meaning of each measure. `docs/generate.py` writes them into the documentation. `ari@n` is
-# measured for each level n of the communities.
+# The meaning of each measure. `docs/generate.py` writes them into the documentation.
 GRAPH_MEANINGS = {
-    "grounded_mentions": "share of the mentions whose span holds a name of the entity: its title "
-    "or an alias; without a table of mentions, of the text units of entities",
-    "grounded_entities": "share of the entities with such a mention or text unit",
-    "grounded_relationships": "share of the passages given as evidence of relationships that hold "
-    "names of both entities; without passages, of their text units",
+    "grounded_mentions": "share of the text units of entities that hold a name of the entity: its "
+    "title or an alias",
+    "grounded_entities": "share of the entities with such a text unit",
+    "grounded_relationships": "share of the text units of relationships that hold names of both "
+    "entities",
     "grounded_claims": "share of the quotations of claims that stand in the text unit; words may "
     "be left out with an ellipsis",
     "duplicate_names": "share of the entities whose title equals another one, apart from case, "
@@ -32,13 +30,8 @@ GRAPH_MEANINGS = {
     "cited_claims": "share of the sentences of reports that cite rows; counts of the community "
     "are left out",
     "supported_claims": "share of these sentences whose words the cited rows have",
-    "stated_claims": "share of the sentences of reports that one of their recorded spans states",
-    "confirmed_claims": "share of the sentences of reports that several documents state",
     "stable_communities": "mean over the communities of the overlap (Jaccard) with the most "
     "similar community of resampled documents",
-    "ari@n": "adjusted Rand index of the communities of level n and those of resampled documents: "
-    "1 if equal, 0 as by chance",
-    "rebuilt_ari": "the same for the first level and communities made anew of all documents",
 }
 _PARTS = {
     "precision": "share of the index's {} that the reference has{}",
@@ -51,16 +44,10 @@ REFERENCE_MEANINGS = {
     for name, rows in {
         "entity": ("entities", ""),
         "typed": ("entities", " with the same type"),
-        "mention": ("spans of mentions", ""),
         "relationship": ("relationships", ", in either direction"),
     }.items()
     for part, text in _PARTS.items()
 }
-
-
-def is_known_measure(name: str) -> bool:
-    """Return whether a graph has a measure of this name, such as `alone` or `ari@0`."""
-    return re.sub(r"@\d+$", "@n", name) in {**GRAPH_MEANINGS, **REFERENCE_MEANINGS}
 
 
 @dataclass(frozen=True)

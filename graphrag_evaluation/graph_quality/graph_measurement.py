@@ -17,17 +17,13 @@ from graphrag_evaluation.graph_quality.graph_figures import (
     Figures,
     share_figure,
 )
-from graphrag_evaluation.graph_quality.grounding import measure_grounding
+from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
 from graphrag_evaluation.graph_quality.reference import (
     Reference,
     compare_with_reference,
     open_marked_file,
 )
 from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
-from graphrag_evaluation.graph_quality.report_claims import (
-    measure_report_claims,
-    measure_report_statements,
-)
 from graphrag_evaluation.statistics import SEED
 from graphrag_evaluation.systems import Place
 from graphrag_index.communities.simple_graph import count_neighbours, find_components
@@ -156,7 +152,6 @@ def measure_graph(
         partial(measure_grounding, seed=seed),
         partial(measure_structure, seed=seed),
         partial(measure_report_claims, seed=seed),
-        partial(measure_report_statements, seed=seed),
         partial(measure_stability, n_resamples=n_resamples, seed=seed),
     ]
     progress.start(len(parts), "parts")

@@ -1,12 +1,13 @@
-"""Grounding: whether passages hold the names of the entities that they are evidence for."""
+"""Grounding: whether texts hold the names and the words that they are evidence for."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import random
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from graphrag_evaluation.answer_scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
+from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.graph_quality.graph_figures import (
     MAX_EXAMPLES,
     Figure,
@@ -14,13 +15,27 @@ from graphrag_evaluation.graph_quality.graph_figures import (
     share_figure,
 )
 from graphrag_evaluation.statistics import SEED
-from graphrag_index.health.checked_index import CheckedIndex, count_rows, explode_lists
+from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
+from graphrag_index.health.checked_index import (
+    CITED_COLUMNS,
+    CheckedIndex,
+    count_rows,
+    explode_lists,
+)
+from graphrag_index.reports.extent import EXTENT_SENTENCE
 from graphrag_nlp.list_columns import find_rows, keep_first_keys
 from graphrag_nlp.text.normalize import UNSPACED, fold_names
 
-Flags = npt.NDArray[np.bool_]
-# Documents whose texts are in memory at once.
-_DOCUMENTS_PER_BATCH = 1_024
+# Reports that are read; of more reports, a random sample.
+MAX_REPORTS = 1_000
+# Columns of a cited row that are its text.
+_TEXT_COLUMNS = {
+    "Entities": ("title", "description"),
+    "Relationships": ("source", "target", "description"),
+    "Claims": ("subject_id", "object_id", "description", "source_text"),
+    "Reports": ("title", "full_content"),
+    "Sources": ("text",),
+}
 
 
 def measure_grounding(index: CheckedIndex, seed: int = SEED) -> Figures:
@@ -53,39 +68,6 @@ def read_names(index: CheckedIndex) -> pl.DataFrame:
 
 
 def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
-    spans_of_units = ("mentions", "entity", "text_unit", "start_char", "end_char")
-    if not (index.has(*spans_of_units) and index.has("documents", "id", "text")):
-        return _measure_mentions_of_units(index, names, seed)
-    units = index.tables["text_units"].select("document_id").with_row_index("text_unit")
-    spans = (
-        index.tables["mentions"]
-        .with_columns(pl.col("text_unit", "entity").cast(pl.UInt32))
-        .join(units, on="text_unit")
-        .join(number_documents(index), on="document_id")
-        .select("document", "start_char", "end_char", "entity")
-        .sort("document")
-        .collect(engine="streaming")
-    )
-    held, examples = _find_held(index, spans, ["entity"], names)
-    none = "the index has no mentions"
-    return {
-        "grounded_mentions": share_figure(
-            *_by_document(spans, held), examples, none=none, seed=seed
-        ),
-        "grounded_entities": _measure_entities(index, spans["entity"].to_numpy()[held], seed),
-    }
-
-
-def _measure_entities(index: CheckedIndex, rows: npt.NDArray[Any], seed: int) -> Figure | str:
-    """Measure the share of entities whose row is among `rows`."""
-    is_grounded = np.zeros(count_rows(index.tables["entities"]), dtype=bool)
-    is_grounded[rows] = True
-    titles = _titles(index, ~is_grounded)
-    none = "the index has no entities"
-    return share_figure(is_grounded, np.ones(len(is_grounded)), titles, none=none, seed=seed)
-
-
-def _measure_mentions_of_units(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
     """Measure whether the text units of entities have a name of the entity."""
     measures, none = ("grounded_mentions", "grounded_entities"), "the entities have no text units"
     if not (index.has("entities", "text_unit_ids") and index.has("text_units", "id", "text")):
@@ -95,12 +77,18 @@ def _measure_mentions_of_units(index: CheckedIndex, names: pl.DataFrame, seed: i
     titles = index.tables["entities"].select("title").collect()["title"]
     missing = found.filter(~pl.col("held")).head(MAX_EXAMPLES)
     examples = [f"{titles[entity]}: text unit {unit}" for entity, unit, _ in missing.rows()]
+    is_grounded = np.zeros(len(titles), dtype=bool)
+    is_grounded[found.filter("held")["entity"].to_numpy()] = True
     return {
         "grounded_mentions": share_figure(
             *_by_unit(found, found["held"]), examples, none=none, seed=seed
         ),
-        "grounded_entities": _measure_entities(
-            index, found.filter("held")["entity"].to_numpy(), seed
+        "grounded_entities": share_figure(
+            is_grounded,
+            np.ones(len(titles)),
+            titles.filter(pl.Series(~is_grounded)).to_list(),
+            none="the index has no entities",
+            seed=seed,
         ),
     }
 
@@ -138,35 +126,6 @@ def _by_unit(rows: pl.DataFrame, held: pl.Series) -> tuple[pl.Series, pl.Series]
 
 
 def _measure_relationships(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figure | str:
-    columns = ("relationships", "source_id", "target_id", "evidence")
-    if not (index.has(*columns) and index.has("documents", "id", "text")):
-        return _measure_relationships_of_units(index, names, seed)
-    ids = index.tables["entities"].select("id").collect()["id"]
-    rows = (
-        index.tables["relationships"]
-        .select("source_id", "target_id", "evidence")
-        .explode("evidence")
-        .drop_nulls("evidence")
-        .unnest("evidence")
-        .join(number_documents(index), on="document_id")
-        .select("document", "start_char", "end_char", "source_id", "target_id")
-        .sort("document")
-        .collect(engine="streaming")
-    )
-    ends = {end: find_rows(rows[f"{end}_id"], ids) for end in ("source", "target")}
-    spans = rows.drop("source_id", "target_id").with_columns(
-        pl.Series(end, values).cast(pl.Int64) for end, values in ends.items()
-    )
-    spans = spans.filter((pl.col("source") >= 0) & (pl.col("target") >= 0))
-    spans = spans.with_columns(pl.col("source", "target").cast(pl.UInt32))
-    held, examples = _find_held(index, spans, ["source", "target"], names)
-    none = "the relationships have no spans of evidence"
-    return share_figure(*_by_document(spans, held), examples, none=none, seed=seed)
-
-
-def _measure_relationships_of_units(
-    index: CheckedIndex, names: pl.DataFrame, seed: int
-) -> Figure | str:
     """Measure whether the text units of relationships have names of both entities."""
     none = "the relationships have no text units"
     columns = ("relationships", "source", "target", "text_unit_ids")
@@ -227,17 +186,6 @@ def _measure_claims(index: CheckedIndex, seed: int) -> Figure | str:
     )
 
 
-def number_documents(index: CheckedIndex) -> pl.LazyFrame:
-    """Return the id and the row number of each document."""
-    return index.tables["documents"].select(document_id="id").with_row_index("document")
-
-
-def _titles(index: CheckedIndex, wanted: Flags) -> list[str]:
-    """Return the titles of the first wanted entities."""
-    titles = index.tables["entities"].select("title").filter(pl.Series(wanted))
-    return titles.head(MAX_EXAMPLES).collect()["title"].to_list()
-
-
 def holds_name(text: str | pl.Expr) -> pl.Expr:
     """Return whether a normalized text has the words of the column `name` in a row.
 
@@ -253,51 +201,99 @@ def holds_name(text: str | pl.Expr) -> pl.Expr:
     )
 
 
-def _by_document(spans: pl.DataFrame, held: Flags) -> tuple[npt.ArrayLike, npt.ArrayLike]:
-    """Return the numbers of held spans and of all spans of each document."""
-    documents = spans["document"].to_numpy()
-    return np.bincount(documents, weights=held), np.bincount(documents)
+def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
+    """Measure the shares of sentences of reports that cite, and whose citations state them.
 
-
-def _find_held(
-    index: CheckedIndex, spans: pl.DataFrame, ends: Sequence[str], names: pl.DataFrame
-) -> tuple[Flags, list[str]]:
-    """Return for each span whether the span has a name of the entity in each column of `ends`.
-
-    `spans` are sorted by document. Also returns the first spans without a name, as examples.
+    A sentence is supported if the cited rows have half of the information of its words, by the
+    lexical test of `stated_shares`. A sentence that cites missing rows only is not supported.
+    Counts of documents and members are no claims: the program writes them, and no row states
+    them. Intervals are over reports.
     """
-    held = np.ones(len(spans), dtype=bool)
-    titles = index.tables["entities"].select("title").collect()["title"]
-    examples: list[str] = []
-    for start, said in read_spans(index, spans):
-        part = (
-            spans.slice(start, len(said)).select(ends).with_columns(text=fold_names(pl.lit(said)))
-        )
-        # Equal texts that are evidence for equal entities are compared once.
-        kinds = part.unique(maintain_order=True).with_row_index("kind")
-        is_held = np.ones(len(kinds), dtype=bool)
-        for end in ends:
-            pairs = kinds.join(names, left_on=end, right_on="entity").filter(holds_name("text"))
-            is_held &= np.isin(np.arange(len(kinds)), pairs["kind"].to_numpy())
-        kinds = kinds.with_columns(held=pl.Series(is_held))
-        found = part.join(kinds, on=[*ends, "text"], how="left", maintain_order="left")["held"]
-        held[start : start + len(said)] = found.to_numpy()
-        for at in np.flatnonzero(~found.to_numpy())[: MAX_EXAMPLES - len(examples)].tolist():
-            wanted = " – ".join(titles[part[end][at]] for end in ends)
-            examples.append(f"{wanted}: {said[at]!r}")
-    return held, examples
+    names = ("cited_claims", "supported_claims")
+    if not index.has("community_reports", "full_content", "community"):
+        return dict.fromkeys(names, "the index has no community reports")
+    reports = _sample_reports(index, seed)
+    claims = [_read_claims(text or "") for text in reports["full_content"]]
+    evidence = _read_evidence(index, claims)
+    weights = WordWeights(_sample_texts(index))
+    n_cited, n_supported, unsupported, uncited = [], [], [], []
+    for number, sentences in zip(reports["community"], claims, strict=True):
+        cited = [sentence for sentence in sentences if sentence.rows]
+        n_cited.append(len(cited))
+        n_supported.append(0)
+        for sentence in cited:
+            texts = [evidence.get((s, n), "") for s, found in sentence.rows.items() for n in found]
+            [stated] = stated_shares([sentence.text], ["\n".join(texts)], weights)
+            n_supported[-1] += stated >= MIN_SUPPORTED_SHARE
+            if stated < MIN_SUPPORTED_SHARE:
+                unsupported.append((stated, f"report on community {number}: {sentence.text}"))
+        uncited += [
+            f"report on community {number}: {sentence.text}"
+            for sentence in sentences
+            if not sentence.rows
+        ]
+    worst = [text for _, text in sorted(unsupported)]
+    n_sentences = list(map(len, claims))
+    return {
+        "cited_claims": share_figure(
+            n_cited, n_sentences, uncited, none="no report has a sentence", seed=seed
+        ),
+        "supported_claims": share_figure(
+            n_supported, n_cited, worst, none="no sentence of a report cites a row", seed=seed
+        ),
+    }
 
 
-def read_spans(index: CheckedIndex, spans: pl.DataFrame) -> Iterator[tuple[int, pl.Series]]:
-    """Yield (number of the first span, texts of spans) for batches of documents."""
-    n_documents = count_rows(index.tables["documents"])
-    documents = spans["document"].to_numpy()
-    for first in range(0, n_documents, _DOCUMENTS_PER_BATCH):
-        start, stop = np.searchsorted(documents, [first, first + _DOCUMENTS_PER_BATCH]).tolist()
-        if start == stop:
+def _read_claims(report: str) -> list[CitedSentence]:
+    sentences = cited_sentences(report)
+    return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
+
+
+def _sample_reports(index: CheckedIndex, seed: int) -> pl.DataFrame:
+    """Return the communities and texts of reports, of many reports those of a random sample."""
+    rows = index.tables["community_reports"].select("community", "full_content")
+    n = count_rows(rows)
+    if n > MAX_REPORTS:
+        chosen = pl.Series(random.Random(seed).sample(range(n), MAX_REPORTS), dtype=pl.UInt32)
+        rows = rows.with_row_index("row").filter(pl.col("row").is_in(chosen.implode()))
+    return rows.select("community", "full_content").collect(engine="streaming")
+
+
+def _sample_texts(index: CheckedIndex) -> list[str]:
+    """Return the texts of an evenly spaced sample of the text units."""
+    if not index.has("text_units", "text"):
+        return []
+    rows = index.tables["text_units"].select(pl.col("text").fill_null(""))
+    step = max(1, count_rows(rows) // MAX_SAMPLED_TEXT_UNITS)
+    return rows.gather_every(step).collect()["text"].to_list()
+
+
+def _read_evidence(
+    index: CheckedIndex, claims: list[list[CitedSentence]]
+) -> Mapping[tuple[str, int], str]:
+    """Return the texts of the cited rows by (section, number)."""
+    found: dict[tuple[str, int], str] = {}
+    for section, columns in _TEXT_COLUMNS.items():
+        table, number = CITED_COLUMNS[section].split(".")
+        if section == "Reports":
+            table = "community_reports"
+        cited = {
+            n for sentences in claims for said in sentences for n in said.rows.get(section, ())
+        }
+        if not cited or not index.has(table, *columns):
             continue
-        rows = index.tables["documents"].slice(first, _DOCUMENTS_PER_BATCH)
-        texts = rows.select(pl.col("text").fill_null("")).collect()["text"].to_list()
-        columns = spans.slice(start, stop - start).select("document", "start_char", "end_char")
-        said = [texts[document - first][begin:end] for document, begin, end in columns.iter_rows()]
-        yield start, pl.Series("text", said, pl.String)
+        if section == "Sources" and not index.has(table, number):
+            rows = index.tables[table].with_row_index(number)
+        elif index.has(table, number):
+            rows = index.tables[table]
+        else:
+            continue
+        # Sentences of a row end with its columns.
+        text = pl.concat_str(columns, separator=".\n", ignore_nulls=True)
+        texts = (
+            rows.select(pl.col(number).cast(pl.Int64), text=text)
+            .filter(pl.col(number).is_in(pl.Series(sorted(cited)).implode()))
+            .collect(engine="streaming")
+        )
+        found |= {(section, n): text for n, text in texts.iter_rows()}
+    return found

@@ -7,6 +7,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from graphrag_evaluation.graph_quality.marked_passages import (
+    MarkedPassage,
+    build_marked_graph,
+    read_marked_passages,
+)
 from graphrag_evaluation.graph_quality.reference_comparison import (
     ReferenceComparison,
     compare_graphs,
@@ -14,10 +19,8 @@ from graphrag_evaluation.graph_quality.reference_comparison import (
 from graphrag_evaluation.graph_quality.stated_graph import (
     PASSAGES,
     StatedGraph,
-    build_marked_graph,
     read_stated_graph,
 )
-from graphrag_evaluation.reference_file import MarkedPassage, check_span, read_marked_passages
 from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex, count_rows
 from graphrag_nlp.text.normalize import fold_name
@@ -97,7 +100,7 @@ def _find_marked_passages(index: CheckedIndex, marked: Sequence[MarkedPassage]) 
             if name in wanted and row not in by_name[name]:
                 by_name[name].append(row)
     texts = _read_texts(index, {row for rows in by_name.values() for row in rows})
-    places: list[tuple[int, int, int, int, str | None]] = []
+    places: list[tuple[int, int, str | None]] = []
     found: list[MarkedPassage] = []
     not_found: dict[str, None] = {}
     for passage in marked:
@@ -113,33 +116,26 @@ def _find_marked_passages(index: CheckedIndex, marked: Sequence[MarkedPassage]) 
         else:
             places.append((len(found), *place))
             found.append(passage)
-    starts = [place[2] for place in places]
     return _Common(
         pl.DataFrame(places, PASSAGES, orient="row"),
-        build_marked_graph(found, starts),
+        build_marked_graph(found),
         list(not_found),
     )
 
 
 def _locate(
     passage: MarkedPassage, rows: Sequence[int], texts: dict[int, str]
-) -> tuple[int, int, int, str | None] | None:
-    """Return the document, start, end and normalized text of a passage; None if not found.
+) -> tuple[int, str | None] | None:
+    """Return the document and the normalized text of a passage; None if not found.
 
     The text is None if the passage is the whole document.
     """
     for row in rows:
         text = texts.get(row, "")
-        if passage.text is None:
-            for entity in passage.entities:
-                if entity.span is not None:
-                    check_span(entity, len(text), passage.where)
-            return row, 0, len(text), None
-        start = text.find(passage.text)
-        if start >= 0:
-            is_whole = passage.text.strip() == text.strip()
-            end = start + len(passage.text)
-            return row, start, end, None if is_whole else fold_name(passage.text)
+        if passage.text is None or passage.text.strip() == text.strip():
+            return row, None
+        if passage.text in text:
+            return row, fold_name(passage.text)
     return None
 
 
@@ -158,33 +154,13 @@ def _find_common_documents(index: CheckedIndex, reference: CheckedIndex) -> _Com
     is_found = pl.Series(range(len(names)), dtype=pl.UInt32).is_in(
         pairs["document_reference"].implode()
     )
-    lengths = [_text_lengths(one) for one in (index, reference)]
-    passages, wanted_passages = (
-        pairs.select(
-            pl.col("passage").cast(pl.UInt32),
-            pl.col(column).alias("document"),
-            start_char=pl.lit(0, pl.Int64),
-            end_char=length.gather(pairs[column]),
-            text=pl.lit(None, pl.String),
-        )
-        for column, length in zip(("document", "document_reference"), lengths, strict=True)
-    )
-    wanted = read_stated_graph(reference, wanted_passages)
-    # Offsets in different texts cannot be compared.
-    texts = (
-        hashes.gather(pairs[column])
-        for column, hashes in (
-            ("document", _text_hashes(index)),
-            ("document_reference", _text_hashes(reference)),
-        )
-    )
-    is_equal = next(texts) == next(texts)
-    with_spans = wanted.passages_with_spans.filter(
-        wanted.passages_with_spans.is_in(pairs["passage"].filter(is_equal).implode())
+    passages, of_reference = (
+        pairs.select("passage", document=column, text=pl.lit(None, pl.String))
+        for column in ("document", "document_reference")
     )
     return _Common(
         passages,
-        wanted._replace(passages_with_spans=with_spans),
+        read_stated_graph(reference, of_reference),
         names.to_series().filter(~is_found).cast(pl.String).to_list(),
     )
 
@@ -208,22 +184,6 @@ def _document_keys(index: CheckedIndex) -> pl.DataFrame:
     found = pl.concat(keys).collect(engine="streaming")
     n_documents = pl.col("document").n_unique().over("key")
     return found.filter(n_documents == 1).sort("rank").unique(["document", "key"], keep="first")
-
-
-def _text_lengths(index: CheckedIndex) -> pl.Series:
-    return _compute_of_texts(index, pl.col("text").str.len_chars().cast(pl.Int64))
-
-
-def _text_hashes(index: CheckedIndex) -> pl.Series:
-    return _compute_of_texts(index, pl.col("text").hash())
-
-
-def _compute_of_texts(index: CheckedIndex, value: pl.Expr) -> pl.Series:
-    documents = index.tables["documents"]
-    if not index.has("documents", "text"):
-        documents = documents.with_columns(text=pl.lit("", pl.String))
-    found = documents.select(text=pl.col("text").fill_null("")).select(value=value)
-    return found.collect(engine="streaming")["value"]
 
 
 def _read_texts(index: CheckedIndex, rows: Iterable[int]) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,6 @@ LISTED = {"entity": "entities", "relationship": "relationships"}
 COMPARED = {
     "entity": ("the index has no entities there", "the reference has no entities"),
     "typed": ("the index has no entities there", "the reference has no types"),
-    "mention": (
-        "the index has no spans of mentions there",
-        "the reference has no spans of mentions",
-    ),
     "relationship": ("the index has no relationships there", "the reference has no relationships"),
 }
 
@@ -107,14 +103,10 @@ def compare_graphs(
     compared = {
         "entity": _judge_entities(stated, wanted, judged),
         "typed": _judge_types(stated, wanted, judged),
-        "mention": _judge_mentions(stated, wanted, has_phrases),
         "relationship": _judge_pairs(stated, wanted, judged),
     }
-    # Without spans of the index no passage is judged, whatever the reference has.
-    is_stated = {
-        "mention": bool(len(stated.passages_with_spans)),
-        "relationship": bool(len(stated.passages_with_pairs)),
-    }
+    # Without relationships of the index no passage is judged, whatever the reference has.
+    is_stated = {"relationship": bool(len(stated.passages_with_pairs))}
     figures: dict[str, Figure | str] = {}
     lists: dict[str, list[ListedName]] = {}
     for name, verdicts in compared.items():
@@ -205,42 +197,16 @@ def _split(types: str) -> list[str]:
     return types.split(TYPE_SEPARATOR) if types else []
 
 
-def _judge_mentions(stated: StatedGraph, wanted: StatedGraph, has_phrases: bool) -> _Verdicts:
-    """Judge spans: right if equal. A span that overlaps an optional one counts only if right."""
-    key = ["passage", "start_char", "end_char"]
-    spans, marks = _common(stated, wanted, "spans")
-    required = marks.filter(~pl.col("is_optional")).select(key).unique()
-    right = spans.select(key).unique().join(required, on=key, how="semi")
-    others = spans.join(required, on=key, how="anti")
-    if not has_phrases:
-        others = others.filter(~pl.col("is_phrase"))
-    others = others.select(key).unique()
-    touching = (
-        others.join(marks.filter("is_optional"), on="passage", suffix="_mark")
-        .filter(
-            pl.col("start_char") < pl.col("end_char_mark"),
-            pl.col("end_char") > pl.col("start_char_mark"),
-        )
-        .select(key)
-    )
-    extra = others.join(touching, on=key, how="anti")
-    missed = required.join(right, on=key, how="anti")
-    name = pl.format("{}–{}", "start_char", "end_char")
-    return _Verdicts(
-        right["passage"],
-        right["passage"],
-        extra.select("passage", name=name),
-        missed.select("passage", name=name),
-    )
-
-
 def _judge_pairs(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
     """Judge relationships, except those with an end that counts nowhere."""
+    both = stated.passages_with_pairs
+    both = both.filter(both.is_in(wanted.passages_with_pairs.implode())).implode()
     links, marks = (
-        pairs.filter(*(pl.Series(counts).gather(pairs[end]) for end in ("source", "target")))
-        for pairs, counts in zip(
-            _common(stated, wanted, "pairs"), (judged.counted, judged.required), strict=True
+        graph.pairs.filter(
+            pl.col("passage").is_in(both),
+            *(pl.Series(counts).gather(graph.pairs[end]) for end in ("source", "target")),
         )
+        for graph, counts in ((stated, judged.counted), (wanted, judged.required))
     )
     links, marks = links.with_row_index("link"), marks.with_row_index("mark")
     of_ends = links.select("link", "source", "target")
@@ -269,18 +235,6 @@ def _judge_pairs(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _
 
 def _join_numbers(low: pl.Expr, high: pl.Expr) -> pl.Expr:
     return low.cast(pl.UInt64) * (1 << 32) + high.cast(pl.UInt64)
-
-
-def _common(
-    stated: StatedGraph, wanted: StatedGraph, name: Literal["spans", "pairs"]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the spans or pairs of both, in passages for which both state them."""
-    known, looked_for = (getattr(graph, f"passages_with_{name}") for graph in (stated, wanted))
-    both = known.filter(known.is_in(looked_for.implode())).implode()
-    one, other = (
-        getattr(graph, name).filter(pl.col("passage").is_in(both)) for graph in (stated, wanted)
-    )
-    return one, other
 
 
 def _passages(graph: StatedGraph, flags: Flags) -> pl.Series:
@@ -322,8 +276,7 @@ def _compute_figures(
         ratio_interval(found, n_wanted, seed),
         f1_interval(right, n_stated, found, n_wanted, seed),
     )
-    shown = ([], []) if name == "mention" else listed
-    examples = [[str(one) for one in names[:MAX_EXAMPLES]] for names in (*shown, [])]
+    examples = [[str(one) for one in names[:MAX_EXAMPLES]] for names in (*listed, [])]
     return {
         key: Figure(interval, found) if interval else reasons[0]
         for key, interval, found in zip(names, intervals, examples, strict=True)

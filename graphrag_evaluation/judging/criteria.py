@@ -60,15 +60,14 @@ def build_request(
     if result.answer.outcome is not Outcome.ANSWERED:
         return None
     asked = criterion.ask(result, passages)
-    return make_request(f"judge_{criterion.name}", asked, criterion.format, prompts, unit)
+    name = f"judge_{criterion.name}"
+    return make_request(name, asked, criterion.format, prompts, unit) if asked else None
 
 
 def make_request(
     prompt: str, asked: str, reply_format: ReplyFormat, prompts: Prompts, unit: str
-) -> Request | None:
-    """Return a request with a prompt and the text that is judged; None without a text."""
-    if not asked:
-        return None
+) -> Request:
+    """Return a request with a prompt and a text."""
     messages = [
         Message(role="system", content=prompts.read_prompt(prompt)),
         Message(role="user", content=asked),

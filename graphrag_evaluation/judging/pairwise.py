@@ -5,7 +5,7 @@ an answer wins if it wins in both orders, and any other pair is a tie.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -63,18 +63,14 @@ class Pair:
         answers = [first_words(text, n_words) for text in texts]
         question = self.results[0].question
         return [
-            request
-            for i, shown in enumerate((answers, answers[::-1]))
-            if (
-                request := make_request(
-                    "judge_pair",
-                    f"Question: {question.text}\n\nFirst answer:\n{shown[0]}\n\n"
-                    f"Second answer:\n{shown[1]}",
-                    WINNER_FORMAT,
-                    prompts,
-                    f"{question.id}, {self.first} and {self.second}, order {i + 1}",
-                )
+            make_request(
+                "judge_pair",
+                f"Question: {question.text}\n\nFirst answer:\n{one}\n\nSecond answer:\n{other}",
+                WINNER_FORMAT,
+                prompts,
+                f"{question.id}, {self.first} and {self.second}, order {order}",
             )
+            for order, (one, other) in enumerate((answers, answers[::-1]), start=1)
         ]
 
 
@@ -169,7 +165,4 @@ def summarize_pairs(verdicts: Sequence[PairVerdict]) -> list[PairSummary]:
             )
         )
     corrected = holm_p_values([summary.p_value for summary in found])
-    return [
-        PairSummary(**{**vars(summary), "p_value": p})
-        for summary, p in zip(found, corrected, strict=True)
-    ]
+    return [replace(summary, p_value=p) for summary, p in zip(found, corrected, strict=True)]

@@ -16,6 +16,7 @@ from importlib.resources import files
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord, SystemRecord
 from graphrag_evaluation.statistics import Agreement, Interval
 from graphrag_evaluation.summary import EFFORT, Comparison, largest_cutoffs, meaning
+from graphrag_index.errors import format_count
 from graphrag_index.export.explorer_page import security_policy
 
 # The order of questions begins with this measure, if the evaluation has it.
@@ -45,7 +46,6 @@ def render_page(record: EvaluationRecord) -> Iterator[str]:
         "systems": "".join(map(_system_row, record.systems)),
         "means": "".join(_mean_plots(record)),
         "differences": "".join(_difference_plots(record)),
-        "measures": _measure_table(record),
         "effort": _effort_table(record),
         "judged": _judged_tables(record),
         "filters": "".join(_filters(record)),
@@ -108,7 +108,9 @@ def _system_row(system: SystemRecord) -> str:
 
 
 def _mean_plots(record: EvaluationRecord) -> Iterator[str]:
-    for measure in largest_cutoffs(record.measures):
+    for measure in record.measures:
+        if measure in EFFORT:
+            continue
         found = {
             system: means[measure] for system, means in record.means.items() if measure in means
         }
@@ -119,24 +121,6 @@ def _difference_plots(record: EvaluationRecord) -> Iterator[str]:
     for measure in largest_cutoffs(record.measures):
         compared = [one for one in record.comparisons if one.measure == measure]
         yield plot_differences(measure, compared, record.systems[0].name)
-
-
-def _measure_table(record: EvaluationRecord) -> str:
-    quality = [measure for measure in record.measures if measure not in EFFORT]
-    rows = []
-    for measure in quality:
-        intervals = [means.get(measure) for means in record.means.values()]
-        cells = "".join(
-            f'<td class="number">{i.mean:.3f} <span class="range">[{i.low:.3f}, {i.high:.3f}]'
-            "</span></td>"
-            if i
-            else '<td class="number">–</td>'
-            for i in intervals
-        )
-        n = max(i.n for i in intervals if i)
-        head = f'<th scope="row">{escape(measure)}</th>'
-        rows.append(f'<tr>{head}{cells}<td class="number">{n:,}</td></tr>')
-    return _table([*record.means, "questions"], rows)
 
 
 def _effort_table(record: EvaluationRecord) -> str:
@@ -252,7 +236,9 @@ def plot_means(measure: str, intervals: Mapping[str, Interval]) -> str:
         f'<td class="number">{_format_interval(interval)}</td></tr>'
         for at, (system, interval) in enumerate(intervals.items())
     ]
-    caption = f'{escape(measure)} <span class="muted">{escape(meaning(measure))}</span>'
+    n = max(interval.n for interval in intervals.values())
+    told = f"{escape(meaning(measure))}; {format_count('questions', n)}"
+    caption = f'{escape(measure)} <span class="muted">{told}</span>'
     return _figure(caption, rows, f"{low:g}", f"{high:g}")
 
 

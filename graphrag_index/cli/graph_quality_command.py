@@ -88,16 +88,12 @@ def graph(
 
 def _check_measures(names: Iterable[str], has_reference: bool) -> None:
     """Raise SettingsError if a measure is unknown, or needs a reference that is not given."""
-    from graphrag_evaluation.graph_quality.graph_figures import (
-        GRAPH_MEANINGS,
-        REFERENCE_MEANINGS,
-        is_known_measure,
-    )
+    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
 
+    known = [*GRAPH_MEANINGS, *REFERENCE_MEANINGS]
     for name in names:
-        if not is_known_measure(name):
-            known = ", ".join((*GRAPH_MEANINGS, *REFERENCE_MEANINGS))
-            raise SettingsError(f"There is no measure {name!r} of a graph, but {known}.")
+        if name not in known:
+            raise SettingsError(f"There is no measure {name!r} of a graph, but {', '.join(known)}.")
         if name in REFERENCE_MEANINGS and not has_reference:
             raise SettingsError(f"The measure {name} needs --reference.")
 
@@ -154,8 +150,8 @@ def _check_limits(
         for name, limit in limits.items():
             for quality in measured:
                 figure = quality.figures.get(name)
-                why = quality.not_measured.get(name, "the index has no such level")
                 if figure is None:
+                    why = quality.not_measured[name]
                     failures.append(f"{name} of {quality.name} cannot be measured: {why}")
                 elif sign * (figure.interval.mean - limit) < 0:
                     mean = figure.interval.mean

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,10 +22,10 @@ from graphrag_index.errors import GraphRAGError, SettingsError, let_ctrl_c_end_w
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
+    from graphrag_evaluation.generation.natural_questions import QuestionMaker
     from graphrag_evaluation.questions import EvaluationQuestion
     from graphrag_index.llm.request import Request
     from graphrag_index.schema.settings.project_settings import Settings
-    from graphrag_query.index import Index
 
 
 NumberOfQuestions = Annotated[
@@ -65,9 +65,12 @@ def make(
     """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
+    from graphrag_evaluation.generation.natural_questions import QuestionMaker
+    from graphrag_evaluation.project_folders import EVALUATIONS
     from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
     from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.llm.prompts import Prompts
 
     if split and split not in SPLITS:
         raise SettingsError(f"There is no split {split!r}, but {', '.join(SPLITS)}.")
@@ -79,11 +82,16 @@ def make(
     wanted = list(dict.fromkeys(kind.strip() for kind in kinds.split(",")))
     with graphrag_query.open(locate_output(root, settings), settings, root) as index:
         if model:
+            if model not in settings.models:
+                known = ", ".join(settings.models)
+                raise SettingsError(f"--model {model}: there is no such model, but {known}.")
+            prompts = Prompts(root, "graphrag_evaluation")
             splits = [split] if split else SPLITS
-            options = ModelOptions(model, n, seed, wanted, splits, budget, estimate)
-            made = _ask_model(index, root, settings, options)
-            if made is None:
+            maker = QuestionMaker(index, n, seed, wanted, prompts, splits)
+            if estimate:
+                _print_estimate(list(maker.expected_requests()), model, settings)
                 return
+            made = _ask_model(maker, model, settings, root / EVALUATIONS, budget)
         else:
             made = make_questions(index, n, seed, wanted)
     kept = [question for question in made if split in ("", question.split)]
@@ -102,58 +110,33 @@ def make(
     print(f"{len(kept):,} questions: {to}", file=sys.stderr)
 
 
-class ModelOptions(NamedTuple):
-    """The options of questions that a model makes; `budget` is in dollars."""
-
-    model: str
-    n: int
-    seed: int
-    kinds: Sequence[str]
-    splits: Sequence[str]
-    budget: float | None
-    only_estimates: bool
-
-
 def _ask_model(
-    index: "Index", root: Path, settings: "Settings", options: ModelOptions
-) -> "list[EvaluationQuestion] | None":
-    """Let a model make questions, and print what was dropped; None for an estimate."""
-    from graphrag_evaluation.generation.natural_questions import LEDGER_STEP, QuestionMaker
-    from graphrag_evaluation.project_folders import EVALUATIONS
+    maker: "QuestionMaker", model: str, settings: "Settings", ledger: Path, budget: float | None
+) -> "list[EvaluationQuestion]":
+    """Let a model make questions, and print what was dropped."""
+    from graphrag_evaluation.generation.natural_questions import LEDGER_STEP
     from graphrag_index.cli.index_tables import align_columns
     from graphrag_index.cli.terminal import temporary_bar
-    from graphrag_index.llm.prompts import Prompts
     from graphrag_index.llm.registry import Models
 
-    if options.model not in settings.models:
-        known = ", ".join(settings.models)
-        raise SettingsError(f"--model {options.model}: there is no such model, but {known}.")
-    prompts = Prompts(root, "graphrag_evaluation")
-    maker = QuestionMaker(index, options.n, options.seed, options.kinds, prompts, options.splits)
-    if options.only_estimates:
-        _print_estimate(list(maker.expected_requests()), options.model, settings)
-        return None
     let_ctrl_c_end_waits()
-    needed = {options.model: ""}
-    ledger = root / EVALUATIONS
+    needed = {model: ""}
     with (
-        closing(Models(settings.models, ledger, needed=needed, budget=options.budget)) as models,
+        closing(Models(settings.models, ledger, needed=needed, budget=budget)) as models,
         temporary_bar(sys.stderr, "replies") as bar,
     ):
         # Replies that failed before may be readable now.
         models.ledger.reopen_quarantined([LEDGER_STEP])
         with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
-            found = maker.make(models.open_chat_model(options.model, LEDGER_STEP), bar.advance)
+            found = maker.make(models.open_chat_model(model, LEDGER_STEP), bar.advance)
     paid = format_paid(found.spent.cost)
-    print(f"{options.model}: {found.spent.calls:,} requests sent for {paid}.", file=sys.stderr)
+    print(f"{model}: {found.spent.calls:,} requests sent for {paid}.", file=sys.stderr)
     if found.dropped:
         rows = [("dropped questions", "")]
         rows += [(reason, f"{number:,}") for reason, number in found.dropped.most_common()]
         print(*align_columns(rows, left=[0]), "", sep="\n")
     if not found.questions:
-        raise GraphRAGError(
-            f"No question passed the checks of {options.model}: the table above says why."
-        )
+        raise GraphRAGError(f"No question passed the checks of {model}: the table above says why.")
     if len(found.questions) < maker.n_wanted:
         print(
             f"{len(found.questions):,} of {maker.n_wanted:,} questions were made: the others were "

@@ -10,6 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_evaluation.graph_quality.marked_passages import (
+    MarkedEntity,
+    MarkedPassage,
+    build_marked_graph,
+)
 from graphrag_evaluation.graph_quality.reference import (
     Reference,
     compare_with_reference,
@@ -19,8 +24,6 @@ from graphrag_evaluation.graph_quality.reference_comparison import (
     ReferenceComparison,
     compare_graphs,
 )
-from graphrag_evaluation.graph_quality.stated_graph import build_marked_graph
-from graphrag_evaluation.reference_file import MarkedEntity, MarkedPassage
 from graphrag_evaluation.statistics import f1_interval
 from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex
@@ -98,11 +101,9 @@ def as_microsoft_writes(index: CheckedIndex) -> CheckedIndex:
     return CheckedIndex(Path("theirs"), "another program", None, tables)
 
 
-def mark(title: str, kind: str = "", start: int = -1, **more: Any) -> dict[str, Any]:
-    """Return an entity of a file of marked passages; its span begins at `start`."""
-    size = len(more.pop("written", title))
-    span = {"start_char": start, "end_char": start + size} if start >= 0 else {}
-    return {"title": title, **({"type": kind} if kind else {}), **span, **more}
+def mark(title: str, kind: str = "", **more: Any) -> dict[str, Any]:
+    """Return an entity of a file of marked passages."""
+    return {"title": title, **({"type": kind} if kind else {}), **more}
 
 
 def compare(index: CheckedIndex, tmp_path: Path, *lines: dict[str, Any]) -> ReferenceComparison:
@@ -111,24 +112,24 @@ def compare(index: CheckedIndex, tmp_path: Path, *lines: dict[str, Any]) -> Refe
     return compare_with_reference(index, open_marked_file(path), 17)
 
 
-def test_marked_documents_are_compared_by_name_type_span_and_pair(tmp_path: Path) -> None:
+def test_marked_documents_are_compared_by_name_type_and_pair(tmp_path: Path) -> None:
     found = compare(
         voyage(),
         tmp_path,
         {
             "document": "ship.txt",
             "entities": [
-                mark("Émile Racoviță", "person", 0),
-                mark("Belgica", "vessel", 29),
-                mark("surgeon", "person", 51),
+                mark("Émile Racoviță", "person"),
+                mark("Belgica", "vessel"),
+                mark("surgeon", "person"),
             ],
             "relationships": [["Belgica", "Émile Racoviță"], ["Belgica", "surgeon"]],
         },
         {
             "document": "Island",
             "entities": [
-                mark("Cook", "person", 0),
-                mark("Brabant Island", "geo", 32, aliases=["Brabant"]),
+                mark("Cook", "person"),
+                mark("Brabant Island", "geo", aliases=["Brabant"]),
             ],
             "relationships": [{"source": "Cook", "target": "Brabant"}],
         },
@@ -144,10 +145,6 @@ def test_marked_documents_are_compared_by_name_type_span_and_pair(tmp_path: Path
         "typed_precision": 0.4,
         "typed_recall": 0.4,
         "typed_f1": 0.4,
-        # The extra span is that of Cook in the first document.
-        "mention_precision": 0.8,
-        "mention_recall": 0.8,
-        "mention_f1": 0.8,
         # Right: Racoviță with Belgica, Cook with the island; extra: Racoviță with Cook.
         "relationship_precision": 0.667,
         "relationship_recall": 0.667,
@@ -172,16 +169,6 @@ def test_optional_entities_count_nowhere(tmp_path: Path) -> None:
     assert (figures["entity_precision"], figures["entity_recall"]) == (1, 1)
     assert found.figures["relationship_recall"] == "the reference has no relationships"
     assert found.figures["typed_f1"] == "the reference has no types"
-    assert found.figures["mention_f1"] == "the reference has no spans of mentions"
-
-
-def test_a_span_that_touches_an_optional_one_is_not_wrong(tmp_path: Path) -> None:
-    island = mark("Brabant Island", start=32)
-    for title, start, precision in (("Cook photographed", 0, 1), ("near", 27, 0.5)):
-        entities = [island, mark(title, start=start, optional=True)]
-        found = compare(voyage(), tmp_path, {"document": "d1", "entities": entities})
-        assert means(found.figures)["mention_precision"] == precision
-        assert means(found.figures)["mention_recall"] == 1
 
 
 def test_noun_phrases_count_if_the_reference_has_some(tmp_path: Path) -> None:
@@ -200,20 +187,18 @@ def test_a_passage_is_compared_with_what_the_index_has_there(tmp_path: Path, is_
     line = {
         "document": "ship.txt",
         "text": text,
-        "entities": [mark("Émile Racoviță", start=0), mark("Belgica", start=29)],
+        "entities": [mark("Émile Racoviță"), mark("Belgica")],
         "relationships": [["Belgica", "Émile Racoviță"]],
     }
     found = compare(index, tmp_path, line, {"document": "ship.txt", "text": "?", "entities": []})
     figures = means(found.figures)
     # Cook is in the document, and not in the passage.
-    names = ("entity", "relationship", *(["mention"] if is_ours else []))
     assert figures == {
-        f"{name}_{part}": 1 for name in names for part in ("precision", "recall", "f1")
+        f"{name}_{part}": 1
+        for name in ("entity", "relationship")
+        for part in ("precision", "recall", "f1")
     }
     assert found.not_found == ("ship.txt (no such passage)",)
-    if not is_ours:
-        reason = "the index has no spans of mentions there"
-        assert found.figures["mention_precision"] == reason
 
 
 def test_two_indexes_are_compared_on_their_common_documents() -> None:
@@ -229,7 +214,6 @@ def test_two_indexes_are_compared_on_their_common_documents() -> None:
     assert {figures[f"{name}_f1"] for name in ("entity", "typed", "relationship")} == {1}
     assert found.n_documents == 2
     assert found.not_found == ("more.txt",)
-    assert found.figures["mention_f1"] == "the reference has no spans of mentions"
 
 
 def test_documents_with_a_common_name_are_not_paired_by_it() -> None:
@@ -242,18 +226,6 @@ def test_documents_with_a_common_name_are_not_paired_by_it() -> None:
     theirs.tables["text_units"] = theirs.tables["text_units"].with_columns(units)
     with pytest.raises(InputError, match="no document of the reference"):
         compare_with_reference(ours, Reference("theirs", theirs), 17)
-
-
-def test_spans_of_a_changed_text_are_not_compared() -> None:
-    ours, later = voyage(), voyage()
-    text = pl.col("text").str.replace("Cook photographed", "Cook often photographed")
-    later.tables["documents"] = later.tables["documents"].with_columns(text)
-    found = compare_with_reference(ours, Reference("later", later), 17)
-    assert found.n_documents == 2
-    mentions = found.figures["mention_recall"]
-    assert not isinstance(mentions, str)
-    # Only those of the first document, whose text is the same.
-    assert mentions.interval.n == 3
 
 
 def test_an_index_without_the_documents_is_told() -> None:
@@ -312,7 +284,7 @@ def test_precision_is_the_recall_of_the_other_side(
     n = min(len(one), len(other))
     sides = [marked(graph[:n]) for graph in (one, other)]
     documents = pl.Series(range(n), dtype=pl.UInt32)
-    graphs = [build_marked_graph(side, [0] * n) for side in sides]
+    graphs = [build_marked_graph(side) for side in sides]
     forth = compare_graphs(graphs[0], graphs[1], documents, 17)[0]
     back = compare_graphs(graphs[1], graphs[0], documents, 17)[0]
     for kind in ("entity", "relationship"):

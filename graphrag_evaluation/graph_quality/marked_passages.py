@@ -1,32 +1,36 @@
-"""Files of passages with entities and relationships marked by hand, as JSON Lines."""
+"""Files of passages with entities and relationships marked by hand, and the graphs of them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from graphrag_evaluation.graph_quality.stated_graph import (
+    ENTITIES,
+    NAMES,
+    PAIRS,
+    TYPE_SEPARATOR,
+    StatedGraph,
+)
 from graphrag_index.errors import InputError, why_unread
-from graphrag_nlp.text.normalize import fold_name
+from graphrag_nlp.text.normalize import fold_name, fold_names
 
 _EXPECTED = (
-    '{"document": …, "entities": [a name, or {"title": …, "type": …, "start_char": …, '
-    '"end_char": …}], "relationships": [[name, name]]}'
+    '{"document": …, "entities": [a name, or {"title": …, "type": …}], "relationships": '
+    "[[name, name]]}"
 )
 
 
 @dataclass(frozen=True)
 class MarkedEntity:
-    """An entity of a passage, or one of its mentions if it is listed more than once.
-
-    `span` has offsets in the text of the line, or in the document if the line has no text. An
-    optional entity may be found or not: it counts nowhere.
-    """
+    """An entity of a passage; an optional one may be found or not: it counts nowhere."""
 
     title: str
     types: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
-    span: tuple[int, int] | None = None
     is_optional: bool = False
 
 
@@ -85,14 +89,10 @@ def _parse_entity(entry: Any) -> MarkedEntity:
     if isinstance(entry, str):
         return MarkedEntity(_parse_name(entry))
     types = entry.get("type") or ()
-    span = None
-    if entry.get("start_char") is not None or entry.get("end_char") is not None:
-        span = (int(entry["start_char"]), int(entry["end_char"]))
     return MarkedEntity(
         _parse_name(entry["title"]),
         (types,) if isinstance(types, str) else tuple(map(str, types)),
         tuple(map(str, entry.get("aliases") or ())),
-        span,
         bool(entry.get("optional", False)),
     )
 
@@ -109,11 +109,7 @@ def _parse_name(value: Any) -> str:
 
 
 def _check_passage(passage: MarkedPassage) -> None:
-    """Raise `InputError` for an impossible span, or a relationship of entities not listed."""
-    length = None if passage.text is None else len(passage.text)
-    for entity in passage.entities:
-        if entity.span is not None:
-            check_span(entity, length, passage.where)
+    """Raise `InputError` for a relationship of entities that are not listed."""
     titles = {
         fold_name(name) for entity in passage.entities for name in (entity.title, *entity.aliases)
     }
@@ -126,12 +122,35 @@ def _check_passage(passage: MarkedPassage) -> None:
                 )
 
 
-def check_span(entity: MarkedEntity, length: int | None, where: str) -> None:
-    """Raise `InputError` if the span of an entity is empty or ends after `length` characters."""
-    assert entity.span is not None
-    start, end = entity.span
-    if not 0 <= start < end or (length is not None and end > length):
-        of = "" if length is None else f" of {length:,} characters"
-        raise InputError(
-            f"{where}: the span {start} to {end} of {entity.title!r} is not in the text{of}."
-        )
+def build_marked_graph(passages: Sequence[MarkedPassage]) -> StatedGraph:
+    """Build the graph of marked passages; entities of a passage with equal titles are one."""
+    entities: list[tuple[int, str, str, bool]] = []
+    names, pairs = [], []
+    for at, passage in enumerate(passages):
+        groups: dict[str, list[MarkedEntity]] = {}
+        for entity in passage.entities:
+            groups.setdefault(fold_name(entity.title), []).append(entity)
+        numbers = {title: len(entities) + rank for rank, title in enumerate(groups)}
+        for title, marks in groups.items():
+            types = sorted({fold_name(kind) for entity in marks for kind in entity.types} - {""})
+            is_optional = all(entity.is_optional for entity in marks)
+            entities.append((at, marks[0].title, TYPE_SEPARATOR.join(types), is_optional))
+            names += [
+                (at, numbers[title], name)
+                for entity in marks
+                for name in (entity.title, *entity.aliases)
+            ]
+        for title, marks in groups.items():
+            for alias in (alias for entity in marks for alias in entity.aliases):
+                numbers.setdefault(fold_name(alias), numbers[title])
+        for one, other in passage.relationships or ():
+            source, target = sorted((numbers[fold_name(one)], numbers[fold_name(other)]))
+            pairs += [(at, source, target)] if source < target else []
+    folded = pl.DataFrame(names, NAMES, orient="row").with_columns(fold_names(pl.col("name")))
+    with_pairs = [at for at, one in enumerate(passages) if one.relationships is not None]
+    return StatedGraph(
+        pl.DataFrame(entities, ENTITIES, orient="row"),
+        folded.filter(pl.col("name") != "").unique(),
+        pl.DataFrame(pairs, PAIRS, orient="row").unique(),
+        pl.Series("passage", with_pairs, pl.UInt32),
+    )

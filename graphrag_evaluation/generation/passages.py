@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from graphrag_evaluation.generation.make_questions import SPLITS, split_of
-from graphrag_evaluation.generation.questions_of_facts import MIN_DOCUMENTS, Draft
+from graphrag_evaluation.generation.make_questions import MIN_DOCUMENTS, split_of
 from graphrag_evaluation.questions import GoldSpan
 from graphrag_nlp.text.sentences import find_quotation, split_sentences
 from graphrag_query.index import Index
@@ -52,15 +51,11 @@ class Passage:
 
 @dataclass(frozen=True)
 class Source:
-    """The source of one question: a question made from facts, or passages.
-
-    `topic` is what the passages have in common.
-    """
+    """The passages of one question; `topic` is what they have in common."""
 
     kind: str
     split: str
-    draft: Draft | None = None
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[Passage, ...]
     topic: str = ""
 
 
@@ -85,7 +80,6 @@ class PassageSources:
 
     def list_sources(self, kind: str, split: str) -> Iterator[Source]:
         """Yield the passages for one question after the other."""
-        assert split in SPLITS
         mixer = random.Random(f"{self._seed} {split} {kind}")
         units = self._units.filter(split=split)
         if kind == "whole-corpus":
@@ -94,7 +88,7 @@ class PassageSources:
             yield from self._list_pairs(units, kind, split, mixer)
         else:
             for number in _one_of_each_document(units, mixer):
-                yield Source(kind, split, passages=self._read([number]))
+                yield Source(kind, split, self._read([number]))
 
     def _list_pairs(
         self, units: pl.DataFrame, kind: str, split: str, mixer: random.Random
@@ -125,7 +119,7 @@ class PassageSources:
             # Text units of one document that follow each other overlap.
             others = others or [number for number, _ in places if abs(number - first) > 1]
             if others:
-                yield Source(kind, split, passages=self._read([first, others[0]]), topic=title)
+                yield Source(kind, split, self._read([first, others[0]]), title)
 
     def _list_themes(
         self, units: pl.DataFrame, split: str, mixer: random.Random
@@ -156,7 +150,7 @@ class PassageSources:
             ]
             if community in texts:
                 passages = self._read(chosen)
-                yield Source("whole-corpus", split, passages=passages, topic=texts[community])
+                yield Source("whole-corpus", split, passages, texts[community])
 
     def _read(self, numbers: Sequence[int]) -> tuple[Passage, ...]:
         found = self._store.text_units(numbers)
