@@ -11,7 +11,7 @@ from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure
 from graphrag_evaluation.graph_quality.grounding import number_documents, read_spans
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import CITED_COLUMNS, CheckedIndex, count_rows
-from graphrag_index.reports.extent import EXTENT_SENTENCE
+from graphrag_nlp.reports.extent import EXTENT_SENTENCE
 
 # Reports that are read; of more reports, a random sample.
 MAX_REPORTS = 1_000
