@@ -3,7 +3,7 @@
 Nothing here imports another package of the program. Three doors:
 
 - `names.find_names.find_mentions`: the entities of documents, with their types and mentions;
-- `reports`: reports on communities, made of sentences of the documents;
+- `reports.write_reports.write_reports`: reports on communities, made of sentences of the documents;
 - `answers`: answers to questions, made of sentences of the documents.
 
 `text/` is for everyone: languages, sentences, normalization, word lists.

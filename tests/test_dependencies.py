@@ -24,6 +24,7 @@ ONLY_FOR_INDEXING = {
     "graphrag_index.readers",
     "graphrag_index.extraction",
     "graphrag_index.reports",
+    "graphrag_nlp.reports",
     "graphrag_index.resolution",
     "graphrag_index.pipeline",
     "graphrag_index.step",

@@ -22,8 +22,8 @@ from graphrag_index.health.checked_index import (
     count_rows,
     explode_lists,
 )
-from graphrag_index.reports.extent import EXTENT_SENTENCE
 from graphrag_nlp.list_columns import find_rows, keep_first_keys
+from graphrag_nlp.reports.extent import EXTENT_SENTENCE
 from graphrag_nlp.text.normalize import UNSPACED, fold_names
 
 # Reports that are read; of more reports, a random sample.

@@ -19,8 +19,13 @@ from graphrag_index.llm.scores import parse_score
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids, read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_nlp.list_columns import Integers, RowGroups, find_rows
-from graphrag_nlp.text.citations import check_citations, number_cited_rows, renumber_citations
+from graphrag_nlp.list_columns import Integers, RowGroups, find_rows, gather_by_owner
+from graphrag_nlp.text.citations import (
+    check_citations,
+    format_citations,
+    number_cited_rows,
+    renumber_citations,
+)
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import replace_surrogates, title_key
 from graphrag_nlp.text.sentences import split_sentences
@@ -43,11 +48,8 @@ REPORT_SCHEMA = object_schema(
 _REPLY_WORDS = read_lists("graphrag_index/reports/data/replies")
 FORMAT_INSTRUCTION: str = _REPLY_WORDS["instruction"]
 _HEADING_KEYS, _EXPLANATION_KEYS = _REPLY_WORDS["headings"], _REPLY_WORDS["explanations"]
-_CONJUNCTIONS: Mapping[str, str] = read_lists("graphrag_nlp/text/data/report_words")["conjunctions"]
 # Highest rating of a report; the lowest is 0.
 MAX_RATING = 10
-# Maximum number of ids per section of a citation; "+more" stands for further ids.
-MAX_CITED_IDS = 5
 
 
 @dataclass(frozen=True)
@@ -138,27 +140,18 @@ def make_text_columns(reports: Sequence[Report]) -> list[pl.Series]:
         name: [getattr(report, name) for report in reports]
         for name in ("title", "summary", "rating_explanation", "rank")
     }
-    columns["findings"] = [list(map(vars, report.findings)) for report in reports]
     schema = TABLES["community_reports"].schema
-    return [pl.Series(name, values, schema[name]) for name, values in columns.items()]
-
-
-def join_titles(titles: Sequence[str], language: str = "en") -> str:
-    """Join titles to a phrase in a language: "A", "A and B", "A, B and C"."""
-    if len(titles) < 2:
-        return "".join(titles)
-    return f"{', '.join(titles[:-1])} {_CONJUNCTIONS.get(language, 'and')} {titles[-1]}"
-
-
-def format_citations(cited: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Format lists of cited ids by section in Microsoft's citation syntax; skip empty lists."""
-    parts = []
-    for section, ids in cited.items():
-        shown = ids.list.head(MAX_CITED_IDS).cast(pl.List(pl.String)).list.join(", ")
-        rest = pl.when(ids.list.len() > MAX_CITED_IDS).then(pl.lit(", +more"))
-        part = pl.concat_str(pl.lit(f"{section} ("), shown, rest.otherwise(pl.lit("")), pl.lit(")"))
-        parts.append(pl.when(ids.list.len() > 0).then(part))
-    return pl.format("[Data: {}]", pl.concat_str(parts, separator="; ", ignore_nulls=True))
+    findings = [
+        (owner, finding.explanation, finding.summary)
+        for owner, report in enumerate(reports)
+        for finding in report.findings
+    ]
+    fields = {"owner": pl.Int64, "explanation": pl.String, "summary": pl.String}
+    listed = gather_by_owner(pl.DataFrame(findings, fields, orient="row"), len(reports))
+    return [
+        *(pl.Series(name, values, schema[name]) for name, values in columns.items()),
+        listed.alias("findings"),
+    ]
 
 
 def format_citation(cited: Mapping[str, Sequence[int]]) -> str:

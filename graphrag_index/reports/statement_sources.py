@@ -1,29 +1,73 @@
 """Sentences of the cited text units that state what a report of a model states."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.reports.report import CitedReport, CommunityMembers
 from graphrag_index.reports.report_evidence import CommunityEvidence
-from graphrag_index.reports.statements import (
-    SourceSpan,
-    Statement,
-    StatementWords,
-    choose_spans,
-    make_statement_column,
-    stem_words,
-)
-from graphrag_nlp.list_columns import find_rows
+from graphrag_index.schema.tables import TABLES
+from graphrag_nlp.list_columns import find_rows, gather_by_owner
 from graphrag_nlp.text.citations import find_citations
 from graphrag_nlp.text.sentences import split_sentences
+from graphrag_nlp.text.statements import SourceSpan, StatementWords, choose_spans, stem_words
 
 # Maximum number of text units that are searched for one statement. Those of cited relationships
 # and claims come before those of cited entities, which may be many.
 MAX_TEXT_UNITS = 60
 # (section, position in the rows of the report): a cited row.
 CitedRow = tuple[str, int]
+_COLUMN = TABLES["community_reports"].schema["statements"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a report.
+
+    `finding` is the number of its finding, from 0; None: the summary. `n_documents` is the number
+    of documents with a sentence that states it. `spans` are such sentences, the best first.
+    """
+
+    finding: int | None
+    text: str
+    n_documents: int
+    spans: Sequence[SourceSpan]
+
+
+def make_statement_column(
+    reports: Sequence[Sequence[Statement]],
+    text_unit_ids: Mapping[int, str],
+    document_ids: Mapping[int, str],
+) -> pl.Series:
+    """Return the column `statements` of reports; a statement has one record for each span.
+
+    A statement without a span has one record without a place. `text_unit_ids` and `document_ids`
+    map row numbers to ids.
+    """
+    rows = [
+        (
+            at,
+            number,
+            said.finding,
+            said.text,
+            said.n_documents,
+            *(
+                (text_unit_ids[span[0]], document_ids[span[1]], span.start_char, span.end_char)
+                if span
+                else (None, None, None, None)
+            ),
+        )
+        for at, statements in enumerate(reports)
+        for number, said in enumerate(statements)
+        for span in (said.spans or (None,))
+    ]
+    fields = {field.name: field.dtype for field in _COLUMN.inner.fields}  # type: ignore[attr-defined]
+    frame = pl.DataFrame(rows, {"owner": pl.Int64, **fields}, orient="row")
+    if not rows:
+        return pl.Series("statements", [[] for _ in reports], _COLUMN)
+    return gather_by_owner(frame, len(reports)).alias("statements")
 
 
 class StatementSources:

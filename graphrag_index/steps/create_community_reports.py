@@ -21,7 +21,6 @@ from graphrag_index.reports.report import (
     Finding,
     Report,
     format_citation,
-    join_titles,
     make_report_format,
     rank_communities,
 )
@@ -35,6 +34,7 @@ from graphrag_index.step import Progress, Shards, step
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.citations import check_citations
+from graphrag_nlp.text.languages import join_titles
 
 logger = logging.getLogger(__name__)
 

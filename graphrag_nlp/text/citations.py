@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from typing import Any
 
+import polars as pl
+
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
 from graphrag_nlp.text.normalize import UNSPACED
 
@@ -21,6 +23,8 @@ NewRowNumber = Callable[[str, int], int | None]
 CitedSection = tuple[str, list[int], bool]
 # Maximum length of a citation that contains other text than table names and row numbers.
 MAX_CITATION_CHARACTERS = 300
+# Maximum number of ids per section of a citation; "+more" stands for further ids.
+MAX_CITED_IDS = 5
 # Numbers in round brackets that are taken for years, unless the context has such a row number.
 POSSIBLE_YEARS = range(1500, 2100)
 
@@ -249,3 +253,14 @@ def _parse_sections(citation: re.Match[str]) -> list[CitedSection]:
 def _parse_row_number(digits: str) -> int:
     """Parse an integer; use only its first 18 characters, so that it fits into 64 bits."""
     return int(digits.replace("–", "-")[:18])
+
+
+def format_citations(cited: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Format lists of cited ids by section in Microsoft's citation syntax; skip empty lists."""
+    parts = []
+    for section, ids in cited.items():
+        shown = ids.list.head(MAX_CITED_IDS).cast(pl.List(pl.String)).list.join(", ")
+        rest = pl.when(ids.list.len() > MAX_CITED_IDS).then(pl.lit(", +more"))
+        part = pl.concat_str(pl.lit(f"{section} ("), shown, rest.otherwise(pl.lit("")), pl.lit(")"))
+        parts.append(pl.when(ids.list.len() > 0).then(part))
+    return pl.format("[Data: {}]", pl.concat_str(parts, separator="; ", ignore_nulls=True))

@@ -271,3 +271,11 @@ def n_titles(name: Sequence[str]) -> int:
         first += 1
     # Return 0 for "President of Peru", without a name, and for "Third Class", without a title.
     return first if titled and name[first][:1].isupper() else 0
+
+
+def join_titles(titles: Sequence[str], language: str = "en") -> str:
+    """Join titles to a phrase in a language: "A", "A and B", "A, B and C"."""
+    if len(titles) < 2:
+        return "".join(titles)
+    conjunctions = read_lists("graphrag_nlp/text/data/report_words")["conjunctions"]
+    return f"{', '.join(titles[:-1])} {conjunctions.get(language, 'and')} {titles[-1]}"

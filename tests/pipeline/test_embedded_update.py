@@ -23,7 +23,7 @@ OVERRIDES = ("create_communities.stability=rebuild",)
 # What depends on the last version: what became of its communities.
 OF_LAST_VERSION = {"community_lineage"}
 # Tables that only the next run reads.
-KEPT = ("report_choices", "parsed_names", "compared_names")
+KEPT = ("parsed_names", "compared_names")
 WITHOUT_VECTORS = "workflow=without_vectors"
 
 
@@ -90,7 +90,6 @@ def test_documents_are_added_edited_and_removed(changed: Path, tmp_path: Path) -
     assert_same_as_new(changed, tmp_path / "new")
     # Some rows are those of the version before.
     on = {
-        "report_choices": ["input_hash"],
         "parsed_names": ["title"],
         "compared_names": ["title", "other", "type", "other_type"],
     }

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
-from graphrag_index.reports.report import Finding, Report
-from graphrag_index.reports.statements import (
+from graphrag_index.reports.report import Finding, Report, format_citation
+from graphrag_index.reports.statement_sources import Statement, make_statement_column
+from graphrag_nlp.text.languages import join_titles
+from graphrag_nlp.text.statements import (
     MAX_SPANS,
     SourceSpan,
-    Statement,
     StatementWords,
     choose_spans,
-    make_statement_column,
     stem_words,
 )
 
@@ -98,3 +98,16 @@ def test_the_json_of_a_report_is_that_of_the_json_module(
         "rating_explanation": text,
     }
     assert report.to_json() == json.dumps(content, ensure_ascii=False, indent=4)
+
+
+def test_a_citation_names_at_most_five_of_a_kind() -> None:
+    rows = {"Entities": range(1, 7), "Relationships": (7,), "Claims": (), "Sources": [8]}
+    assert format_citation(rows) == (
+        "[Data: Entities (1, 2, 3, 4, 5, +more); Relationships (7); Sources (8)]"
+    )
+
+
+def test_titles_are_joined_as_prose_joins_them() -> None:
+    joined = [join_titles(["A", "B", "C"][:n]) for n in range(4)]
+    assert joined == ["", "A", "A and B", "A, B and C"]
+    assert join_titles(["A", "B"], "de") == "A und B"

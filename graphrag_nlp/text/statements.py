@@ -1,13 +1,8 @@
-"""Statements of reports, and the sentences of documents that state them."""
+"""Words of a statement and of the sentences that may state it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-import polars as pl
-
-from graphrag_index.schema.tables import TABLES
-from graphrag_nlp.list_columns import gather_by_owner
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_nlp.text.sentences import distinctive_words
 
@@ -16,7 +11,6 @@ from graphrag_nlp.text.sentences import distinctive_words
 MIN_SHARE_OF_NAMES, MIN_SHARE_OF_WORDS = 0.5, 0.6
 # Maximum number of sentences that are stored for a statement, of different documents.
 MAX_SPANS = 5
-_COLUMN = TABLES["community_reports"].schema["statements"]
 
 
 class SourceSpan(NamedTuple):
@@ -26,20 +20,6 @@ class SourceSpan(NamedTuple):
     document: int
     start_char: int
     end_char: int
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement of a report.
-
-    `finding` is the number of its finding, from 0; None: the summary. `n_documents` is the number
-    of documents with a sentence that states it. `spans` are such sentences, the best first.
-    """
-
-    finding: int | None
-    text: str
-    n_documents: int
-    spans: Sequence[SourceSpan]
 
 
 class StatementWords(NamedTuple):
@@ -87,37 +67,3 @@ def choose_spans(found: Iterable[tuple[float, SourceSpan]]) -> tuple[int, list[S
             best[span.document] = score, span
     ranked = sorted(best.values(), key=lambda one: (-one[0], one[1].document))
     return len(best), [span for _, span in ranked[:MAX_SPANS]]
-
-
-def make_statement_column(
-    reports: Sequence[Sequence[Statement]],
-    text_unit_ids: Mapping[int, str],
-    document_ids: Mapping[int, str],
-) -> pl.Series:
-    """Return the column `statements` of reports; a statement has one record for each span.
-
-    A statement without a span has one record without a place. `text_unit_ids` and `document_ids`
-    map row numbers to ids.
-    """
-    rows = [
-        (
-            at,
-            number,
-            said.finding,
-            said.text,
-            said.n_documents,
-            *(
-                (text_unit_ids[span[0]], document_ids[span[1]], span.start_char, span.end_char)
-                if span
-                else (None, None, None, None)
-            ),
-        )
-        for at, statements in enumerate(reports)
-        for number, said in enumerate(statements)
-        for span in (said.spans or (None,))
-    ]
-    fields = {field.name: field.dtype for field in _COLUMN.inner.fields}  # type: ignore[attr-defined]
-    frame = pl.DataFrame(rows, {"owner": pl.Int64, **fields}, orient="row")
-    if not rows:
-        return pl.Series("statements", [[] for _ in reports], _COLUMN)
-    return gather_by_owner(frame, len(reports)).alias("statements")

@@ -7,10 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.reports.report import join_titles, rank_communities
-from graphrag_index.storage.memo import read_batches
-from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
-from graphrag_nlp.text.languages import read_lists
+from graphrag_nlp.text.languages import join_titles, read_lists
 from graphrag_nlp.text.places import find_places
 
 # Types of entities and kinds of places that are counted, with the singular and the plural noun.
@@ -38,42 +35,6 @@ def find_kinds(named: pl.DataFrame) -> pl.Series:
     at = places["at"].gather(known["row"])
     kind = named["type"].scatter(at, known["kind"].cast(pl.String).replace("continent", "geo"))
     return kind.replace_strict(kinds, range(len(kinds)), default=len(kinds), return_dtype=pl.Int32)
-
-
-def read_communities(
-    communities: pl.LazyFrame, base_text_units: pl.LazyFrame, documents: pl.LazyFrame
-) -> pl.DataFrame:
-    """Return the communities with their ranks and the numbers of their documents."""
-    rows = rank_communities(communities)
-    counted = count_documents(communities, base_text_units, documents)
-    rows = rows.join(counted, on="community", how="left", maintain_order="left")
-    return rows.with_columns(pl.col("n_documents").fill_null(0))
-
-
-def count_documents(
-    communities: pl.LazyFrame, base_text_units: pl.LazyFrame, documents: pl.LazyFrame
-) -> pl.DataFrame:
-    """Return for each community the number of its documents, and their first and last date."""
-    known = documents.select(
-        document_id="id",
-        document=pl.int_range(pl.len(), dtype=pl.Int32),
-        date=pl.col("creation_date").str.head(10).str.to_date("%Y-%m-%d", strict=False),
-    )
-    units = base_text_units.select("document_id", unit="id").join(known, on="document_id")
-    of_unit = units.select("unit", "document", "date").collect()
-    lists = communities.select("community", unit="text_unit_ids")
-    counted = [
-        batch.explode("unit")
-        .join(of_unit, on="unit", how="left")
-        .group_by("community")
-        .agg(
-            n_documents=pl.col("document").drop_nulls().n_unique(),
-            first_date=pl.min("date"),
-            last_date=pl.max("date"),
-        )
-        for batch in read_batches(lists, ROW_GROUP_SIZE, at_least_one=True)
-    ]
-    return pl.concat(counted)
 
 
 def describe_extent(row: Mapping[str, Any], is_mixed: bool = False) -> str:

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.extent import (
+from graphrag_nlp.reports.extent import (
     COUNTED_TYPES,
     EXTENT_SENTENCE,
     describe_extent,
     find_kinds,
+    format_period,
 )
 
 DAYS = st.dates(date(1000, 1, 1), date(2030, 1, 1))
@@ -69,3 +70,16 @@ def test_every_sentence_of_counts_is_recognized(row: dict[str, Any], is_mixed: b
 )
 def test_other_sentences_are_not_counts_of_a_community(said: str) -> None:
     assert not EXTENT_SENTENCE.fullmatch(said)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (date(2024, 3, 1), date(2024, 5, 31), "March to May 2024"),
+        (date(2024, 3, 3), date(2024, 3, 3), "3 March 2024"),
+        (date(2024, 1, 1), date(2024, 12, 31), "2024"),
+        (date(1914, 8, 8), date(1917, 1, 1), "1914 to 1917"),
+    ],
+)
+def test_a_period_is_as_short_as_its_dates_allow(first: date, last: date, expected: str) -> None:
+    assert format_period(first, last) == expected
