@@ -179,7 +179,13 @@ def _share(found: Candidates, held: Bits, among: Bits) -> float:
 
 
 def rate_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> float:
-    """Return how clearly the best statement answers, at least 0 if clearly."""
+    """Return how clearly the best statement answers, at least 0 if clearly.
+
+    All that is said of a name answers a question of a name alone: many statements do, so that
+    the probability of the best one, which the weights were fitted to, tells nothing.
+    """
+    if found.asked.is_name_alone:
+        return _share(found, found.known[found.rows[order[0]]], ~found.is_name) - 1
     weights = np.array([read_weights()["clearness"][name] for name in CLEARNESS])
     return float(describe_clearness(found, order, scores) @ weights)
 

@@ -99,10 +99,15 @@ class Asked:
     types: Mapping[str, str] = field(default_factory=dict)
     translations: "Mapping[str, re.Pattern[str]]" = field(default_factory=dict)
 
+    @property
+    def is_name_alone(self) -> bool:
+        """Whether the question has no other content words than a name: "Who was Tom Crean?"."""
+        return bool(self.names) and self.name_stems.issuperset(self.words)
+
     @cached_property
     def wanted(self) -> WantedAnswer:
-        """The kind of answer that the question wants: "Who was Tom Crean?" wants no other name."""
-        if self.names and self.name_stems.issuperset(self.words):
+        """The kind of answer that the question wants: that of a name alone wants no other name."""
+        if self.is_name_alone:
             return WantedAnswer()
         return find_wanted_answer(self.text, self.language)
 
@@ -164,7 +169,9 @@ class Candidates:
         self.layout = np.array(layouts, bool).reshape(shape)
         self.title = np.array([titles[p.title] for p in self.passages], bool).reshape(shape)
         self.said = self.own | self.layout
-        self.is_name = np.array(self._find_bits(asked.name_stems), bool)
+        # Words beside names tell the most of an answer. Where there are none, names are the words.
+        names = frozenset[str]() if asked.is_name_alone else asked.name_stems
+        self.is_name = np.array(self._find_bits(names), bool)
         self.rarity = np.log(1 + n / (1 + self.said.sum(axis=0)))
         self.coverage = self.share(self.said)
         is_category = np.array(self._find_bits(asked.wanted.nouns), bool)

@@ -175,3 +175,15 @@ def test_an_answer_stays_within_its_limits(texts: list[str], most: int) -> None:
     scores = [c.score for c in found.chosen]
     assert scores == sorted(scores, reverse=True)
     assert bool(found.chosen) == bool(found.ranked)
+
+
+def test_all_that_is_said_of_a_name_answers_a_question_of_the_name_alone() -> None:
+    found = passages(
+        "A storm came in May. Two boats sank.",
+        "Frank Wild was a sailor from Yorkshire. Frank Wild led the party on the island.",
+        "The Quest sank off Labrador.",
+    )
+    answer = ask(read("Who was Frank Wild?", "Frank Wild"), found)
+    assert answer.is_clear
+    assert answer.chosen[0].statement.text == "Frank Wild was a sailor from Yorkshire."
+    assert not ask(read("Who was Anna Wild?", "Anna Wild"), found).is_clear
