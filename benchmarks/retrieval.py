@@ -32,7 +32,7 @@ from urllib.request import urlopen
 
 import yaml
 
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTOR_CACHE_FILE
 
 REPOSITORY = Path(__file__).parent.parent
 SHARED = REPOSITORY.parent / "shared"

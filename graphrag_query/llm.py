@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, OutageError, SettingsError
-from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE, VectorCache
+from graphrag_index.llm.local.local_models import (
+    VECTOR_CACHE_FILE,
+    VectorCache,
+    load_embedding_model,
+)
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.reply_parser import parse_score
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
     Message,
@@ -24,7 +28,6 @@ from graphrag_index.llm.request import (
     TextSink,
     object_schema,
 )
-from graphrag_index.llm.scores import parse_score
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 
 from graphrag_index.extraction.graph_reply import (
     ExtractionFormat,
+    FoundEntity,
+    FoundRecords,
+    FoundRelationship,
     RelationshipKind,
     Schema,
     SchemaChain,
     drop_removed_types,
     type_key,
 )
-from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.request import ParsedReply
 from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply

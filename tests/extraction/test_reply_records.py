@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.extraction.reply_records import (
+from graphrag_index.extraction.graph_reply import (
     FoundEntity,
     FoundRecords,
     read_records,

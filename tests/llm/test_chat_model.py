@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import BudgetError, ModelError
-from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.limits import Budget
@@ -19,6 +18,7 @@ from graphrag_index.llm.request import Message, Outcome, estimate_tokens, reques
 from graphrag_index.llm.request import Request as Asked
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.steps.extract_covariates import CLAIMS_FORMAT
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
 from tests.model_server import Faults, Server
 

@@ -13,12 +13,11 @@ import pytest
 from graphrag_index.errors import ModelError
 from graphrag_index.llm import retries
 from graphrag_index.llm.chat_model import LoopThread
-from graphrag_index.llm.client import LLMClient, proxy_for
+from graphrag_index.llm.client import LLMClient, check_server, proxy_for
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import RateLimiter, reset_after
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.retries import MAX_FAILING, RejectedError, RetryError
-from graphrag_index.llm.server_check import check_server
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.model_server import Server
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.embeddings import MAX_TEXTS, PROBE_TEXT, RemoteEmbeddingModel
+from graphrag_index.llm.embeddings import (
+    MAX_TEXTS,
+    PROBE_TEXT,
+    RemoteEmbeddingModel,
+    RemoteReranker,
+    read_scores,
+)
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Spending
-from graphrag_index.llm.rerank import RemoteReranker, read_scores
 from graphrag_index.schema.settings.models import ModelSettings, Price
 from tests.llm.conftest import OPENED
 from tests.model_server import Faults, Server

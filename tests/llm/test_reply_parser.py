@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from graphrag_index.extraction.claims import CLAIMS_FORMAT
-from graphrag_index.extraction.graph_reply import ExtractionFormat, Schema
-from graphrag_index.extraction.reply_records import FoundRecords
+from graphrag_index.extraction.graph_reply import ExtractionFormat, FoundRecords, Schema
 from graphrag_index.llm.reply_parser import read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
+from graphrag_index.steps.extract_covariates import CLAIMS_FORMAT
 from tests.fixtures.reply_formats import CLAIMS, GRAPH, REPORT, value_of
 from tests.model_server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
 

@@ -1,6 +1,6 @@
 import pytest
 
-from graphrag_index.llm.scores import parse_score
+from graphrag_index.llm.reply_parser import parse_score
 
 
 @pytest.mark.parametrize(

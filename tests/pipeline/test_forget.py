@@ -13,7 +13,7 @@ import yaml
 
 from graphrag_index.__main__ import app
 from graphrag_index.llm.ledger import FILE
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTOR_CACHE_FILE
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result

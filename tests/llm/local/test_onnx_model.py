@@ -9,10 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.local_models import EmbeddingModel, load_embedding_model
-from graphrag_index.llm.local.model_package import download_model, model_folder
+from graphrag_index.llm.local.local_models import (
+    EmbeddingModel,
+    VectorCache,
+    delete_vector_cache,
+    download_model,
+    load_embedding_model,
+    model_folder,
+)
 from graphrag_index.llm.local.onnx_model import GRAPH_FILE, WEIGHTS_FILE
-from graphrag_index.llm.local.vector_cache import VectorCache, delete_vector_cache
 from tests.fixtures.examples import examples
 
 TEXTS = [

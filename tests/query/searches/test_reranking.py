@@ -9,7 +9,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTOR_CACHE_FILE
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
