@@ -221,24 +221,6 @@ def test_a_wrong_key_is_one_message_and_is_written_to_no_file(tmp_path: Path, mo
         assert KEY.encode() not in path.read_bytes()
 
 
-def test_an_absent_server_is_one_message_after_the_retry_time(model: Open) -> None:
-    with Server() as server:
-        pass
-    chat = model(server, retry_seconds=0.3)
-    with pytest.raises(ModelError, match=r"has not answered for 0\.3 s"):
-        ask(chat, "a", "b")
-
-
-def test_the_fallback_of_the_response_format_is_remembered(model: Open) -> None:
-    faults = Faults(by_text={"List the words": "no_json_schema"})
-    with Server(answer=words_of_text, faults=faults) as server:
-        chat = model(server)
-        assert [ask(chat, text)[0].values for text in "abc"] == [(["a"],), (["b"],), (["c"],)]
-        assert len(server.requests) == 4
-        ask(model(server), "d")
-        assert len(server.requests) == 5
-
-
 def test_a_budget_below_a_cent_is_shown_in_full() -> None:
     assert "The budget of $0.0040 would be" in str(Budget(0.004).exceeded_error(1.0))
 

@@ -84,13 +84,6 @@ def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
     assert prompts.project_prompts() == {"extract_graph": "Mine."}
 
 
-@pytest.mark.parametrize("prompt", ["extract_graph", "continue_extraction"])
-def test_prompts_of_the_users_own_are_taken(prompt: str, tmp_path: Path) -> None:
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / f"{prompt}.txt").write_text("Mine {", encoding="utf-8")
-    assert Prompts(tmp_path).fill(prompt, {}) == "Mine {"
-
-
 @given(st.text(), st.text(st.characters(exclude_characters="<")))
 @example(BREAKS[0], "Passage:\n")
 @example(BREAKS[1], "Passage:\n")
