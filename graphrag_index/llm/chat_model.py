@@ -40,7 +40,7 @@ from graphrag_index.llm.request import (
 )
 from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError, redact
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.spans import span
+from graphrag_index.spans import Span, span
 
 
 class CancelledQuestionError(GraphRAGError):
@@ -304,6 +304,19 @@ class RemoteModel(CachedModel):
         self._loop = loop
         self._client = LLMClient(name, settings, ledger, budget)
 
+    @contextmanager
+    def _traced_call(
+        self, kind: str, cancellation: Cancellation, spent: Spending, **values: Any
+    ) -> Iterator[Span]:
+        """Trace a call, which `cancellation` may end, with the tokens and the cost in `spent`."""
+        known = {"model": self.settings.model, "provider": self.settings.provider}
+        with (
+            cancellation.running_call(spent),
+            span(kind, **known, step=self.step, **values) as call,
+        ):
+            yield call
+            call.set(prompt_tokens=spent.usage.prompt, cost=spent.cost)
+
     def stop(self, error: BaseException) -> None:
         """Make every further request fail with this error."""
         self._client.calls.stop_calls(
@@ -399,31 +412,18 @@ class ChatModel(RemoteModel):
 
         `equal` is the call of an equal request: its reply is awaited instead, if it gets one.
         """
-        settings = self.settings
         if equal is not None:
             with suppress(Exception):
                 await asyncio.wrap_future(equal)
             if (outcome := self._advance_over_cache(chain)) is not None:
                 return outcome
-        with (
-            cancellation.running_call(chain.outcome.spent),
-            span(
-                "chat",
-                model=settings.model,
-                provider=settings.provider,
-                step=self.step,
-                messages=chain.request.messages,
-            ) as chat,
-        ):
+        messages = chain.request.messages
+        with self._traced_call(
+            "chat", cancellation, chain.outcome.spent, messages=messages
+        ) as chat:
             outcome = await self._send_chain(chain, n_tokens)
-            usage = outcome.spent.usage
-            chat.set(
-                prompt_tokens=usage.prompt,
-                completion_tokens=usage.completion,
-                cost=outcome.spent.cost,
-                failure=outcome.failure,
-                reply=outcome.values,
-            )
+            n_written = outcome.spent.usage.completion
+            chat.set(completion_tokens=n_written, failure=outcome.failure, reply=outcome.values)
             return outcome
 
     async def _send_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:

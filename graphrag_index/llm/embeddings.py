@@ -19,7 +19,6 @@ from graphrag_index.llm.request import Spending, Usage, estimate_tokens
 from graphrag_index.llm.retries import RejectedError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import content_id
-from graphrag_index.spans import span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,16 +150,9 @@ class RemoteEmbeddingModel(RemoteModel):
         self, batch: Sequence[KeyedText], cancellation: Cancellation
     ) -> "Vectors":
         """Request the vectors of a batch; `cancellation` ends the calls."""
-        spent, settings = Spending(), self.settings
-        with (
-            cancellation.running_call(spent),
-            span(
-                "embeddings", model=settings.model, provider=settings.provider, step=self.step
-            ) as call,
-        ):
-            vectors = await self._request_vectors(batch, spent)
-            call.set(texts=len(batch), prompt_tokens=spent.usage.prompt, cost=spent.cost)
-            return vectors
+        spent = Spending()
+        with self._traced_call("embeddings", cancellation, spent, texts=len(batch)):
+            return await self._request_vectors(batch, spent)
 
     async def _request_vectors(self, batch: Sequence[KeyedText], spent: Spending) -> "Vectors":
         """Request the vectors of a batch of texts; texts without a usable vector are quarantined.
@@ -341,17 +333,10 @@ class RemoteReranker(RemoteModel):
             usage = read_tokens(data) or Usage(n_tokens)
             return (data, usage), usage
 
-        settings = self.settings
-        with (
-            cancellation.running_call(spent),
-            span(
-                "rerank", model=settings.model, provider=settings.provider, step=self.step
-            ) as call,
-        ):
+        with self._traced_call("rerank", cancellation, spent):
             data, usage = await calls.call_with_retries(send, n_tokens, 0)
             scores = read_scores(data, len(passages))
             record(usage, None if scores is None else json.dumps(scores))
-            call.set(prompt_tokens=usage.prompt, cost=spent.cost)
         if scores is None:
             raise RejectedError("the answer must have one finite score for each passage")
         return scores

@@ -310,15 +310,16 @@ class Ledger:
 
     def spent_for(self, version: int) -> Spending:
         """Return the number of calls, the tokens and the cost of a version of the index."""
-        query = f"SELECT count(*), {_SUM_COLUMNS} FROM calls WHERE version = ?"
-        n_calls, *n_tokens, cost = self.fetch_rows(query, version)[0]
-        # In SQL the sum over no rows is null.
-        return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
+        return self._sum_calls("version", version)
 
     def spent_on(self, key: str) -> Spending:
         """Return the number of calls of a request, their tokens and their cost."""
-        query = f"SELECT count(*), {_SUM_COLUMNS} FROM calls WHERE key = ?"
-        n_calls, *n_tokens, cost = self.fetch_rows(query, key)[0]
+        return self._sum_calls("key", key)
+
+    def _sum_calls(self, column: str, value: int | str) -> Spending:
+        query = f"SELECT count(*), {_SUM_COLUMNS} FROM calls WHERE {column} = ?"
+        n_calls, *n_tokens, cost = self.fetch_rows(query, value)[0]
+        # In SQL the sum over no rows is null.
         return Spending(n_calls, Usage(*(n or 0 for n in n_tokens)), cost)
 
     def quarantined_requests(self, steps: Iterable[str]) -> list[QuarantinedRequest]:
