@@ -83,12 +83,10 @@ class RemoteEmbeddingModel(RemoteModel):
         *,
         are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
-        """Return a unit vector for each text: an array of shape (texts, dimension).
+        """Return a unit vector for each text, see `EmbeddingModel`; zeros if it is quarantined.
 
-        The vector of a quarantined text is all zeros. `advance` is called with the number of
-        texts finished since its last call. Raises `ModelError` if the server does not answer,
-        or if it returns vectors of another dimension than before. A cancelled question raises
-        `CancelledQuestionError`.
+        Raises `ModelError` if the server does not answer, or if it returns vectors of another
+        dimension than before. A cancelled question raises `CancelledQuestionError`.
         """
         import numpy as np
 

@@ -194,13 +194,10 @@ class OnnxModel:
         *,
         are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
-        """Return a unit vector for each text: an array of shape (texts, dimension).
+        """Return a unit vector for each text, see `EmbeddingModel`; an empty text has one too.
 
-        `advance` is called with the number of texts finished since its last call. A batch contains
-        only texts with the same number of tokens, so that no text is padded: on one machine, the
-        vector of a text by all-MiniLM-L6-v2 is always identical to the last bit. One call with
-        many texts is faster than many calls with few texts. An empty text has a vector too; a
-        lone surrogate counts as U+FFFD.
+        A batch contains only texts with the same number of tokens, so that no text is padded: on
+        one machine, the vector of a text by all-MiniLM-L6-v2 is always identical to the last bit.
         """
         import numpy as np
 
