@@ -253,7 +253,7 @@ def find_vector_identity(settings: "Settings", root: Path = Path()) -> tuple[str
 
 
 # The name of the file in the output folder.
-VECTOR_CACHE_FILE = "rerank_vectors.sqlite"
+VECTORS_FILE = "rerank_vectors.sqlite"
 # Maximum time to wait for another process that writes to the file.
 MAX_WAIT_SECONDS = 1.0
 _CREATE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
@@ -261,7 +261,7 @@ _CREATE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB
 
 def delete_vector_cache(output: Path) -> None:
     """Delete the vectors that searches have kept; raises `GraphRAGError` if that fails."""
-    for name in (VECTOR_CACHE_FILE, f"{VECTOR_CACHE_FILE}-journal"):
+    for name in (VECTORS_FILE, f"{VECTORS_FILE}-journal"):
         path = output / name
         try:
             path.unlink(missing_ok=True)
