@@ -21,8 +21,7 @@ from typing import Any
 
 import retrieval
 
-from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.llm.local.model_package import MINILM
+from graphrag_index.llm.local.local_models import MINILM, load_embedding_model
 
 TOP_K = 10
 COLUMNS = "| set | passages | system | CPU s to build | CPU ms a question | ms | R@5 | R@10 |"

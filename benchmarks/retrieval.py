@@ -32,7 +32,7 @@ from urllib.request import urlopen
 
 import yaml
 
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTORS_FILE
 
 REPOSITORY = Path(__file__).parent.parent
 SHARED = REPOSITORY.parent / "shared"
@@ -124,7 +124,7 @@ def reranking(dataset: Dataset, titled: bool = True) -> Retrieve:
         seconds = 0.0
         for text in questions:
             if not caches_vectors:
-                with closing(sqlite3.connect(project / "output" / VECTOR_CACHE_FILE)) as kept:
+                with closing(sqlite3.connect(project / "output" / VECTORS_FILE)) as kept:
                     kept.execute("DELETE FROM vectors").connection.commit()
             started = time.process_time()
             retrieve(text, 10)

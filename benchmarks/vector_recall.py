@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.llm.local.model_package import MINILM
+from graphrag_index.llm.local.local_models import MINILM, load_embedding_model
 from graphrag_index.llm.local.static_model import load_static_model
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import open_index

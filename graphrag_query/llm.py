@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, OutageError, SettingsError
-from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE, VectorCache
+from graphrag_index.llm.local.local_models import VECTORS_FILE, VectorCache, load_embedding_model
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.llm.reply_parser import parse_score
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
     Message,
@@ -24,7 +24,6 @@ from graphrag_index.llm.request import (
     TextSink,
     object_schema,
 )
-from graphrag_index.llm.scores import parse_score
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import replace_surrogates
 from graphrag_query.answer import Usage
@@ -206,7 +205,7 @@ class LLMPool:
                 model = load_embedding_model(name, self._root)
                 # Nothing is written into an index of Microsoft GraphRAG.
                 folder = index.backend.output if index.backend.is_ours else None
-                vectors = VectorCache(folder / VECTOR_CACHE_FILE if folder else None)
+                vectors = VectorCache(folder / VECTORS_FILE if folder else None)
                 self._reranker = LocalReranker(model, vectors)
             return self._reranker
 

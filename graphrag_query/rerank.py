@@ -7,8 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.local_models import EmbeddingModel
-from graphrag_index.llm.local.vector_cache import VectorCache
+from graphrag_index.llm.local.local_models import EmbeddingModel, VectorCache
 from graphrag_index.llm.request import Spending
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
-from graphrag_index.llm.cancellation import Cancellation, CancelledQuestionError, cancelled_by
+from graphrag_index.llm.chat_model import Cancellation, CancelledQuestionError, cancelled_by
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Usage
 from graphrag_query.index import Index

@@ -22,7 +22,7 @@ from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.local.model_package import MINILM, download_model
+from graphrag_index.llm.local.local_models import MINILM, download_model
 from graphrag_index.pipeline.run import run_workflow
 from graphrag_index.pipeline.workflow import load_workflow, make_services
 from graphrag_index.schema.settings.project_settings import init_project, load_settings

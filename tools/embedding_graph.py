@@ -13,7 +13,7 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto, checker, helper
 
-from graphrag_index.llm.local.model_package import model_folder
+from graphrag_index.llm.local.local_models import model_folder
 from graphrag_index.llm.local.onnx_model import DIMENSION, GRAPH_FILE, WEIGHTS_FILE
 
 TARGET = Path(__file__).parents[1] / "graphrag_index" / "llm" / "local" / GRAPH_FILE

@@ -32,8 +32,7 @@ import wordfreq
 from static_texts import cut_texts, fetch_packages
 from tokenizers import Tokenizer
 
-from graphrag_index.llm.local.local_models import load_embedding_model
-from graphrag_index.llm.local.model_package import model_folder
+from graphrag_index.llm.local.local_models import load_embedding_model, model_folder
 
 TARGET = Path(__file__).parents[1] / "graphrag_index/llm/local/static.safetensors"
 MODEL = "all-MiniLM-L6-v2"

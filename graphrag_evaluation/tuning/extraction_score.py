@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_evaluation.tuning.known_records import KnownRecords, locate_records
 from graphrag_index.extraction.alignment import Span
-from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
+from graphrag_index.extraction.graph_reply import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.request import ENCODING, Outcome
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 

@@ -13,7 +13,7 @@ import polars as pl
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_index.errors import TableError
 from graphrag_index.extraction.alignment import Passage, Span
-from graphrag_index.extraction.reply_records import FoundRecords
+from graphrag_index.extraction.graph_reply import FoundRecords
 from graphrag_index.schema.settings.step_sections import ExtractGraphNlp
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent

@@ -10,12 +10,10 @@ from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_evaluation.tuning.extraction_score import ExtractionScore, score_reply
 from graphrag_evaluation.tuning.known_records import KnownRecords
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.graph_reply import schema_from_settings
+from graphrag_index.extraction.graph_reply import FoundRecords, schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
-from graphrag_index.extraction.reply_records import FoundRecords
 from graphrag_index.llm.batch import BatchChatModel
-from graphrag_index.llm.cached_model import CachedModel
-from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.chat_model import CachedModel, ChatModel
 from graphrag_index.llm.ledger import DONE, FILE, Ledger
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import (

@@ -10,8 +10,7 @@ from typing import Any
 from graphrag_evaluation.tuning.corpus_sample import SampledPassage
 from graphrag_evaluation.tuning.known_records import UNKNOWN_TYPES, KnownRecords
 from graphrag_index.extraction.alignment import Passage, Span
-from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.extraction.reply_records import FoundRecords, clean_line
+from graphrag_index.extraction.graph_reply import FoundRecords, clean_line, type_key
 from graphrag_index.llm.prompts import n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_nlp.text.normalize import title_key

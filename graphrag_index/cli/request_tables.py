@@ -10,8 +10,7 @@ from typing import TextIO
 from graphrag_index.cli import indent_first_lines
 from graphrag_index.cli.index_tables import align_columns
 from graphrag_index.errors import format_count, join_names, print_lines
-from graphrag_index.llm.batch_ledger import Batch
-from graphrag_index.llm.ledger import QuarantinedRequest, StepStatus
+from graphrag_index.llm.ledger import Batch, QuarantinedRequest, StepStatus
 from graphrag_index.llm.limits import price_list_date
 from graphrag_index.llm.probe import PROBE_TOKENS, Trial
 from graphrag_index.llm.protocol import FORMAT_LABELS

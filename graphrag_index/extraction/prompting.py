@@ -13,20 +13,18 @@ from typing import Any, Protocol
 
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
-    ExtractionFormat,
-    RelationshipKind,
-    Schema,
-    SchemaChain,
-    drop_removed_types,
-    merge_schemas,
-    type_key,
-)
-from graphrag_index.extraction.reply_records import (
     REPLY_WORDS,
+    ExtractionFormat,
     FoundEntity,
     FoundRecords,
     FoundRelationship,
+    RelationshipKind,
+    Schema,
+    SchemaChain,
     clean_line,
+    drop_removed_types,
+    merge_schemas,
+    type_key,
 )
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import Message, Request

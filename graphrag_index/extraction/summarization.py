@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from typing import Any
 
-from graphrag_index.extraction.reply_records import REPLY_WORDS, clean_line
+from graphrag_index.extraction.graph_reply import REPLY_WORDS, clean_line
 from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
     Message,

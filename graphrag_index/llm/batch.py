@@ -5,16 +5,39 @@ Steps use a `BatchChatModel` like a `ChatModel`. While replies are missing, the 
 new results are validated, and requests without a result are submitted in the next batch.
 """
 
+import logging
+import secrets
+import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from typing import IO
 
-from graphrag_index.errors import WaitingError
-from graphrag_index.llm.batch_ledger import BatchResult
-from graphrag_index.llm.batch_queue import BatchQueue
-from graphrag_index.llm.cached_model import CachedModel, RequestChain
-from graphrag_index.llm.ledger import TRUNCATED, Ledger
-from graphrag_index.llm.limits import Budget, max_reply_tokens
-from graphrag_index.llm.protocol import Capabilities
+from graphrag_index.errors import ModelError, WaitingError
+from graphrag_index.llm.batch_endpoint import (
+    ENDED_STATUSES,
+    BatchEndpoint,
+    BatchStatus,
+    RefusedError,
+    read_results,
+)
+from graphrag_index.llm.chat_model import CachedModel, RequestChain
+from graphrag_index.llm.client import LLMClient
+from graphrag_index.llm.ledger import (
+    COLLECTED,
+    PREPARED,
+    SUBMITTED,
+    TRUNCATED,
+    UPLOADED,
+    Batch,
+    BatchLedger,
+    BatchResult,
+    Ledger,
+    ReceivedResult,
+)
+from graphrag_index.llm.limits import Budget, max_cost_of, max_reply_tokens, price_of_model
+from graphrag_index.llm.protocol import Capabilities, encode_json
 from graphrag_index.llm.request import (
     Attempt,
     Outcome,
@@ -26,6 +49,280 @@ from graphrag_index.llm.request import (
 )
 from graphrag_index.llm.retries import RetryError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
+
+logger = logging.getLogger(__name__)
+
+# Number of results recorded in one transaction. It limits memory, and loss if a run is killed.
+RESULTS_PER_TRANSACTION = 500
+
+
+@dataclass
+class _BatchFile:
+    """The file of the next batch, the requests written so far, and the sums over them."""
+
+    path: Path
+    out: IO[bytes]
+    # Maps the key of each request to (label, attempt).
+    requests: dict[str, tuple[str, str]] = field(default_factory=dict)
+    n_tokens: int = 0  # estimated tokens of prompts and replies
+    max_cost: float = 0.0  # in dollars
+
+
+class BatchQueue:
+    """The batches of one model for one step.
+
+    `folder` stores the files of batches. With `forget`, a batch that the provider does not
+    know is deleted, and its requests are submitted again.
+    """
+
+    def __init__(self, model: CachedModel, folder: Path, budget: Budget, forget: bool) -> None:
+        self.name, self.settings, self.step = model.name, model.settings, model.step
+        self.ledger = BatchLedger(model.ledger)
+        # Only writes request bodies and interprets errors; `endpoint` sends the requests.
+        self.client = LLMClient(self.name, self.settings, model.ledger)
+        self.endpoint = BatchEndpoint(self.client)
+        price = price_of_model(self.settings)
+        self.price = price.in_batch() if price else None
+        self._folder, self._budget, self._forget = folder, budget, forget
+        self._file: _BatchFile | None = None
+        # Ids of the batches that this run has created.
+        self._created_ids: set[str] = set()
+        # Number of requests that exceed a limit and wait for a later batch, and the lowest
+        # maximum cost among these requests, in dollars.
+        self._n_deferred = 0
+        self._min_deferred_cost = 0.0
+
+    def close(self) -> None:
+        self.discard_added()
+        self.endpoint.close()
+
+    def open_batches(self) -> list[Batch]:
+        """Return the batches of this model and step that are not collected yet."""
+        return self.ledger.open_batches(self.step, self.name)
+
+    def process_open_batches(self) -> None:
+        """Process all open batches: create unfinished ones, and collect those that have ended.
+
+        Raises `ModelError` if the provider does not answer, does not know a batch, or two
+        batches in a row have failed as a whole.
+        """
+        self._n_deferred = 0
+        self._created_ids.clear()
+        # Delete files that were left by runs killed before they recorded their batch.
+        keys = {batch.key for batch in self.ledger.open_batches()}
+        for path in self._folder.glob("*.jsonl"):
+            if path.stem not in keys:
+                path.unlink()
+        for batch in self.open_batches():
+            if batch.state != SUBMITTED:
+                self._upload_batch(batch)
+        for batch, status in self._update_statuses():
+            if status is None and not self._forget:
+                raise ModelError(
+                    f"Model {self.name}: {self.client.address} does not know batch {batch.id}, "
+                    f"which has {batch.n_requests} requests of {batch.step}: use the key of the "
+                    "account that submitted the batch. If the batch was deleted, "
+                    "`graphrag-index retry --batch` submits its requests again."
+                )
+            if status is None:
+                logger.warning(
+                    "Batch %s is unknown to the provider: its requests are submitted again.",
+                    batch.id,
+                )
+                self._delete_batch(batch)
+            elif status.status in ENDED_STATUSES:
+                self._collect_results(batch, status)
+
+    def get_progress(self) -> tuple[int, int, bool]:
+        """Return (requests in open batches, processed requests, whether a batch has ended)."""
+        statuses = self._update_statuses()
+        return (
+            sum(batch.n_requests for batch, _ in statuses),
+            sum(status.n_done for _, status in statuses if status),
+            any(status is None or status.status in ENDED_STATUSES for _, status in statuses),
+        )
+
+    def progress_message(self) -> str:
+        """Return a sentence for the user about the submitted batches and their progress."""
+        submitted = [batch for batch in self.open_batches() if batch.id in self._created_ids]
+        parts = []
+        if submitted:
+            n = sum(batch.n_requests for batch in submitted)
+            ids = ", ".join(batch.id for batch in submitted)
+            parts.append(
+                f"{n:,} request{'' if n == 1 else 's'} of {self.step} "
+                f"{'is' if n == 1 else 'are'} submitted in "
+                f"{'batch' if len(submitted) == 1 else 'the batches'} {ids}"
+            )
+        parts += [
+            f"batch {batch.id} of {self.step} is {batch.status.replace('_', ' ') or 'submitted'}: "
+            f"{batch.n_done:,} of {batch.n_requests:,} requests are done"
+            for batch in self.open_batches()
+            if batch.id not in self._created_ids
+        ]
+        if self._n_deferred:
+            parts.append(f"{self._n_deferred:,} more follow when these are done")
+        text = "; ".join(parts)
+        return f"{text[:1].upper()}{text[1:]}."
+
+    def is_waiting(self, key: str) -> bool:
+        """Tell whether a request is in an open batch or in the file of the next batch."""
+        is_added = self._file is not None and key in self._file.requests
+        return is_added or self.ledger.is_in_batch(key)
+
+    def add_request(self, key: str, request: Request, attempt: Attempt, n_tokens: int) -> None:
+        """Add a request with a prompt of about `n_tokens` to the next batch.
+
+        If the request exceeds a limit, it is only counted: a later run adds it.
+        """
+        max_cost = max_cost_of(n_tokens, attempt.max_tokens, self.price) or 0.0
+        n_tokens += attempt.max_tokens
+        if not self._has_room(max_cost, n_tokens):
+            self._n_deferred += 1
+            self._min_deferred_cost = min(self._min_deferred_cost or max_cost, max_cost)
+            return
+        body = self.client.writer.chat_body(
+            [*request.messages, *attempt.correction], request.format, attempt.max_tokens
+        )
+        body.pop("stream", None)
+        body.pop("stream_options", None)
+        line = {"custom_id": key, "method": "POST", "url": self.endpoint.url, "body": body}
+        data = encode_json(line) + b"\n"
+        limits = self.settings.batch
+        file = self._file
+        if file and (
+            len(file.requests) >= limits.max_requests
+            or file.out.tell() + len(data) > limits.max_bytes
+        ):
+            self._submit_file(file)
+            file = None
+        if file is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{secrets.token_hex(8)}.jsonl"
+            file = self._file = _BatchFile(path, path.open("wb"))
+        file.out.write(data)
+        file.requests[key] = (request.unit, attempt.encode())
+        file.n_tokens += n_tokens
+        file.max_cost += max_cost
+
+    def submit_added(self) -> None:
+        """Submit the requests that were added.
+
+        Raises `BudgetError` if requests exceed the budget and there is no open batch to wait for.
+        """
+        if self._file is not None:
+            self._submit_file(self._file)
+        if self._n_deferred and not self.open_batches():
+            raise self._budget.exceeded_error(self._min_deferred_cost)
+
+    def discard_added(self) -> None:
+        """Discard the requests that were added and not submitted."""
+        if self._file is not None:
+            self._file.out.close()
+            self._file.path.unlink(missing_ok=True)
+            self._file = None
+
+    def _has_room(self, max_cost: float, n_tokens: int) -> bool:
+        """Tell whether the account's token limit and the budget allow one more request."""
+        limit = self.settings.batch.max_tokens
+        if limit is not None:
+            waiting = sum(batch.n_tokens for batch in self.open_batches())
+            waiting += self._file.n_tokens if self._file else 0
+            if waiting and waiting + n_tokens > limit:
+                return False
+        return self._budget.allows(max_cost + (self._file.max_cost if self._file else 0.0))
+
+    def _submit_file(self, file: _BatchFile) -> None:
+        self._file = None
+        file.out.close()
+        key, known = file.path.stem, self.client.writer.capabilities.to_json()
+        sums = (len(file.requests), file.n_tokens, file.max_cost)
+        batch = Batch(key, self.step, self.name, PREPARED, "", "", *sums, known, time.time())
+        self.ledger.record_batch(batch, file.requests)
+        self._budget.held_for_batches += batch.max_cost
+        self._upload_batch(batch)
+
+    def _upload_batch(self, batch: Batch) -> None:
+        """Upload and create a batch, or resume an upload that an earlier run did not finish."""
+        path = self._folder / f"{batch.key}.jsonl"
+        # If the id of the file is recorded already, an earlier run may have created the batch.
+        may_exist = bool(batch.file_id)
+        if not batch.file_id and not path.exists():
+            self._delete_batch(batch)
+            return
+        try:
+            if not batch.file_id:
+                batch = batch._replace(state=UPLOADED, file_id=self.endpoint.upload_file(path))
+                self.ledger.update_batch(batch)
+            id = self.endpoint.create_batch(batch.file_id, batch.key, batch.submitted, may_exist)
+        except RefusedError:
+            if batch.file_id:
+                self.endpoint.delete_file(batch.file_id)
+            self._delete_batch(batch)
+            path.unlink(missing_ok=True)
+            raise
+        self.ledger.update_batch(batch._replace(state=SUBMITTED, id=id))
+        path.unlink(missing_ok=True)
+        self._created_ids.add(id)
+
+    def _update_statuses(self) -> list[tuple[Batch, BatchStatus | None]]:
+        statuses = []
+        for batch in self.open_batches():
+            if batch.state != SUBMITTED:
+                continue
+            status = self.endpoint.get_status(batch.id)
+            if status is not None:
+                batch = batch._replace(status=status.status, n_done=status.n_done)
+                self.ledger.update_batch(batch)
+            statuses.append((batch, status))
+        return statuses
+
+    def _collect_results(self, batch: Batch, status: BatchStatus) -> None:
+        """Record the results of a batch; requests without a result go into the next batch."""
+        path = self._folder / f"{batch.key}.result.jsonl"
+        for file_id in status.files:
+            if not self.endpoint.download_file(file_id, path):
+                # A killed run may have recorded all results and deleted the file.
+                if self.ledger.unanswered_keys(batch):
+                    logger.warning("Batch %s: a file with replies is gone.", batch.id)
+                continue
+            lines = read_results(path, self.client, self.price)
+            while received := list(islice(lines, RESULTS_PER_TRANSACTION)):
+                self._budget.add_cost(self.ledger.record_results(batch, received))
+        path.unlink(missing_ok=True)
+        left = self.ledger.unanswered_keys(batch)
+        if status.status == "completed":
+            reason = "the batch ended without a result for this request"
+            failed = ReceivedResult("", status=500, message=reason, is_temporary=True)
+            self.ledger.record_results(batch, [replace(failed, key=key) for key in left])
+        for file_id in (batch.file_id, *status.files):
+            self.endpoint.delete_file(file_id)
+        self.ledger.update_batch(batch._replace(state=COLLECTED))
+        self._budget.held_for_batches = max(0.0, self._budget.held_for_batches - batch.max_cost)
+        if status.status != "completed":
+            self._report_failure(batch, status, len(left))
+
+    def _report_failure(self, batch: Batch, status: BatchStatus, n_left: int) -> None:
+        """Log a warning about a batch that ended early; raise an error if two failed in a row."""
+        message = self.client.redact(status.errors)
+        reason = f" ({message})" if message else ""
+        advice = "run again to submit its requests once more"
+        if "token" in message.lower() and "limit" in message.lower():
+            limit = "the number of tokens that the account allows"
+            advice = f"set batch.max_tokens of this model to {limit}, then {advice}"
+        if self.ledger.has_failed_twice(self.step, self.name):
+            raise ModelError(
+                f"Model {self.name}: batch {batch.id} failed{reason}, and so did the batch "
+                f"before: {advice}."
+            )
+        ended = f"Batch {batch.id} of {self.step} has ended as {status.status}{reason}"
+        missing = f"{n_left} of {batch.n_requests} requests"
+        logger.warning("%s: %s were not answered and are submitted again.", ended, missing)
+
+    def _delete_batch(self, batch: Batch) -> None:
+        self.ledger.delete_batch(batch)
+        self._budget.held_for_batches = max(0.0, self._budget.held_for_batches - batch.max_cost)
+
 
 # Maximum number of batches in which a request fails before it is quarantined.
 MAX_FAILURES = 3

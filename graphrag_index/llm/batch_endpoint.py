@@ -16,8 +16,8 @@ import openai
 from openai.types import Batch
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.batch_ledger import ReceivedResult
 from graphrag_index.llm.client import MAX_CONNECT_SECONDS, LLMClient, root_cause_message
+from graphrag_index.llm.ledger import ReceivedResult
 from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.protocol import error_message, read_chat, read_usage
 from graphrag_index.llm.retries import RejectedError, RetryError, backoff_seconds

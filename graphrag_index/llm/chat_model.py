@@ -1,4 +1,4 @@
-"""Chat models: requests are sent concurrently, and valid replies are cached in the ledger.
+"""Chat models: replies come from the ledger, or from requests sent concurrently.
 
 Calls run in an asyncio event loop in a separate thread. The callers are ordinary synchronous
 code: only this module waits for the results of calls. A valid reply is stored in the ledger,
@@ -8,40 +8,245 @@ and its request is never sent again.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
-from graphrag_index.errors import ModelError
-from graphrag_index.llm.cached_model import CachedModel, RequestChain
-from graphrag_index.llm.cancellation import (
-    Cancellation,
-    CancelledQuestionError,
-    current_cancellation,
-)
+from graphrag_index.errors import GraphRAGError, ModelError
 from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
 from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
+from graphrag_index.llm.reply_parser import is_repetitive, read_reply
 from graphrag_index.llm.request import (
     Attempt,
     Outcome,
     ParsedReply,
     QuarantinedError,
     Reply,
+    ReplyError,
     Request,
     Spending,
     Usage,
+    attempt_after_invalid_reply,
     attempt_after_timeout,
     estimate_tokens,
     prompt_tokens,
+    request_key,
 )
-from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError
+from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError, redact
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_index.spans import span
+from graphrag_index.spans import Span, span
+
+
+class CancelledQuestionError(GraphRAGError):
+    """The question was cancelled, so that its search does not go on."""
+
+    def __init__(self) -> None:
+        super().__init__("The question was cancelled before its answer was complete: ask again.")
+
+
+class Cancellation:
+    """A switch that ends the running calls of one question, and refuses further calls.
+
+    `spent` counts all calls that have ended, also those that were lost. Any thread may use the
+    switch.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Functions that end the running calls.
+        self._calls: set[Callable[[], None]] = set()
+        self.is_cancelled = False
+        self.spent = Spending()
+
+    def cancel(self) -> None:
+        """End the running calls: their connections are closed."""
+        with self._lock:
+            self.is_cancelled = True
+            calls = list(self._calls)
+        for end in calls:
+            end()
+
+    @contextmanager
+    def running_call(self, spent: Spending) -> Iterator[None]:
+        """Let `cancel` end the task of the block, and count what the task has `spent`.
+
+        Raises CancelledQuestionError if the question was cancelled already.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        loop = task.get_loop()
+
+        def end() -> None:
+            # A loop that is closed has ended the task already.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(task.cancel)
+
+        with self._lock:
+            self.check()
+            self._calls.add(end)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls.discard(end)
+                self.spent.add(spent)
+
+    def check(self) -> None:
+        """Raise CancelledQuestionError if the question was cancelled."""
+        if self.is_cancelled:
+            raise CancelledQuestionError
+
+
+_current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
+
+
+def current_cancellation() -> Cancellation:
+    """Return the cancellation that ends the calls of this thread.
+
+    Raises CancelledQuestionError if the question was cancelled already.
+    """
+    cancellation = _current.get() or Cancellation()
+    cancellation.check()
+    return cancellation
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Let a cancellation end the calls that this thread makes in the block."""
+    token = _current.set(cancellation)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+class RequestChain:
+    """A request and its follow-ups, with the replies received so far."""
+
+    def __init__(self, request: Request, settings: ModelSettings) -> None:
+        # The outcome so far.
+        self.outcome = Outcome(request.unit)
+        self._settings = settings
+        # The next request to send, and its cache key.
+        self.request, self.key = request, request_key(request, settings)
+        self.is_answered = False
+
+    def add_reply(self, parsed: ParsedReply) -> None:
+        """Add the reply to the current request, and make its follow-up the current request."""
+        known = self.outcome
+        self.outcome = replace(
+            known,
+            values=(*known.values, parsed.value),
+            dropped=known.dropped + parsed.dropped,
+            keys=(*known.keys, self.key),
+        )
+        follow_up = self.request.then(parsed.value) if self.request.then else None
+        self.is_answered = follow_up is None
+        if follow_up is not None:
+            self.request, self.key = follow_up, request_key(follow_up, self._settings)
+
+    def add_cached_reply(self, find: Callable[[str], LedgerEntry | None]) -> bool:
+        """Add the cached reply to the current request; False if there is none.
+
+        Raises `QuarantinedError` if the request is quarantined.
+        """
+        entry = find(self.key)
+        if entry is not None and entry.state == QUARANTINED:
+            raise QuarantinedError(entry.reason)
+        if entry is None or entry.state != DONE:
+            return False
+        parsed = read_reply(entry.reply, self.request.format)
+        n_dropped = parsed.dropped + (entry.reason == TRUNCATED)
+        self.add_reply(ParsedReply(parsed.value, n_dropped))
+        return True
+
+    def failed_outcome(self, reason: object) -> Outcome:
+        """Return the outcome so far, with the reason of the failure."""
+        return replace(self.outcome, failure=str(reason))
+
+
+class CachedModel:
+    """A model of one step that takes replies from the ledger; base of the chat models."""
+
+    def __init__(self, name: str, settings: ModelSettings, step: str, ledger: Ledger) -> None:
+        self.name, self.settings, self.step, self.ledger = name, settings, step, ledger
+        self.get_meta, self.reply_hashes = ledger.get_meta, ledger.reply_hashes
+        # Cache keys of the requests that this version of the index uses.
+        self._used: list[str] = []
+        # Whether an outcome counts cached replies at what they cost when they were paid for.
+        self.counts_cached_replies = False
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        """Maximum number of tokens of a prompt."""
+        return self.settings.context_window - self.settings.max_output_tokens
+
+    def cached_values(self, request: Request) -> tuple[Any, ...]:
+        """Return the cached values of a request and its follow-ups, without sending requests."""
+        chain = RequestChain(request, self.settings)
+        with suppress(QuarantinedError):
+            while not chain.is_answered and chain.add_cached_reply(self.ledger.find_entry):
+                pass
+        return chain.outcome.values
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Store a value in the ledger's metadata, for the next run."""
+        self.ledger.set_meta(name, value)
+
+    def mark_used(self, keys: Iterable[str]) -> None:
+        """Mark cached requests as used by this version of the index."""
+        self._used += keys
+
+    def _save_used_keys(self) -> None:
+        self.ledger.mark_used(self._used)
+        self._used.clear()
+
+    def _advance_over_cache(self, chain: RequestChain) -> Outcome | None:
+        """Add cached replies to a chain; returns its outcome, or None if a reply is missing."""
+        while not chain.is_answered:
+            key = chain.key
+            self._used.append(key)
+            try:
+                if not chain.add_cached_reply(self.ledger.find_entry):
+                    return None
+                if self.counts_cached_replies:
+                    chain.outcome.spent.add(self.ledger.spent_on(key))
+            except QuarantinedError as error:
+                self.ledger.update_label(chain.key, chain.request.unit)
+                return chain.failed_outcome(error)
+        return chain.outcome
+
+    def _validate_reply(
+        self, reply: Reply, request: Request, attempt: Attempt, n_tokens: int
+    ) -> ParsedReply | Attempt:
+        """Parse a reply to a prompt of about `n_tokens`; if invalid, return the next attempt.
+
+        Raises `QuarantinedError` if there is no further attempt.
+        """
+        if reply.finish in ("content_filter", "refusal"):
+            raw = redact(reply.text, self.settings.key)
+            shown = f": {raw[:200]}" if raw else ""
+            raise QuarantinedError(f"the model refused ({reply.finish}){shown}", raw)
+        is_truncated = reply.finish == "length"
+        # More tokens would not help a model that repeats itself.
+        if is_truncated and not attempt.is_last and not is_repetitive(reply.text):
+            return replace(attempt, max_tokens=attempt.raised_tokens, is_last=True)
+        try:
+            parsed = read_reply(reply.text, request.format)
+        except ReplyError as error:
+            if attempt.corrected:
+                raw = redact(reply.text, self.settings.key)
+                raise QuarantinedError(f"the reply is invalid: {error}", raw) from None
+            room = self.settings.context_window - n_tokens
+            return attempt_after_invalid_reply(attempt, reply.text, error, request, room)
+        return replace(parsed, dropped=parsed.dropped + is_truncated)
+
 
 # Number of prepared requests for each concurrent call. It limits memory, not results.
 PREPARED_PER_CALL = 8
@@ -98,6 +303,19 @@ class RemoteModel(CachedModel):
         super().__init__(name, settings, step, ledger)
         self._loop = loop
         self._client = LLMClient(name, settings, ledger, budget)
+
+    @contextmanager
+    def _traced_call(
+        self, kind: str, cancellation: Cancellation, spent: Spending, **values: Any
+    ) -> Iterator[Span]:
+        """Trace a call, which `cancellation` may end, with the tokens and the cost in `spent`."""
+        known = {"model": self.settings.model, "provider": self.settings.provider}
+        with (
+            cancellation.running_call(spent),
+            span(kind, **known, step=self.step, **values) as call,
+        ):
+            yield call
+            call.set(prompt_tokens=spent.usage.prompt, cost=spent.cost)
 
     def stop(self, error: BaseException) -> None:
         """Make every further request fail with this error."""
@@ -194,31 +412,18 @@ class ChatModel(RemoteModel):
 
         `equal` is the call of an equal request: its reply is awaited instead, if it gets one.
         """
-        settings = self.settings
         if equal is not None:
             with suppress(Exception):
                 await asyncio.wrap_future(equal)
             if (outcome := self._advance_over_cache(chain)) is not None:
                 return outcome
-        with (
-            cancellation.running_call(chain.outcome.spent),
-            span(
-                "chat",
-                model=settings.model,
-                provider=settings.provider,
-                step=self.step,
-                messages=chain.request.messages,
-            ) as chat,
-        ):
+        messages = chain.request.messages
+        with self._traced_call(
+            "chat", cancellation, chain.outcome.spent, messages=messages
+        ) as chat:
             outcome = await self._send_chain(chain, n_tokens)
-            usage = outcome.spent.usage
-            chat.set(
-                prompt_tokens=usage.prompt,
-                completion_tokens=usage.completion,
-                cost=outcome.spent.cost,
-                failure=outcome.failure,
-                reply=outcome.values,
-            )
+            n_written = outcome.spent.usage.completion
+            chat.set(completion_tokens=n_written, failure=outcome.failure, reply=outcome.values)
             return outcome
 
     async def _send_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:

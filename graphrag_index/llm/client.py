@@ -1,7 +1,8 @@
-"""HTTP client of one model: its session, requests, redirects, streamed replies and errors."""
+"""HTTP client of one model: requests, redirects, streamed replies, checks of its server."""
 
 import asyncio
 import functools
+import json
 import os
 import ssl
 import sys
@@ -24,8 +25,9 @@ from urllib.request import getproxies, proxy_bypass
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
 from graphrag_index.llm.limits import Budget, retry_after
-from graphrag_index.llm.probe import ServerProbe
+from graphrag_index.llm.probe import ServerProbe, Trial, UnansweredError
 from graphrag_index.llm.protocol import (
+    Capabilities,
     RequestWriter,
     encode_json,
     error_message,
@@ -55,7 +57,6 @@ from graphrag_index.schema.settings.models import ModelSettings
 
 if TYPE_CHECKING:
     import aiohttp
-
 
 # Maximum time for the list of models, by which a server shows that it is alive.
 MAX_LIST_SECONDS = 10.0
@@ -504,3 +505,73 @@ class StreamedReply:
         if self._refusal:
             text, finish = self._refusal, "refusal"
         return Reply(text, finish, read_usage(self._usage))
+
+
+async def check_server(client: LLMClient) -> None:
+    """Check, without cost, that the server answers, accepts the key and has the model.
+
+    Raises `ModelError` if the server does not.
+    """
+    name, address, settings = client.name, client.address, client.settings
+    try:
+        status, content = await client.request_models()
+    except (ReplyTimeoutError, TimeoutError):
+        return  # The server is slow, but it may still answer requests.
+    except RetryError as error:
+        raise ModelError(
+            f"Model {name}: no server answers at {address} ({error}): start it, or "
+            "set base_url of this model."
+        ) from None
+    if status in (401, 403):
+        raise client.settings_error(status, parse_error(content))
+    # An unlisted model may exist: some servers list none, and on Azure it is a deployment's name.
+    if status >= 400 or settings.provider == "azure":
+        return
+    try:
+        known = [str(model["id"]) for model in json.loads(content)["data"]]
+    except (ValueError, KeyError, TypeError):
+        return
+    # Ollama adds a tag to the names of its models, such as "llama3:latest".
+    wanted = settings.model
+    if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
+        shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
+        raise ModelError(f"Model {name}: {address} has no model {wanted!r}; it has {shown}.")
+
+
+async def probe_server(client: LLMClient, embeds: bool) -> list[Trial]:
+    """Send a tiny request of each kind; remember the parts of requests that are refused.
+
+    Raises `ModelError` if the server does not answer, or refuses what every request needs.
+    """
+    await check_server(client)
+    # Forget which parts of requests the server has refused.
+    client.writer.capabilities = Capabilities.from_json(client.settings, None)
+    probe = client.probe
+    try:
+        trials = await (probe.probe_vectors() if embeds else probe.probe_chat(is_checked=True))
+        answers = [trial.answer for trial in trials if not trial.reason]
+        if embeds:
+            (vector,), _ = read_embeddings(parse_json(answers[-1]), 1)
+            check_dimension(client.name, client.settings, len(vector))
+        else:
+            read_chat(parse_json(answers[0]))
+    except RejectedError as error:
+        raise ModelError(
+            f"Model {client.name}: {client.address} answers, but not in the format of the settings "
+            f"({client.redact(str(error))})."
+        ) from None
+    except (UnansweredError, RetryError) as error:
+        raise ModelError(
+            f"Model {client.name}: {client.address} does not answer a tiny request "
+            f"({client.redact(str(error))}): see the messages of the server."
+        ) from None
+    return [replace(trial, reason=client.redact(trial.reason)) for trial in trials]
+
+
+def check_dimension(name: str, settings: ModelSettings, dimension: int) -> None:
+    """Raise `ModelError` if a model returns vectors of another dimension than its settings say."""
+    if settings.dimensions not in (None, dimension):
+        raise ModelError(
+            f"Model {name} returns vectors of {dimension} numbers and ignores `dimensions`: set "
+            f"this to {dimension} or null."
+        )

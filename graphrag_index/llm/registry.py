@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import finalize
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
-from graphrag_index.llm.batch_ledger import Batch, BatchLedger
 from graphrag_index.llm.chat_model import ChatModel, LoopThread
-from graphrag_index.llm.client import LLMClient
-from graphrag_index.llm.embeddings import RemoteEmbeddingModel
-from graphrag_index.llm.ledger import DONE, FILE, INSERT_USED, Ledger, QuarantinedRequest
+from graphrag_index.llm.client import LLMClient, check_server, probe_server
+from graphrag_index.llm.embeddings import RemoteEmbeddingModel, RemoteReranker
+from graphrag_index.llm.ledger import (
+    DONE,
+    FILE,
+    INSERT_USED,
+    Batch,
+    BatchLedger,
+    Ledger,
+    QuarantinedRequest,
+)
 from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
 from graphrag_index.llm.probe import Trial
 from graphrag_index.llm.request import Spending
-from graphrag_index.llm.server_check import check_server, probe_server
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 
 if TYPE_CHECKING:
-    from graphrag_index.llm.batch import BatchChatModel
-    from graphrag_index.llm.batch_queue import BatchQueue
-    from graphrag_index.llm.rerank import RemoteReranker
+    from graphrag_index.llm.batch import BatchChatModel, BatchQueue
 
 # The metadata entry of the ledger with the steps whose failed requests are sent again.
 _REOPENED_STEPS = "released steps"
@@ -103,10 +107,8 @@ class Models:
         model.find_dimension()
         return model
 
-    def open_reranker(self, name: str, step: str) -> "RemoteReranker":
+    def open_reranker(self, name: str, step: str) -> RemoteReranker:
         """Create the reranker of a step."""
-        from graphrag_index.llm.rerank import RemoteReranker
-
         settings, loop, budget = self._open_model(name, step)
         model = RemoteReranker(name, settings, step, self.ledger, loop, budget)
         self._opened.append(model)

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.local.local_models import BUILT_IN_MODELS, find_vector_identity
-from graphrag_index.llm.local.model_package import MINILM
+from graphrag_index.llm.local.local_models import BUILT_IN_MODELS, MINILM, find_vector_identity
 from graphrag_index.microsoft.import_folder import read_export
 from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_files import (

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graphrag_index.llm.cached_model import CachedModel, RequestChain
+from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
 from graphrag_index.llm.limits import max_reply_tokens

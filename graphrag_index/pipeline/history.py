@@ -308,7 +308,7 @@ def end_purge(
     The vectors that searches have kept are deleted too. Raises GraphRAGError if a batch is open,
     or if the ledger is in use or cannot be written.
     """
-    from graphrag_index.llm.local.vector_cache import delete_vector_cache
+    from graphrag_index.llm.local.local_models import delete_vector_cache
     from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 
     delete_vector_cache(store.output)

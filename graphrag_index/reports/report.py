@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from graphrag_index.llm.reply_parser import parse_score
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
-from graphrag_index.llm.scores import parse_score
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import content_ids, read_batches
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE

@@ -11,11 +11,17 @@ import polars as pl
 
 from graphrag_index.errors import format_count
 from graphrag_index.extraction.alignment import Passage
-from graphrag_index.extraction.findings import FINDINGS, UnitReplies, align_records, make_shards
-from graphrag_index.extraction.graph_reply import schema_from_settings
-from graphrag_index.extraction.merging import count_partitions, find_partitions, merge_findings
+from graphrag_index.extraction.graph_reply import clean_line, schema_from_settings
+from graphrag_index.extraction.merging import (
+    FINDINGS,
+    UnitReplies,
+    align_records,
+    count_partitions,
+    find_partitions,
+    make_shards,
+    merge_findings,
+)
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
-from graphrag_index.extraction.reply_records import clean_line
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes

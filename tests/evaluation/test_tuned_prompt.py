@@ -36,7 +36,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
 )
 from graphrag_evaluation.tuning.tuning_run import Comparison
 from graphrag_index.errors import SettingsError
-from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
+from graphrag_index.extraction.graph_reply import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Outcome
 from graphrag_index.schema.settings.models import ModelSettings

@@ -206,22 +206,6 @@ def test_a_table_of_another_program_is_left_alone() -> None:
     assert extract(model, [ADA], other)[1] == [ADA]
 
 
-def test_a_table_that_cannot_be_read_costs_nothing_but_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    model = Ledger()
-    first, _ = extract(model, [ADA])
-    damaged = {"text_unit_findings": first["text_unit_findings"].lazy().map_batches(_broken)}
-    again, read = extract(model, [ADA], damaged)
-    assert read == [ADA]
-    assert_same(again, first)
-    assert "The table text_unit_findings of the last run cannot be read" in caplog.text
-
-
-def _broken(rows: pl.DataFrame) -> pl.DataFrame:
-    raise pl.exceptions.ComputeError("a page has a wrong checksum")
-
-
 UNITS = [
     "Ada Byron married William King in London.",
     "Charles Babbage came from Turin to the Great Exhibition in London with Ada Byron.",

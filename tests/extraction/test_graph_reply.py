@@ -1,24 +1,109 @@
-"""What a reply to a request for added types adds, and what stays when types are taken out."""
+"""Records of a reply: read in many forms, validated by the types asked for, aligned to the text."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
     ExtractionFormat,
+    FoundEntity,
+    FoundRecords,
+    FoundRelationship,
     RelationshipKind,
     Schema,
     SchemaChain,
     drop_removed_types,
+    read_records,
+    read_strength,
     type_key,
 )
-from graphrag_index.extraction.reply_records import FoundEntity, FoundRecords, FoundRelationship
-from graphrag_index.llm.request import ParsedReply
+from graphrag_index.llm.request import ParsedReply, ReplyError
 from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.extraction import entity, link, reply
+
+ADA_AND_BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"Entities": [{"Name": "Ada", "TYPE": "person", "Description": "A."}, "Ben"]},
+        {"entities": {"Ada": {"type": "person", "description": "A."}, "Ben": {}}, "extra": 1},
+        {"entities": [["Ada", "person", "A."], ["Ben"]], "relationships": []},
+        {"result": {"nodes": [{"title": '"Ada"', "type": ["person"], "description": "A."}, "Ben"]}},
+        [{"kind": "entity", "name": "Ada", "category": "person", "desc": "A."}, {"name": "Ben"}],
+        [["entity", "Ada", "person", "A."], ["entity", "Ben"]],
+        [{"type": "entity", "name": "Ada", "entity_type": "person", "description": "A."}, "Ben"],
+        [{"entities": [["Ada", "person", "A."]]}, {"entities": ["Ben"], "relationships": None}],
+    ],
+)
+def test_entities_are_read_in_many_forms(data: Any) -> None:
+    assert read_records(data) == (FoundRecords(ADA_AND_BEN), 0)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {
+            "Source": "Ada",
+            "Target": "Ben",
+            "type": "knows",
+            "description": "K.",
+            "strength": "8/10",
+        },
+        {"from": {"name": "Ada"}, "to": "Ben", "relation": "knows", "desc": "K.", "weight": "high"},
+        ["Ada", "Ben", "knows", "K.", 8],
+        ["relationship", "Ada", "Ben", "knows", "K.", 0.8],
+    ],
+)
+def test_relationships_are_read_in_many_forms(record: Any) -> None:
+    found, n_bad = read_records({"entities": ["Ada", "Ben"], "relationships": [record]})
+    assert found.relationships == (("Ada", "Ben", "knows", "K.", 8.0),)
+    assert n_bad == 0
+
+
+def test_lists_of_three_are_triples_unless_two_names_come_first() -> None:
+    records = [["Ada", "knows", "Ben"], ["Ada", "Ben", "They met."], ["Ada", "Ben", "It.", "9"]]
+    found, _ = read_records({"entities": ["Ada", "Ben"], "relationships": records})
+    assert [row[:4] for row in found.relationships] == [
+        ("Ada", "Ben", "knows", ""),
+        ("Ada", "Ben", "", "They met."),
+        ("Ada", "Ben", "", "It."),
+    ]
+
+
+def test_a_type_that_never_ends_is_none() -> None:
+    found, n_bad = read_records({"entities": [{"name": "Ada", "type": "person " * 5_000}]})
+    assert (found, n_bad) == (FoundRecords((FoundEntity("Ada"),)), 0)
+
+
+def test_a_bad_record_is_dropped_and_counted() -> None:
+    bad: list[Any] = [None, 7, {}, {"name": None}, {"name": "..."}, [], "x" * 500]
+    links = [None, {"source": "Ada"}, {"source": "Ada", "target": "ADA"}, ["Ada"]]
+    found, n_bad = read_records({"entities": ["Ada", *bad], "relationships": links})
+    assert found == FoundRecords((FoundEntity("Ada"),))
+    assert n_bad == len(bad) + len(links)
+
+
+@pytest.mark.parametrize(
+    "data", [{"error": "no"}, {}, "text", 3, None, {"entities": [{}, None]}, {"entities": 5}]
+)
+def test_what_is_no_extraction_is_an_error(data: Any) -> None:
+    with pytest.raises(ReplyError):
+        read_records(data)
+
+
+def test_strengths_are_read_as_written() -> None:
+    values = [7, "7", "8/10", "80 %", 0.8, "high", "weak", "?", None, True, 99, -3, float("nan")]
+    assert [read_strength(value) for value in values] == [
+        *(7.0, 7.0, 8.0, 8.0, 8.0, 8.0, 2.0, 5.0, 5.0, 5.0, 10.0, 3.0, 5.0),
+    ]
+
 
 ADA, KING = FoundEntity("Ada", "person", "Known."), FoundEntity("King", "person", "Known too.")
 TEXT = "Ada King London Turin Rome"
@@ -171,3 +256,47 @@ def test_nothing_of_a_type_that_is_taken_out_is_left(found: FoundRecords, out: s
     named = {title_key(entity.name) for entity in left.entities}
     assert {title_key(end) for link in left.relationships for end in link[:2]} <= named
     assert drop_removed_types(left, wanted, (out, out)) == left
+
+
+def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]]:
+    places = Passage(text, language).align_names(names)
+    return {name: [text[start:end] for start, end in places[name].spans] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "forms", "language"),
+    [
+        ("Ada saw Ada, not Adam.", "Ada", ["Ada", "Ada"], "en"),
+        ("The ROYAL SOCIETY met.", "Royal Society", ["ROYAL SOCIETY"], "en"),
+        ("Al-Qaeda and al Qaeda.", "al-Qaeda", ["Al-Qaeda", "al Qaeda"], "en"),
+        ("The U.S. told us.", "US", ["U.S"], "en"),
+        ("José y Jose\u0301 y JOSE.", "Jose", ["José", "Jose\u0301", "JOSE"], "es"),
+        ("W Krakowie i pod Krakowem.", "Kraków", ["Krakowie", "Krakowem"], "pl"),
+        ("Listy Marii Skłodowskiej.", "Maria Skłodowska", ["Marii Skłodowskiej"], "pl"),
+        ("Die Straßen. STRASSE.", "Straße", ["STRASSE"], "de"),
+        ("The Germans came.", "German", ["Germans"], "en"),
+        ("Shackleton sailed.", "Sir Ernest Shackleton", ["Shackleton"], "en"),
+        ("The Society met a society.", "Royal Geographical Society", ["Society"], "en"),
+        ("習近平訪問北京。", "習近平主席", ["習近平"], "zh"),
+        ("鲁迅生于绍兴。鲁迅是作家。", "鲁迅", ["鲁迅", "鲁迅"], "zh"),
+        ("서울은 크다.", "서울", ["서울"], "ko"),
+        ("It was long. A pact on nuclear arms followed.", "arms pact on all nuclear weapons ever",
+         ["A pact on nuclear arms followed."], "en"),
+        ("It was long.", "Zürich", ["It was long."], "de"),
+        ("Lord Byron wrote.\nHe left.", "wrote\x00", ["wrote"], "en"),
+    ],
+)  # fmt: skip
+def test_names_are_aligned_to_the_text(
+    text: str, name: str, forms: list[str], language: str
+) -> None:
+    assert aligned(text, name, language=language) == {name: forms}
+
+
+def test_a_part_of_another_name_is_no_mention() -> None:
+    text = "Anna Weber lives in New York. Weber left York for New York."
+    assert aligned(text, "Anna Weber", "Karl Weber", "York", "New York") == {
+        "Anna Weber": ["Anna Weber"],
+        "Karl Weber": ["Weber"],
+        "York": ["York"],
+        "New York": ["New York", "New York"],
+    }

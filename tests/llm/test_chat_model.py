@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import BudgetError, ModelError
-from graphrag_index.extraction.claims import CLAIMS_FORMAT
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.limits import Budget
@@ -19,6 +18,7 @@ from graphrag_index.llm.request import Message, Outcome, estimate_tokens, reques
 from graphrag_index.llm.request import Request as Asked
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_index.steps.extract_covariates import CLAIMS_FORMAT
 from tests.fixtures.chat_requests import KEY, WORDS, request, words_of_text
 from tests.model_server import Faults, Server
 
@@ -219,24 +219,6 @@ def test_a_wrong_key_is_one_message_and_is_written_to_no_file(tmp_path: Path, mo
     assert len(server.requests) == 3
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes()
-
-
-def test_an_absent_server_is_one_message_after_the_retry_time(model: Open) -> None:
-    with Server() as server:
-        pass
-    chat = model(server, retry_seconds=0.3)
-    with pytest.raises(ModelError, match=r"has not answered for 0\.3 s"):
-        ask(chat, "a", "b")
-
-
-def test_the_fallback_of_the_response_format_is_remembered(model: Open) -> None:
-    faults = Faults(by_text={"List the words": "no_json_schema"})
-    with Server(answer=words_of_text, faults=faults) as server:
-        chat = model(server)
-        assert [ask(chat, text)[0].values for text in "abc"] == [(["a"],), (["b"],), (["c"],)]
-        assert len(server.requests) == 4
-        ask(model(server), "d")
-        assert len(server.requests) == 5
 
 
 def test_a_budget_below_a_cent_is_shown_in_full() -> None:

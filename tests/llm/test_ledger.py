@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.batch_ledger import COLLECTED, SUBMITTED, Batch, BatchLedger
-from graphrag_index.llm.ledger import DONE, FILE, OPEN, Ledger, StepStatus
+from graphrag_index.llm.ledger import (
+    COLLECTED,
+    DONE,
+    FILE,
+    OPEN,
+    SUBMITTED,
+    Batch,
+    BatchLedger,
+    Ledger,
+    StepStatus,
+)
 from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 from graphrag_index.llm.request import Usage
 

@@ -8,10 +8,10 @@ import pytest
 
 from graphrag_index.errors import ModelError, OutageError
 from graphrag_index.llm.chat_model import ChatModel
+from graphrag_index.llm.client import probe_server
 from graphrag_index.llm.probe import PROBE_MESSAGE
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import PLAIN_TEXT, Message, Request
-from graphrag_index.llm.server_check import probe_server
 from graphrag_index.schema.settings.models import ModelSettings
 from tests.fixtures.chat_requests import Pieces, request, words_of_text
 from tests.llm.conftest import OPENED

@@ -53,24 +53,6 @@ def test_every_response_format_has_the_same_value(structured: str, tmp_path: Pat
                    "json_object": {"response_format"}, "text": set()}[structured]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("lacks", "last"),
-    [
-        (["no_json_schema"], "tool"),
-        (["no_json_schema", "unsupported:tools"], "json_object"),
-        (["no_json_schema", "unsupported:tools", "no_json_object"], "text"),
-    ],
-)
-def test_missing_capabilities_are_learnt_once(lacks: list[str], last: str, tmp_path: Path) -> None:
-    with Server(answer=words_of_text, faults=Faults(rate=1, kinds=lacks)) as server:
-        assert ask(server, tmp_path, "a")[0].values == (["a"],)
-        # One call more for each thing that it lacks.
-        assert len(bodies(server)) == 1 + RESPONSE_FORMATS.index(last)
-        outcomes = ask(server, tmp_path, "b", "c")
-        assert [outcome.values for outcome in outcomes] == [(["b"],), (["c"],)]
-        assert len(bodies(server)) == 3 + RESPONSE_FORMATS.index(last)
-
-
 def test_an_ignored_format_is_described_in_words(tmp_path: Path) -> None:
     def heedless(chat: ChatRequest) -> str:
         told = WORDS.instructions in "".join(chat.texts)
@@ -93,31 +75,6 @@ def test_one_invalid_reply_keeps_the_response_format(tmp_path: Path) -> None:
     with Server(answer=words_of_text, faults=faults) as server:
         ask(server, tmp_path, *"abcdef", concurrency=1)
         assert all("json_schema" in body["response_format"] for body in bodies(server))
-
-
-@pytest.mark.parametrize("parameter", ["temperature", "max_tokens"])
-def test_a_parameter_that_is_refused_is_dropped(parameter: str, tmp_path: Path) -> None:
-    faults = Faults(rate=1, kinds=[f"unsupported:{parameter}"])
-    with Server(answer=words_of_text, faults=faults) as server:
-        assert ask(server, tmp_path, "a")[0].values == (["a"],)
-        assert ask(server, tmp_path, "b")[0].values == (["b"],)
-        sent = bodies(server)
-        assert len(sent) == 3
-        assert parameter not in sent[-1]
-        assert ("max_completion_tokens" in sent[-1]) == (parameter == "max_tokens")
-
-
-def test_an_unknown_parameter_of_the_settings_is_dropped(tmp_path: Path) -> None:
-    faults = Faults(rate=1, kinds=["unsupported:reasoning_effort"])
-    own = {"reasoning_effort": "low", "seed": 7}
-    with Server(answer=words_of_text, faults=faults) as server:
-        assert ask(server, tmp_path, "a", parameters=own)[0].values == (["a"],)
-        assert ask(server, tmp_path, "b", parameters=own)[0].values == (["b"],)
-        assert len(bodies(server)) == 3
-        last = bodies(server)[-1]
-        assert ("reasoning_effort" in last, last["seed"]) == (False, 7)
-        # And the format was not at fault.
-        assert "json_schema" in last["response_format"]
 
 
 @pytest.mark.parametrize("reason", ["Invalid value: 'lo'. Supported are low, high. effort",

@@ -127,10 +127,6 @@ def test_any_text_is_counted_and_never_has_more_tokens_than_bytes(text: str) -> 
     assert (text != "") <= count_tokens(text, load_encoding("cl100k_base")) <= n_bytes
 
 
-def test_an_encoding_is_built_once() -> None:
-    assert load_encoding("o200k_base") is load_encoding("o200k_base")
-
-
 def test_an_unknown_encoding_is_refused_with_the_known_ones() -> None:
     with pytest.raises(SettingsError, match=r"'p50k': use cl100k_base or o200k_base\."):
         load_encoding("p50k")

@@ -13,7 +13,7 @@ import yaml
 
 from graphrag_index.__main__ import app
 from graphrag_index.llm.ledger import FILE
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTORS_FILE
 from graphrag_index.pipeline.history import current_version
 from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import REPOSITORY, Call, Result
@@ -112,9 +112,9 @@ def purge(graphrag_index: Call, root: Path, *arguments: str) -> Result:
 def test_no_byte_of_a_deleted_document_stays(
     project: Path, server: Server, graphrag_index: Call, tmp_path: Path
 ) -> None:
-    (project / "output" / VECTOR_CACHE_FILE).write_bytes(PART)
+    (project / "output" / VECTORS_FILE).write_bytes(PART)
     before = found_in(project / "output")
-    assert {FILE, VECTOR_CACHE_FILE} <= set(before)
+    assert {FILE, VECTORS_FILE} <= set(before)
     assert any(place.startswith("rows of documents") for place in before)
     (project / "input" / SECRET).unlink()
     asked = replies(project)

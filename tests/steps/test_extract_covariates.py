@@ -8,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.claims import Claim, locate_evidence, read_claims
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import ReplyError, Request
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
-from graphrag_index.steps.extract_covariates import extract_covariates
+from graphrag_index.steps.extract_covariates import (
+    Claim,
+    extract_covariates,
+    locate_evidence,
+    read_claims,
+)
 from graphrag_index.steps.link_text_units import link_text_units
 from graphrag_index.storage.memo import join_batches
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction import findings, merging
+from graphrag_index.extraction import merging
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS, ExtractionFormat, Schema
 from graphrag_index.llm.prompts import find_quoted_texts, quote_text
 from graphrag_index.llm.request import Request
@@ -353,7 +353,7 @@ def test_shards_and_partitions_do_not_change_the_tables(names: list[list[str]]) 
     ]
     expected = extract(replies, *texts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "SHARD_TEXT_UNITS", 2)
+        patch.setattr(merging, "SHARD_TEXT_UNITS", 2)
         patch.setattr(merging, "PARTITION_TEXT_UNITS", 3)
         found = extract(replies, *texts)
     assert_frame_equal(found.entities, expected.entities)

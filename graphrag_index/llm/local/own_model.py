@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import ValidationError
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.onnx_model import OnnxFiles, OnnxModel, Pooling
+from graphrag_index.llm.local.onnx_model import TOKENIZER_FILE, OnnxFiles, OnnxModel, Pooling
 from graphrag_index.llm.local.static_model import StaticModel, read_safetensors
 from graphrag_index.llm.local.word_pieces import check_libraries, encode_texts, open_tokenizer
 from graphrag_index.schema.settings.section import (
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 DESCRIPTION_FILE = "embedding.yaml"
 GRAPH_FILE = "model.onnx"
-TOKENIZER_FILE = "tokenizer.json"
 
 Description = TypeVar("Description", bound=Section)
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.onnx_session import OnnxSession, batch_rows
+from graphrag_index.llm.local.onnx_model import TOKENIZER_FILE, OnnxSession, batch_rows
 from graphrag_index.llm.local.own_model import (
     GRAPH_FILE,
-    TOKENIZER_FILE,
     check_hashes,
     parse_description,
 )

@@ -75,10 +75,9 @@ class StaticModel:
         *,
         are_queries: bool = False,
     ) -> "npt.NDArray[np.float32]":
-        """Return a unit vector for each text: an array of shape (texts, dimension).
+        """Return a unit vector for each text, see `EmbeddingModel`; the whole text counts.
 
-        The whole text counts. All texts without a known word piece, such as an empty text, have
-        the same vector. `advance` is called with the number of texts finished since its last call.
+        All texts without a known word piece, such as an empty text, have the same vector.
         """
         import numpy as np
 

@@ -13,11 +13,11 @@ import pytest
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.llm.local.local_models import (
+    MINILM,
     check_embedding_model,
     find_vector_identity,
     load_embedding_model,
 )
-from graphrag_index.llm.local.model_package import MINILM
 from graphrag_index.schema.settings.project_settings import parse_settings
 from tests.fixtures.own_models import (
     TABLE,

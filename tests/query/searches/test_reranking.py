@@ -9,7 +9,7 @@ import pytest
 
 import graphrag_query
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.vector_cache import VECTOR_CACHE_FILE
+from graphrag_index.llm.local.local_models import VECTORS_FILE
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Answer, Outcome
@@ -132,7 +132,7 @@ def test_a_model_on_this_machine_keeps_its_vectors_beside_the_index(
 ) -> None:
     root = Path(shutil.copytree(sample_project, tmp_path / "project", symlinks=True))
     write_own_table(root / "mine")
-    kept = root / "output" / VECTOR_CACHE_FILE
+    kept = root / "output" / VECTORS_FILE
     settings = load_settings(root, ("search.rerank_model=mine",))
     with graphrag_query.open(root / "output", settings, root) as index:
         answer = index.local(QUESTION)
