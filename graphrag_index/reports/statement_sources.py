@@ -11,8 +11,8 @@ from graphrag_index.reports.report_evidence import CommunityEvidence
 from graphrag_index.schema.tables import TABLES
 from graphrag_nlp.list_columns import find_rows, gather_by_owner
 from graphrag_nlp.text.citations import find_citations
+from graphrag_nlp.text.report_statements import SourceSpan, StatementWords, choose_spans, stem_words
 from graphrag_nlp.text.sentences import split_sentences
-from graphrag_nlp.text.statements import SourceSpan, StatementWords, choose_spans, stem_words
 
 # Maximum number of text units that are searched for one statement. Those of cited relationships
 # and claims come before those of cited entities, which may be many.

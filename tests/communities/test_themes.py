@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from graphrag_index.communities.simple_graph import build_graph
-from graphrag_index.communities.text_vectors import find_main_directions, learn_word_vectors
+from graphrag_index.communities.text_clusters import find_main_directions, learn_word_vectors
 from graphrag_index.communities.themes import find_themes, plan_levels, split_vectors
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_nlp.list_columns import NumberLists

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_evaluation.judging.pairwise import (
+from graphrag_evaluation.judging.criteria import (
     Pair,
     PairVerdict,
     SingleVerdict,

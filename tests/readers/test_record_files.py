@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.readers import Document, ReadFailure, read_file, record_files
 from graphrag_index.readers.document import UnreadableFile
-from graphrag_index.readers.json_stream import JsonStream
+from graphrag_index.readers.record_files import JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.read_documents import read, read_one, reasons, texts
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.tokens import count_tokens
-from graphrag_index.reports.document_share import find_main_documents
 from graphrag_index.reports.report import CommunityMembers
+from graphrag_index.reports.report_context import find_main_documents
 from graphrag_nlp.list_columns import RowGroups
 from graphrag_nlp.text.citations import check_citations
 from tests.fixtures.report_contexts import (

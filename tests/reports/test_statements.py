@@ -5,11 +5,11 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.reports.document_share import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.report import Finding, Report, format_citation
+from graphrag_index.reports.report_context import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.statement_sources import Statement, make_statement_column
 from graphrag_nlp.text.languages import join_titles
-from graphrag_nlp.text.statements import (
+from graphrag_nlp.text.report_statements import (
     MAX_SPANS,
     SourceSpan,
     StatementWords,
