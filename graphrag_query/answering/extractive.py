@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from graphrag_nlp.text.normalize import stem_word
-from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Citation
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
@@ -21,8 +20,6 @@ TextUnit = Mapping[str, Any]
 # Maximum number of sentences whose vectors are compared with the question. The sentences with the
 # best match by words are chosen.
 MAX_EMBEDDED_SENTENCES = 24
-# Weight of the penalty for similarity to a sentence that is already chosen.
-REPETITION_WEIGHT = 0.4
 # Minimum share (0 to 1) of a question's words, weighted by rarity, that evidence with a low
 # similarity must contain.
 MIN_WORD_COVERAGE = 0.25
@@ -106,11 +103,6 @@ def split_into_candidates(
     return found
 
 
-def is_question(text: str) -> bool:
-    """Return whether a sentence asks, so that it says nothing."""
-    return text.rstrip().endswith(("?", "？"))
-
-
 def rank_sentences(
     question: Question,
     candidates: Sequence[Candidate],
@@ -166,30 +158,6 @@ def rank_sentences(
 def word_weight(n_holding: int, n_all: int) -> float:
     """Return the weight of a word that `n_holding` of `n_all` texts contain."""
     return log(1 + n_all / (1 + n_holding))
-
-
-def choose_distinct_sentences(ranked: Sequence[RankedSentence], most: int) -> list[RankedSentence]:
-    """Choose the best sentences by maximal marginal relevance, without near duplicates.
-
-    Similarity to an already chosen sentence lowers the score of a sentence (Carbonell &
-    Goldstein, SIGIR 1998).
-    """
-    left = list(ranked)
-    taken: list[RankedSentence] = []
-    used: list[frozenset[str]] = []
-
-    def penalized_score(sentence: RankedSentence) -> float:
-        near = (float(sentence.vector @ other.vector) for other in taken)
-        return sentence.score - REPETITION_WEIGHT * max(near, default=0.0)
-
-    while left and len(taken) < most:
-        best = max(left, key=penalized_score)
-        left.remove(best)
-        words = distinctive_words(best.candidate.text)
-        if not any(are_near_duplicates(words, other) for other in used):
-            taken.append(best)
-            used.append(words)
-    return taken
 
 
 def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:

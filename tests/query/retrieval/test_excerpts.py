@@ -3,14 +3,10 @@
 import re
 from typing import Any
 
-import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_nlp.text.languages import language_of
 from graphrag_query.question.question_words import content_words
-from graphrag_query.retrieval.related_words import RelatedWords
 from graphrag_query.retrieval.report_passages import GAP, shorten_to_subject
 
 
@@ -66,64 +62,3 @@ def test_excerpts_are_parts_of_their_texts_in_order(texts: list[str]) -> None:
     for number, short in shortened.items():
         pattern = ".*".join(map(re.escape, short.split(GAP)))
         assert re.search(pattern, given_units[number]["text"], re.S)
-
-
-def related(words: str, language: str = "en", others: str = "de fr es") -> RelatedWords:
-    return RelatedWords.find(words.split(), language_of(language), frozenset(others.split()))
-
-
-def test_a_word_counts_most_and_a_similar_word_more_than_others() -> None:
-    texts = ["The physician left.", "A doctor came.", "Penguins swim.", ""]
-    similar, same, other, none = related("doctor").match(texts)[:, 0].tolist()
-    assert same == pytest.approx(1)
-    assert 0 < similar < 1
-    assert other == none == 0
-
-
-def test_no_texts_have_no_matches() -> None:
-    assert related("doctor").match([]).shape == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("language", "word", "text"),
-    [
-        ("en", "strikes", "Der Warnstreik dauert bis Freitag."),
-        ("en", "floods", "Las inundaciones cortaron la carretera."),
-        ("en", "courts", "Le tribunal a rejeté la demande."),
-        ("de", "gericht", "The court dismissed the claim."),
-        ("fr", "grève", "La huelga sigue hasta el lunes."),
-    ],
-)
-def test_words_of_a_subject_are_found_in_other_languages(
-    language: str, word: str, text: str
-) -> None:
-    found = related(word, language, "en de fr es")
-    texts = pl.Series([text, "Nothing of the kind."])
-    first, second = found.match_other_languages(texts)[:, 0]
-    assert first > 0
-    assert second == 0
-
-
-def test_words_of_the_same_origin_are_found_in_other_languages() -> None:
-    found = related("archipelago")
-    assert not any(found.patterns)
-    assert found.match_other_languages(pl.Series(["Das Archipel", "El archipiélago"])).any()
-
-
-def test_a_short_word_that_two_languages_share_counts_only_as_a_whole() -> None:
-    texts = pl.Series(["Crash in the admin.", "An administrator left."])
-    matches = related("admin", "de", "en").match_other_languages(texts)[:, 0]
-    assert (matches > 0).tolist() == [True, False]
-    assert not related("rat", "de", "en").match_other_languages(pl.Series(["A rat ran."])).any()
-
-
-def test_the_end_of_a_german_compound_counts_and_other_words_that_contain_it_do_not() -> None:
-    matches = related("sport").match_other_languages(
-        pl.Series(["Der Sportverein", "Der Transport", "Der Transporter"])
-    )
-    assert (matches[:, 0] > 0).tolist() == [True, False, False]
-
-
-def test_languages_that_the_corpus_lacks_are_not_looked_for() -> None:
-    assert related("strikes", others="de").patterns != related("strikes").patterns
-    assert not any(related("strikes", others="").patterns)
