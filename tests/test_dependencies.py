@@ -1,16 +1,20 @@
 """What is installed has a stated reason, and asking needs less than indexing."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.fixtures.model_project import KEY, write_project
 from tests.model_server import Server
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
@@ -168,3 +172,70 @@ def test_requests_outside_batches_do_not_import_openai() -> None:
     modules = set(done.stdout.split())
     assert "aiohttp" in modules
     assert {"openai", "httpx2"}.isdisjoint(modules)
+
+
+SEARCH_WITH_MODEL = """
+import json, sys
+import graphrag_query
+from pathlib import Path
+from graphrag_index.schema.settings.project_settings import load_settings
+root = Path(sys.argv[1])
+index = graphrag_query.open(root / "output", load_settings(root), root)
+outcomes, modules = {}, {}
+for method in ("local", "basic", "global", "drift", "path", "neighbourhood", "lazy"):
+    outcomes[method] = index.search(method, "How is Tom Crean connected with Frank Wild?").outcome
+    modules[method] = sorted(m for m in sys.modules if m.startswith("graphrag_"))
+print(json.dumps({"outcomes": outcomes, "modules": modules}))
+"""
+# What works without a model.
+RULES = ("graphrag_nlp.names", "graphrag_nlp.reports", "graphrag_nlp.answers")
+
+
+@pytest.fixture(scope="module")
+def model_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """What a run of `standard`, and searches, have imported where a model is configured."""
+    root = tmp_path_factory.mktemp("with-model")
+    with Server() as server:
+        write_project(root, server.url)
+        environment = {**os.environ, "MODEL_KEY": KEY}
+        outputs = [
+            subprocess.run(
+                [sys.executable, "-c", *arguments],
+                capture_output=True,
+                encoding="utf-8",
+                check=False,
+                env=environment,
+            )
+            for arguments in (
+                (RUN, "run", "--quiet", "--root", str(root), "obstore"),
+                (SEARCH_WITH_MODEL, str(root)),
+            )
+        ]
+    for done in outputs:
+        assert done.returncode == 0, done.stderr
+    return outputs[0].stdout.partition("modules:")[2], json.loads(outputs[1].stdout)
+
+
+def test_a_run_with_a_model_imports_no_rules(model_run: tuple[str, dict[str, Any]]) -> None:
+    imported = model_run[0].split()
+    assert "graphrag_index.steps.create_community_reports" in imported
+    assert [name for name in imported if name.startswith(RULES)] == []
+
+
+def test_searches_with_a_model_import_no_rules(model_run: tuple[str, dict[str, Any]]) -> None:
+    outcomes, imported = model_run[1]["outcomes"], model_run[1]["modules"]
+    # After a search without evidence, others are tried without a model, to suggest one.
+    answered = [*takewhile(lambda method: outcomes[method] == "answered", outcomes)]
+    assert {"local", "basic", "global", "drift"} <= {*answered}
+    for method in answered:
+        assert [name for name in imported[method] if name.startswith(RULES)] == [], method
+
+
+def test_local_search_with_a_model_imports_few_files() -> None:
+    code = "import graphrag_query.searches.local_search, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = [name for name in done.stdout.split() if name.startswith("graphrag_")]
+    files = [name for name in names if (REPOSITORY / f"{name.replace('.', '/')}.py").exists()]
+    assert "graphrag_query.searches.local_search" in files
+    assert len(files) <= 60
+    assert [name for name in names if name.startswith(RULES)] == []

@@ -213,16 +213,6 @@ def test_help_imports_nothing_heavy(command: str) -> None:
     assert imported_by(statements) == set()
 
 
-def test_a_search_with_a_model_imports_no_answers_without_one() -> None:
-    code = (
-        "import sys, graphrag_query.searches.router, graphrag_query.searches.global_search\n"
-        "print(*(m for m in sys.modules if m.startswith('graphrag_nlp.answers')))"
-    )
-    command = [sys.executable, "-c", code]
-    result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert result.stdout.split() == []
-
-
 def imported_by(statements: str) -> set[str]:
     """The heavy modules that a fresh interpreter has imported after some statements."""
     code = f"{statements}\nimport sys\nprint(*(m for m in sys.modules if '.' not in m))"
@@ -234,14 +224,3 @@ def imported_by(statements: str) -> set[str]:
         check=True,
     )
     return HEAVY & set(result.stdout.split())
-
-
-def test_searches_import_no_answers_without_a_model() -> None:
-    searches = sorted((REPOSITORY / "graphrag_query/searches").glob("[a-z]*.py"))
-    names = ", ".join(f"graphrag_query.searches.{path.stem}" for path in searches)
-    code = f"import sys, {names}\nprint(*sys.modules)"
-    run = [sys.executable, "-c", code]
-    result = subprocess.run(run, cwd=REPOSITORY, capture_output=True, encoding="utf-8", check=True)
-    imported = result.stdout.split()
-    assert "graphrag_query.searches.local_search" in imported
-    assert not [name for name in imported if name.startswith("graphrag_nlp.answers")]

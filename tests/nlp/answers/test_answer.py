@@ -130,10 +130,13 @@ def test_nothing_uncertain_stands_before_a_statement(question: str, text: str) -
     assert found.opening == ""
 
 
-def test_an_answer_without_the_words_of_the_question_is_unclear() -> None:
-    texts = [f"{name} met Olga in the garden of the mill." for name in ("Ann", "Ben", "Jan", "Tom")]
-    found = ask(read("Which surgeon sutured the elbow of Olga?", "Olga"), passages(*texts))
-    assert not found.is_clear
+def test_an_answer_that_is_as_likely_as_others_and_lacks_the_words_is_unclear() -> None:
+    names = ("Ann", "Ben", "Jan", "Tom", "Eva", "Max", "Lea", "Udo")
+    texts = [f"{name} met Olga in the garden of the mill." for name in names]
+    asked = read("Which surgeon sutured the elbow of Olga?", "Olga")
+    assert not ask(asked, passages(*texts)).is_clear
+    texts.append("The surgeon Rosa Klein sutured the elbow of Olga in May.")
+    assert ask(asked, passages(*texts)).is_clear
 
 
 def test_near_duplicates_are_quoted_once() -> None:

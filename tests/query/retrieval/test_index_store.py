@@ -13,7 +13,7 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, Version, move_pointer
-from graphrag_query.retrieval import question_embedding
+from graphrag_query.store import question_embedding
 from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.small_index import table, write_index
 
