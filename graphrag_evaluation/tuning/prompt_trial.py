@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphrag_evaluation.tuning.corpus_sample import SampledPassage
-from graphrag_evaluation.tuning.known_records import KnownRecords, locate_records
+from graphrag_evaluation.tuning.corpus_sample import KnownRecords, SampledPassage, locate_records
 from graphrag_index.extraction.alignment import Passage, Span
 from graphrag_index.extraction.graph_reply import schema_from_settings
 from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt

@@ -1,4 +1,4 @@
-"""A tuning: sample, description, types, examples, comparison, and the files that it proposes."""
+"""A tuning: sample, description, types, examples, comparison and proposed files."""
 
 import difflib
 import json
@@ -10,12 +10,14 @@ from typing import Any, Protocol
 import yaml
 
 from graphrag_evaluation.statistics import MAX_P_VALUE, Difference, compare_paired
-from graphrag_evaluation.tuning.corpus_sample import CorpusSample, SampledPassage, sample_corpus
-from graphrag_evaluation.tuning.known_records import (
+from graphrag_evaluation.tuning.corpus_sample import (
+    CorpusSample,
     KnownRecords,
+    SampledPassage,
     extract_by_rules,
     locate_records,
     read_index_records,
+    sample_corpus,
 )
 from graphrag_evaluation.tuning.prompt_trial import (
     PROMPT,

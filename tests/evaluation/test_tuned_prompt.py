@@ -12,15 +12,13 @@ import yaml
 
 from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.tuning.corpus_sample import (
-    SampledPassage,
-    choose_passages,
-    sample_corpus,
-)
-from graphrag_evaluation.tuning.known_records import (
     KnownEntity,
     KnownRecords,
+    SampledPassage,
+    choose_passages,
     extract_by_rules,
     read_index_records,
+    sample_corpus,
 )
 from graphrag_evaluation.tuning.prompt_trial import (
     PENALTY_OF_1000_TOKENS,
