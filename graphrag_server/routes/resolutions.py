@@ -18,14 +18,7 @@ from pydantic import BaseModel, Field
 from graphrag_index.errors import SettingsError
 from graphrag_index.resolution import decisions_file
 from graphrag_index.resolution.candidates import ExtractedEntities
-from graphrag_index.resolution.decisions_file import (
-    Decisions,
-    PartConditions,
-    are_merged_in_index,
-    doubtful_pairs,
-    read_decisions,
-    read_resolution_table,
-)
+from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_nlp.text.normalize import title_key
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import ReadIndex, WriteIndex
@@ -266,8 +259,8 @@ def list_resolutions(
     doubtful: list[Any] = []
     version = index.store.read_pointer()
     if version is not None and {"entity_resolutions", "doubtful_pairs"} <= version.tables.keys():
-        resolved = read_resolution_table(output, "entity_resolutions").to_dicts()
-        doubtful = doubtful_pairs(output, path)
+        resolved = decisions_file.read_resolution_table(output, "entity_resolutions").to_dicts()
+        doubtful = decisions_file.doubtful_pairs(output, path)
     named = {key: name for key, (name, _) in decisions.named.items()}
     return Resolutions(
         titles=[
@@ -330,7 +323,9 @@ def undo_resolution(
             is_changed = decisions_file.undo_split(path, name[0])
         else:
             is_changed = decisions_file.undo_decisions(path, name[0], name[1])
-            if not is_changed and are_merged_in_index(index.store.output, name[0], name[1]):
+            if not is_changed and decisions_file.are_merged_in_index(
+                index.store.output, name[0], name[1]
+            ):
                 is_changed = decisions_file.forbid_merge(path, name)
     if not is_changed:
         raise RequestError(

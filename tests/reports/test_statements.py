@@ -17,7 +17,7 @@ from graphrag_index.reports.report import (
 )
 from graphrag_index.reports.report_context import MIN_DOCUMENTS, limit_document
 from graphrag_index.reports.report_evidence import CommunityEvidence
-from graphrag_index.reports.statement_sources import (
+from graphrag_index.reports.report_writer import (
     Statement,
     StatementSources,
     make_statement_column,
