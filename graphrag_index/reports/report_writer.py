@@ -1,4 +1,6 @@
-"""Reports of a model as table rows, with those of the last version and the sentences they state.
+"""Reports of a model as table rows, with the sentences that state what they say.
+
+Reports of the last version are kept if their evidence has hardly changed.
 
 A statement of a report is traced to sentences of the documents that it cites.
 """
