@@ -5,8 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from graphrag_evaluation.judging.criteria import CRITERIA, Judgement, build_request
-from graphrag_evaluation.judging.pairwise import Pair, PairVerdict, SingleVerdict, list_pairs
+from graphrag_evaluation.judging.criteria import (
+    CRITERIA,
+    Judgement,
+    Pair,
+    PairVerdict,
+    SingleVerdict,
+    build_request,
+    list_pairs,
+)
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import Agreement, measure_agreement
 from graphrag_evaluation.systems import System

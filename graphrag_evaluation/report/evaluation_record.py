@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
-from graphrag_evaluation.judging.pairwise import PairSummary
+from graphrag_evaluation.judging.criteria import PairSummary
 from graphrag_evaluation.statistics import Agreement, Interval
 from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError

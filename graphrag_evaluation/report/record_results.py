@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import polars as pl
 
 import graphrag_index
-from graphrag_evaluation.judging.pairwise import PairVerdict, summarize_pairs
+from graphrag_evaluation.judging.criteria import PairVerdict, summarize_pairs
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.report.evaluation_record import (
     CitationRecord,

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_evaluation.tuning.corpus_sample import SampledPassage
-from graphrag_evaluation.tuning.known_records import UNKNOWN_TYPES, KnownRecords
+from graphrag_evaluation.tuning.corpus_sample import UNKNOWN_TYPES, KnownRecords, SampledPassage
 from graphrag_index.extraction.alignment import Passage, Span
 from graphrag_index.extraction.graph_reply import FoundRecords, clean_line, type_key
 from graphrag_index.llm.prompts import n_prompt_tokens

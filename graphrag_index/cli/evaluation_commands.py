@@ -151,7 +151,7 @@ def run_evaluation(
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.questions import read_questions
-    from graphrag_evaluation.report import report_folder as reports
+    from graphrag_evaluation.report import evaluation_page as reports
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation, check_measures
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
@@ -218,7 +218,7 @@ def _check_answers_cost_nothing(systems: "Sequence[System]") -> None:
 
 def _keep_report(record: "EvaluationRecord", folder: Path | None, root: Path) -> None:
     """Write the report into its folder, if there is one, and say where it is."""
-    from graphrag_evaluation.report.report_folder import write_report
+    from graphrag_evaluation.report.evaluation_page import write_report
 
     said = f"Not kept, since {root} is no project: name a folder with --to."
     if folder is not None:

@@ -12,7 +12,7 @@ from graphrag_index.cli import describe_estimate, format_paid, load_project_sett
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 
 if TYPE_CHECKING:
-    from graphrag_evaluation.judging.pairwise import PairVerdict
+    from graphrag_evaluation.judging.criteria import PairVerdict
     from graphrag_evaluation.runs import Result
     from graphrag_evaluation.statistics import Agreement
     from graphrag_evaluation.systems import System
@@ -129,7 +129,7 @@ def judge_results(
 
 def print_judged(judged: Judged) -> None:
     """Print the pairs with the flips of the judge, and the agreement of two judges."""
-    from graphrag_evaluation.judging.pairwise import summarize_pairs
+    from graphrag_evaluation.judging.criteria import summarize_pairs
     from graphrag_index.cli.index_tables import align_columns
 
     pairs = summarize_pairs(judged.verdicts)

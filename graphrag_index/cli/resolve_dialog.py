@@ -5,14 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from graphrag_index.errors import SettingsError, format_count
-from graphrag_index.resolution import decisions_edit
-from graphrag_index.resolution.decisions_edit import (
+from graphrag_index.resolution import decisions_file
+from graphrag_index.resolution.decisions_file import (
     Row,
     are_merged_in_index,
     doubtful_pairs,
+    read_decisions,
     read_resolution_table,
 )
-from graphrag_index.resolution.decisions_file import read_decisions
 from graphrag_nlp.text.normalize import title_key
 
 APPLIED_BY_RUN = "`graphrag-index run` applies the decision."
@@ -51,13 +51,13 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
 def record_merge(path: Path, names: tuple[str, str]) -> None:
     """Record that two names mean the same thing; the first name becomes the title."""
     title, other = names
-    _print_decision(decisions_edit.add_merge(path, title, [other]), f"{other} is {title}", path)
+    _print_decision(decisions_file.add_merge(path, title, [other]), f"{other} is {title}", path)
 
 
 def record_never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
     _print_decision(
-        decisions_edit.forbid_merge(path, names), f"{' and '.join(names)} stay apart", path
+        decisions_file.forbid_merge(path, names), f"{' and '.join(names)} stay apart", path
     )
 
 
@@ -67,7 +67,7 @@ def undo_decision(output: Path, path: Path, one: str, other: str) -> None:
     A merge by a rule or a model is not in the file. To undo it, the file gets the decision that
     the names must not be merged. Raises SettingsError if the two names are not merged.
     """
-    if decisions_edit.undo_decisions(path, one, other):
+    if decisions_file.undo_decisions(path, one, other):
         print(f"Removed the decision about {one} and {other} from {path}: {APPLIED_BY_RUN}")
         return
     if not are_merged_in_index(output, one, other):

@@ -83,8 +83,7 @@ def tune(
     """Propose prompts, types and examples for the documents, and measure them."""
     settings, workflow = load_project(root, set_)
     from graphrag_evaluation.project_folders import TUNING
-    from graphrag_evaluation.tuning.proposed_files import check_folder
-    from graphrag_evaluation.tuning.tuning_run import TuningOptions
+    from graphrag_evaluation.tuning.tuning_run import TuningOptions, check_folder
     from graphrag_index.storage.atomic import lock_target
     from graphrag_query.store.index_store import IndexStore
 
@@ -137,7 +136,7 @@ def _propose(
     budget: float | None,
 ) -> "tuple[dict[str, str], Tuning]":
     """Make the proposal, print its figures, and write its files."""
-    from graphrag_evaluation.tuning import proposed_files as proposed
+    from graphrag_evaluation.tuning import tuning_run as proposed
     from graphrag_evaluation.tuning.prompt_trial import TUNE_STEP, ReusingModel
     from graphrag_evaluation.tuning.tuning_run import tune
     from graphrag_index.cli.terminal import temporary_bar
@@ -200,7 +199,7 @@ def _print_tuning(tuning: "Tuning") -> None:
 
 
 def _print_comparison(comparison: "Comparison") -> None:
-    from graphrag_evaluation.tuning.extraction_score import mean_parts
+    from graphrag_evaluation.tuning.prompt_trial import mean_parts
     from graphrag_index.cli.index_tables import align_columns
 
     before, after = mean_parts(comparison.before), mean_parts(comparison.after)
@@ -237,7 +236,7 @@ def _install(
     root: Path, folder: Path, files: "dict[str, str]", tuning: "Tuning", yes: bool
 ) -> None:
     """Install a proposal that is better by more than chance; raise `GraphRAGError` otherwise."""
-    from graphrag_evaluation.tuning.proposed_files import install_files
+    from graphrag_evaluation.tuning.tuning_run import install_files
 
     comparison = tuning.comparison
     if comparison is None or not comparison.is_better:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.communities.simple_graph import Floats, Graph, Integers, find_components
-from graphrag_index.communities.text_vectors import Vectors, find_main_directions, normalize_rows
+from graphrag_index.communities.text_clusters import Vectors, find_main_directions, normalize_rows
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_nlp.list_columns import NumberLists
 

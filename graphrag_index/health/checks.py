@@ -10,7 +10,7 @@ import polars as pl
 from graphrag_index.health import report_checks, row_checks
 from graphrag_index.health.checked_index import TEXTS, CheckedIndex, CheckResult
 from graphrag_index.health.index_statistics import IndexStatistics, compute_statistics
-from graphrag_index.schema.settings.health import Check as Limits
+from graphrag_index.schema.settings.step_sections import Check as Limits
 from graphrag_index.step import Progress, Silent
 
 

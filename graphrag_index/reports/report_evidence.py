@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.reports.document_share import find_main_documents
 from graphrag_index.reports.report import (
     CLAIM_COLUMNS,
     CitedReport,
@@ -45,6 +44,22 @@ COLUMN_OF_CITED_ROWS = {
 HASHED_ROWS_PER_BATCH, REPORTS_PER_BATCH = 10_000, 2_000
 # Value of `prompt_hash` for imported reports, which are kept even if the prompt changes.
 PROMPT_HASH_OF_IMPORTS = "imported"
+
+
+def find_main_documents(text_units: RowGroups, document_of: Integers) -> Integers:
+    """Return the document of more than half of the text units of each row; -1 without one.
+
+    `text_units` groups text units by row, and `document_of` has the document of each text unit.
+    """
+    counted = (
+        pl.DataFrame({"row": text_units.owners, "document": document_of[text_units.rows]})
+        .group_by("row", "document")
+        .len()
+        .filter(2 * pl.col("len") > pl.col("len").sum().over("row"))
+    )
+    main = np.full(len(text_units.bounds) - 1, -1, np.int64)
+    main[counted["row"].to_numpy()] = counted["document"].to_numpy()
+    return main
 
 
 class CommunityEvidence:

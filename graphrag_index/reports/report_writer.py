@@ -1,6 +1,12 @@
-"""Collect the reports of a model, keep those of the last version, and make table rows."""
+"""Reports of a model as table rows, with the sentences that state what they say.
 
-from collections.abc import Iterator, Mapping, Sequence
+Reports of the last version are kept if their evidence has hardly changed.
+
+A statement of a report is traced to sentences of the documents that it cites.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -22,10 +28,208 @@ from graphrag_index.reports.report_evidence import (
     Hashes,
     SectionIds,
 )
-from graphrag_index.reports.statement_sources import StatementSources
+from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import reuse_rows
 from graphrag_index.storage.table_store import Previous
-from graphrag_nlp.list_columns import find_rows, gather_lists, spread_lists
+from graphrag_nlp.list_columns import find_rows, gather_by_owner, gather_lists, spread_lists
+from graphrag_nlp.text.citations import find_citations
+from graphrag_nlp.text.report_statements import SourceSpan, StatementWords, choose_spans, stem_words
+from graphrag_nlp.text.sentences import split_sentences
+
+# Maximum number of text units that are searched for one statement. Those of cited relationships
+# and claims come before those of cited entities, which may be many.
+MAX_TEXT_UNITS = 60
+# (section, position in the rows of the report): a cited row.
+CitedRow = tuple[str, int]
+_COLUMN = TABLES["community_reports"].schema["statements"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a report.
+
+    `finding` is the number of its finding, from 0; None: the summary. `n_documents` is the number
+    of documents with a sentence that states it. `spans` are such sentences, the best first.
+    """
+
+    finding: int | None
+    text: str
+    n_documents: int
+    spans: Sequence[SourceSpan]
+
+
+def make_statement_column(
+    reports: Sequence[Sequence[Statement]],
+    text_unit_ids: Mapping[int, str],
+    document_ids: Mapping[int, str],
+) -> pl.Series:
+    """Return the column `statements` of reports; a statement has one record for each span.
+
+    A statement without a span has one record without a place. `text_unit_ids` and `document_ids`
+    map row numbers to ids.
+    """
+    rows = [
+        (
+            at,
+            number,
+            said.finding,
+            said.text,
+            said.n_documents,
+            *(
+                (text_unit_ids[span[0]], document_ids[span[1]], span.start_char, span.end_char)
+                if span
+                else (None, None, None, None)
+            ),
+        )
+        for at, statements in enumerate(reports)
+        for number, said in enumerate(statements)
+        for span in (said.spans or (None,))
+    ]
+    fields = {field.name: field.dtype for field in _COLUMN.inner.fields}  # type: ignore[attr-defined]
+    frame = pl.DataFrame(rows, {"owner": pl.Int64, **fields}, orient="row")
+    if not rows:
+        return pl.Series("statements", [[] for _ in reports], _COLUMN)
+    return gather_by_owner(frame, len(reports)).alias("statements")
+
+
+class StatementSources:
+    """The text units behind the rows that reports cite."""
+
+    def __init__(
+        self,
+        members: CommunityMembers,
+        evidence: CommunityEvidence,
+        base_text_units: pl.LazyFrame,
+    ) -> None:
+        self._members, self._evidence, self._table = members, evidence, base_text_units
+        units = base_text_units.select("id", "document_id", "start_char").collect()
+        self._ids, self._starts = units["id"], units["start_char"].to_numpy()
+        self._document_ids = units["document_id"].unique(maintain_order=True)
+        self._document_of = find_rows(units["document_id"], self._document_ids)
+        # The text units of the statements of each report, by community.
+        self._units_of_report: dict[int, list[int]] = {}
+
+    def make_column(self, reports: Mapping[int, CitedReport]) -> pl.Series:
+        """Return the column `statements` of reports, which are given by community."""
+        said = {at: [*_split_report(report)] for at, report in reports.items()}
+        units = {
+            at: [self._find_text_units(reports[at], cited) for _, _, cited in statements]
+            for at, statements in said.items()
+        }
+        sentences = self._read_sentences(
+            {n for found in units.values() for numbers in found for n in numbers}
+        )
+        traced = []
+        for at, statements in said.items():
+            made = [
+                self._make_statement(finding, text, self._find_names(reports[at], cited), found)
+                for (finding, text, cited), numbers in zip(statements, units[at], strict=True)
+                for found in [[s for n in numbers for s in sentences[n]]]
+            ]
+            spans = (span.text_unit for statement in made for span in statement.spans)
+            self._units_of_report[at] = list(dict.fromkeys(spans))
+            traced.append(made)
+        spans_of = [span for made in traced for statement in made for span in statement.spans]
+        unit_ids = {span.text_unit: self._ids[span.text_unit] for span in spans_of}
+        document_ids = {span.document: self._document_ids[span.document] for span in spans_of}
+        return make_statement_column(traced, unit_ids, document_ids)
+
+    def _find_text_units(self, report: CitedReport, cited: Sequence[CitedRow]) -> list[int]:
+        """Return the text units behind cited rows, those of few rows first."""
+        evidence = self._evidence
+        cited = cited or _list_cited_rows(report)
+        found: dict[int, None] = {}
+        for section in ("Relationships", "Claims", "Reports", "Entities"):
+            for row in _rows_of(report, cited, section):
+                if section == "Relationships":
+                    numbers = evidence.units_of_links[row].tolist()
+                elif section == "Entities":
+                    numbers = evidence.units_of_nodes[row].tolist()
+                elif section == "Claims":
+                    numbers = [n for n in [int(evidence.unit_of_claim[row])] if n >= 0]
+                else:
+                    numbers = self._units_of_report.get(row, [])
+                found |= dict.fromkeys(numbers)
+        return [*found][:MAX_TEXT_UNITS]
+
+    def _find_names(self, report: CitedReport, cited: Sequence[CitedRow]) -> frozenset[str]:
+        """Return the stems of the names of cited entities, and of the ends of relationships."""
+        cited = cited or _list_cited_rows(report)
+        links = np.array([*_rows_of(report, cited, "Relationships")], np.int64)
+        ends = self._members.endpoints[links].ravel()
+        named = {*_rows_of(report, cited, "Entities"), *ends[ends >= 0].tolist()}
+        titles = self._members.entities["title"].gather(sorted(named))
+        return frozenset().union(*map(stem_words, titles))
+
+    def _read_sentences(
+        self, numbers: Iterable[int]
+    ) -> dict[int, list[tuple[SourceSpan, frozenset[str]]]]:
+        """Return the sentences of text units, with the stems of their words."""
+        rows = pl.Series(sorted(numbers), dtype=pl.UInt32)
+        texts = (
+            self._table.select("text")
+            .with_row_index("number")
+            .filter(pl.col("number").is_in(rows.implode()))
+            .collect(engine="streaming")
+            .sort("number")
+        )
+        found = {}
+        for number, text in texts.iter_rows():
+            start, document = int(self._starts[number]), int(self._document_of[number])
+            found[number] = [
+                (
+                    SourceSpan(number, document, start + sentence.start, start + sentence.end),
+                    stem_words(text[sentence.start : sentence.end]),
+                )
+                for sentence in split_sentences(text)
+            ]
+        return found
+
+    def _make_statement(
+        self,
+        finding: int | None,
+        text: str,
+        names: frozenset[str],
+        sentences: Sequence[tuple[SourceSpan, frozenset[str]]],
+    ) -> Statement:
+        words = StatementWords.split(stem_words(text), names)
+        scored = ((words.score(found), span) for span, found in sentences)
+        return Statement(finding, text, *choose_spans(one for one in scored if one[0] > 0))
+
+
+def _rows_of(report: CitedReport, cited: Sequence[CitedRow], section: str) -> Iterator[int]:
+    """Yield the rows of one section that a statement cites."""
+    rows = report.rows.get(section, ())
+    for name, place in cited:
+        if name == section and 0 <= place < len(rows):
+            yield rows[place]
+
+
+def _list_cited_rows(report: CitedReport) -> list[CitedRow]:
+    """Return all rows that a report cites, for its statements without a citation."""
+    return [(name, place) for name, rows in report.rows.items() for place in range(len(rows))]
+
+
+def _split_report(report: CitedReport) -> Iterator[tuple[int | None, str, list[CitedRow]]]:
+    """Yield (finding, text, cited rows) for each statement of a report; None: the summary."""
+    written = report.report
+    for text, cited in _split_text(written.summary):
+        yield None, text, cited
+    for number, finding in enumerate(written.findings):
+        for text, cited in _split_text(finding.explanation):
+            yield number, text, cited
+
+
+def _split_text(text: str) -> Iterator[tuple[str, list[CitedRow]]]:
+    """Yield each sentence of a text, with the rows that the next citation of its line cites."""
+    for line in text.splitlines():
+        start = 0
+        for first, last, rows in [*find_citations(line), (len(line), len(line), [])]:
+            # A full stop may follow the citation.
+            said = line[start:first].lstrip(" .;,")
+            for sentence in split_sentences(said):
+                yield said[sentence.start : sentence.end], rows
+            start = last
 
 
 class ReportWriter:

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME
-from graphrag_index.resolution.parsed_name import Name, is_initial
+from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME, Name, is_initial
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.partitions import hash_partitions

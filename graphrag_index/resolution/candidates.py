@@ -11,7 +11,7 @@ from functools import cached_property
 import polars as pl
 
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions
-from graphrag_index.resolution.parsed_name import Name, kind_of_type
+from graphrag_index.resolution.name_similarity import Name, kind_of_type
 from graphrag_nlp.text.normalize import title_key, translate_glob
 
 

@@ -1,4 +1,4 @@
-"""Parser of `resolutions.yaml`, the decisions of a person about names.
+"""`resolutions.yaml`, the decisions of a person about names: its parser and its edits.
 
 The file lies in the folder of settings.yaml:
 
@@ -13,26 +13,38 @@ The file lies in the folder of settings.yaml:
         - {title: John Smith (sailor), paths: ["letters/*"]}
         - {title: John Smith (banker), types: [person]}
 
-Names are titles of entities. Upper and lower case and white space do not matter.
+Names are titles of entities. Upper and lower case and white space do not matter. Edits
+keep comments and order; a section to edit is in YAML block style, with one entry per line.
 """
 
 import json
-from collections.abc import ItemsView, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, NoReturn
 
+import polars as pl
 import yaml
 
-from graphrag_index.errors import SettingsError
+from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.schema.settings.section import read_settings_yaml, read_text_file
+from graphrag_index.storage.atomic import write_text_file
+from graphrag_index.storage.table_store import TableStore
+from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import title_key
 
 SECTIONS = ("merge", "never", "rename", "split")
 # Keys in the section `split`: conditions for the text units that belong to a part of an entity.
 SPLIT_KEYS = ("paths", "documents", "text_units", "types")
+# Comment at the start of a new file.
+FILE_HEADER: str = read_lists("graphrag_index/resolution/data/words")["file_header"]
+_NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
+
+# (start, end, replacement): the span in the text, and the new text of the span.
+TextEdit = tuple[int, int, str]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -210,3 +222,300 @@ class DecisionsParser:
         )
         place = "".join(f", line {line}" for line in islice(lines, 1))
         raise SettingsError(f"{self.path}{place}: {problem}.")
+
+
+def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
+    """Write the decision to merge names under one title; return False if it exists already.
+
+    Raises SettingsError if the decision contradicts the file, or the file cannot be edited.
+    """
+    decisions = read_decisions(path)
+    title, *names = _normalize_names([title, *names])
+    own = title_key(title)
+    known = {key for key, to in decisions.titles.items() if title_key(to) == own}
+    new = list(dict.fromkeys(name for name in names if title_key(name) not in {*known, own}))
+    if not new:
+        return False
+    for name in (title, *new):
+        to = decisions.titles.get(title_key(name))
+        if to is None or title_key(to) == own:
+            continue
+        if title_key(to) != title_key(name):
+            raise SettingsError(f"{path} merges {name!r} into {to!r}: use that title.")
+        fix = "merge the two groups in the file" if known else "give this title first"
+        raise SettingsError(f"{path} has {name!r} as the title of other names: {fix}.")
+    keys = {title_key(name) for name in new}
+    for pair in decisions.forbidden_pairs():
+        if {*pair} <= {*known, own, *keys}:
+            a, b = (decisions.named[key][0] for key in pair)
+            raise SettingsError(f"{path} forbids to merge {a!r} and {b!r}: {_undo_hint(a, b)}")
+    text = _read_text_to_edit(path)
+    section, entries = _find_section(text, "merge", path)
+    listed = next((names for key, names in entries if title_key(key.value) == own), None)
+    added = ", ".join(map(_format_name, new))
+    if listed is None:
+        edit = _add_entry(text, section, "merge", f"{_format_name(title)}: [{added}]")
+    elif not _is_in_brackets(listed):
+        raise SettingsError(
+            f"{path}, line {listed.start_mark.line + 1}: the names are not in brackets on one "
+            f"line, so add {added} by hand."
+        )
+    else:
+        held = listed.value
+        end = held[-1].end_mark.index if held else listed.start_mark.index + 1
+        edit = end, end, f", {added}" if held else added
+    _write_edits(path, text, [edit], lambda now: all(now.are_merged(key, own) for key in keys))
+    return True
+
+
+def forbid_merge(path: Path, names: Sequence[str]) -> bool:
+    """Write the decision never to merge some names; return False if it exists already."""
+    decisions = read_decisions(path)
+    names = _normalize_names(names)
+    wanted = {frozenset(map(title_key, pair)) for pair in combinations(names, 2)}
+    if not wanted or any(len(pair) < 2 for pair in wanted):
+        raise SettingsError(
+            "Names to keep apart must be two or more, and differ by more than case."
+        )
+    if wanted <= _collect_forbidden_pairs(decisions):
+        return False
+    for one, other in combinations(names, 2):
+        if decisions.are_merged(title_key(one), title_key(other)):
+            raise SettingsError(f"{path} merges {one!r} and {other!r}: {_undo_hint(one, other)}")
+    entry = f"- {_format_list(names)}"
+    _write_entry(path, "never", entry, lambda now: wanted <= _collect_forbidden_pairs(now))
+    return True
+
+
+def add_rename(path: Path, name: str, title: str) -> bool:
+    """Write the decision to give a name a new title; return False if it exists already."""
+    decisions = read_decisions(path)
+    name, title = _normalize_names([name, title])
+    known = decisions.titles.get(title_key(name))
+    if known == title:
+        return False
+    if known is not None:
+        raise SettingsError(f"{path} gives {name!r} the title {known!r}: undo that decision first.")
+    entry = f"{_format_name(name)}: {_format_name(title)}"
+    _write_entry(path, "rename", entry, lambda now: now.titles.get(title_key(name)) == title)
+    return True
+
+
+def add_split(path: Path, name: str, parts: Sequence[PartConditions]) -> bool:
+    """Write the decision to split a name into parts; return False if it exists already."""
+    decisions = read_decisions(path)
+    [name] = _normalize_names([name])
+    known = decisions.split.get(title_key(name))
+    if known is not None:
+        if set(known) == set(parts):
+            return False
+        raise SettingsError(f"{path} splits {name!r} in another way: undo that decision first.")
+    entry = f"{_format_name(name)}: [{', '.join(map(_format_part, parts))}]"
+    _write_entry(path, "split", entry, lambda now: title_key(name) in now.split)
+    return True
+
+
+def undo_split(path: Path, name: str) -> bool:
+    """Remove the decision to split a name; return False if there is none."""
+    key = title_key(name)
+    if key not in read_decisions(path).split:
+        return False
+    text = _read_text_to_edit(path)
+    edits = [
+        (*_find_line_span(text, held, _find_last_value(parts)), "")
+        for held, parts in _find_section(text, "split", path)[1]
+        if title_key(held.value) == key
+    ]
+    _write_edits(path, text, edits, lambda now: key not in now.split)
+    return True
+
+
+def undo_decisions(path: Path, one: str, other: str) -> bool:
+    """Remove the decisions to merge, or never to merge, two names; return False if none exist."""
+    before = read_decisions(path)
+    a, b = title_key(one), title_key(other)
+
+    def is_undone(now: Decisions) -> bool:
+        return not now.are_merged(a, b) and frozenset((a, b)) not in _collect_forbidden_pairs(now)
+
+    if is_undone(before):
+        return False
+    text = _read_text_to_edit(path)
+    edits: list[TextEdit] = []
+    if frozenset((a, b)) in _collect_forbidden_pairs(before):
+        edits += _remove_forbidden_pair(text, path, a, b)
+    if before.are_merged(a, b):
+        # Remove the second name from its group; if it is the title of the group, the first name.
+        leaving = a if b == title_key(before.titles[b]) else b
+        edits += _remove_merged_name(text, path, leaving)
+    _write_edits(path, text, edits, is_undone)
+    return True
+
+
+def _normalize_names(names: Sequence[str]) -> list[str]:
+    """Collapse white space in names; raise SettingsError if a name is empty."""
+    if not all(map(title_key, names)):
+        raise SettingsError("A name is empty: give two names.")
+    return [" ".join(name.split()) for name in names]
+
+
+def _undo_hint(one: str, other: str) -> str:
+    return f'`graphrag-index resolve --undo "{one}" "{other}"` removes this decision.'
+
+
+def _collect_forbidden_pairs(decisions: Decisions) -> Set[frozenset[str]]:
+    return {frozenset(pair) for pair in decisions.forbidden_pairs()}
+
+
+def _read_text_to_edit(path: Path) -> str:
+    text = read_text_file(path) or FILE_HEADER
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _find_section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, list[Any]]:
+    """Return the YAML nodes of a section (None if it is missing) and of its entries."""
+    root = yaml.compose(text, yaml.SafeLoader)
+    sections = root.value if root else ()
+    section = next((value for key, value in sections if key.value == name), None)
+    if not isinstance(section, yaml.CollectionNode):
+        return section, []
+    if section.flow_style:
+        raise SettingsError(_NOT_EDITABLE.format(path))
+    return section, section.value
+
+
+def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> TextEdit:
+    """Return the edit that adds an entry at the end of a section."""
+    if section is None:
+        return len(text), len(text), f"\n{name}:\n  {entry}\n"
+    indent = section.start_mark.column if isinstance(section, yaml.CollectionNode) else 2
+    last = _find_last_value(section)
+    _, end = _find_line_span(text, last, last)
+    return end, end, f"{' ' * indent}{entry}\n"
+
+
+def _find_last_value(node: yaml.Node) -> yaml.Node:
+    """Return the last value in a block: in PyYAML, a block ends only where the next one begins."""
+    while isinstance(node, yaml.CollectionNode) and not node.flow_style:
+        node = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
+    return node
+
+
+def _remove_forbidden_pair(text: str, path: Path, a: str, b: str) -> Iterator[TextEdit]:
+    """Yield edits that replace each `never` list of `a` and `b` by one without each of them."""
+    for names in _find_section(text, "never", path)[1]:
+        if not {a, b} <= {title_key(name.value) for name in names.value}:
+            continue
+        if not _is_in_brackets(names):
+            raise SettingsError(_NOT_EDITABLE.format(path))
+        start, end = _find_line_span(text, names, names)
+        before, after = text[start : names.start_mark.index], text[names.end_mark.index : end]
+        kept = [[n.value for n in names.value if title_key(n.value) != key] for key in (b, a)]
+        lines = (f"{before}{_format_list(held)}{after}" for held in kept if len(held) > 1)
+        yield start, end, "".join(lines)
+
+
+def _remove_merged_name(text: str, path: Path, leaving: str) -> Iterator[TextEdit]:
+    """Yield edits that remove a name from the sections `merge` and `rename`."""
+    for title, names in _find_section(text, "merge", path)[1]:
+        held = names.value if isinstance(names, yaml.SequenceNode) else [names]
+        kept = [name.value for name in held if title_key(name.value) != leaving]
+        if len(kept) == len(held):
+            continue
+        if not kept:
+            yield *_find_line_span(text, title, names), ""
+        elif not _is_in_brackets(names):
+            raise SettingsError(_NOT_EDITABLE.format(path))
+        else:
+            yield names.start_mark.index, names.end_mark.index, _format_list(kept)
+    for name, title in _find_section(text, "rename", path)[1]:
+        if title_key(name.value) == leaving:
+            yield *_find_line_span(text, name, title), ""
+
+
+def _is_in_brackets(names: yaml.Node) -> bool:
+    return isinstance(names, yaml.SequenceNode) and bool(names.flow_style)
+
+
+def _find_line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
+    """Return the (start, end) of the text lines from the first YAML node to the last."""
+    start = text.rfind("\n", 0, first.start_mark.index) + 1
+    return start, text.find("\n", last.end_mark.index) + 1 or len(text)
+
+
+def _format_list(names: Sequence[str]) -> str:
+    return f"[{', '.join(map(_format_name, names))}]"
+
+
+def _format_part(part: PartConditions) -> str:
+    conditions = {key: values for key in SPLIT_KEYS if (values := getattr(part, key))}
+    fields = [f"title: {_format_name(part.title)}"]
+    fields += [f"{key}: {_format_list(values)}" for key, values in conditions.items()]
+    return f"{{{', '.join(fields)}}}"
+
+
+def _format_name(name: str) -> str:
+    """Format a name as a YAML scalar, with quotes if it needs them in a list."""
+    text = yaml.safe_dump([name], default_flow_style=True, allow_unicode=True, width=1_000_000)
+    return text.strip()[1:-1]
+
+
+def _write_entry(path: Path, name: str, entry: str, is_right: Callable[[Decisions], bool]) -> None:
+    """Write an entry at the end of a section; see `_write_edits`."""
+    text = _read_text_to_edit(path)
+    section, _ = _find_section(text, name, path)
+    _write_edits(path, text, [_add_entry(text, section, name, entry)], is_right)
+
+
+def _write_edits(
+    path: Path, text: str, edits: Sequence[TextEdit], is_right: Callable[[Decisions], bool]
+) -> None:
+    """Write the edited text; raise SettingsError if `is_right` rejects the new decisions."""
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    try:
+        decisions = DecisionsParser(text, path).parse()
+    except SettingsError as error:
+        raise SettingsError(
+            f"{path} would become invalid, so edit the file by hand: {error}"
+        ) from None
+    if not is_right(decisions):
+        raise SettingsError(_NOT_EDITABLE.format(path))
+    write_text_file(path, [text])
+
+
+def doubtful_pairs(output: Path, path: Path) -> list[Row]:
+    """Return the doubtful pairs without a decision in the file `path`, highest score first."""
+    decisions = read_decisions(path)
+    decided = {frozenset(pair) for pair in decisions.forbidden_pairs()}
+    titles = {key: title_key(title) for key, title in decisions.titles.items()}
+    rows: list[Row] = []
+    for row in read_resolution_table(output, "doubtful_pairs").iter_rows(named=True):
+        one, other = title_key(row["title"]), title_key(row["other"])
+        same = titles.get(one, one) == titles.get(other, other)
+        if frozenset((one, other)) not in decided and not same:
+            rows.append(row)
+    return rows
+
+
+def are_merged_in_index(output: Path, one: str, other: str) -> bool:
+    """Return whether the index has two different names as one entity."""
+    resolved = read_resolution_table(output, "entity_resolutions").select("title", "resolved")
+    titles = {title_key(title): title_key(become) for title, become in resolved.iter_rows()}
+    keys = title_key(one), title_key(other)
+    return keys[0] != keys[1] and len({titles.get(key, key) for key in keys}) == 1
+
+
+def read_resolution_table(output: Path, name: str) -> pl.DataFrame:
+    """Read `entity_resolutions` or `doubtful_pairs`. Raises TableError if the index lacks it."""
+    store = TableStore(output)
+    version = store.read_pointer()
+    if version is None:
+        raise TableError(f"There is no index in {output}: `graphrag-index run` builds it.")
+    if name not in version.tables:
+        raise TableError(
+            f"The workflow {version.workflow} wrote the index in {output} without the step "
+            "resolve_entities: add the step to the workflow before finalize_graph and "
+            "summarize_descriptions, and run it."
+        )
+    return store.scan(name, version.tables[name]).collect()

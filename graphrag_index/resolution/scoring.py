@@ -26,12 +26,13 @@ from graphrag_index.resolution.name_similarity import (
     FIRST_LETTERS,
     INITIALS,
     MAX_DOUBTFUL_SCORE,
+    Name,
     Similarity,
     can_be_one_person,
     compare_names,
+    kind_of_type,
     mean_different_things,
 )
-from graphrag_index.resolution.parsed_name import Name, kind_of_type
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_nlp.text.languages import read_lists

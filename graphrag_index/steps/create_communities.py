@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.communities.community_rows import keep_previous_ids, make_community_rows
 from graphrag_index.communities.hierarchy_update import find_changed_nodes, update_hierarchy
 from graphrag_index.communities.islands import group_small_components
 from graphrag_index.communities.leiden import (
@@ -24,6 +23,8 @@ from graphrag_index.communities.leiden import (
 )
 from graphrag_index.communities.lineage import (
     PreviousCommunities,
+    keep_previous_ids,
+    make_community_rows,
     number_communities,
     read_old_communities,
     renumber_communities,
@@ -39,8 +40,7 @@ from graphrag_index.communities.simple_graph import (
     compute_modularity,
     read_endpoints,
 )
-from graphrag_index.communities.text_clusters import number_sections
-from graphrag_index.communities.text_vectors import Vectors, embed_text_units
+from graphrag_index.communities.text_clusters import Vectors, embed_text_units, number_sections
 from graphrag_index.communities.themes import Themes, find_themes
 from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.step import Shards, step

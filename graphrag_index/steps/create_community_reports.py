@@ -26,8 +26,7 @@ from graphrag_index.reports.report import (
 )
 from graphrag_index.reports.report_context import Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence
-from graphrag_index.reports.report_writer import ReportWriter
-from graphrag_index.reports.statement_sources import StatementSources
+from graphrag_index.reports.report_writer import ReportWriter, StatementSources
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
 from graphrag_index.schema.tables import content_id
 from graphrag_index.step import Progress, Shards, step

@@ -224,7 +224,7 @@ def _read_communities(
     of_unit = units.select("unit", "document", "date").collect()
     lists = communities.select("community", "theme", unit="text_unit_ids")
     counted = [
-        batch.explode("unit")
+        batch.explode("unit", empty_as_null=True)
         .join(of_unit, on="unit", how="left")
         .group_by("community", "theme")
         .agg(

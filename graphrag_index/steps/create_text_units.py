@@ -21,9 +21,8 @@ from graphrag_index.storage.memo import (
 )
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.list_columns import Integers
-from graphrag_nlp.text.code import find_code
+from graphrag_nlp.text.code import find_code, is_inside
 from graphrag_nlp.text.languages import detect_language
-from graphrag_nlp.text.ranges import is_inside
 from graphrag_nlp.text.sentences import (
     Heading,
     find_headings,

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from graphrag_index.readers.graph.given_graph import GivenGraph, build_given_graph
-from graphrag_index.readers.graph.graph_evidence import Evidence, GivenTextUnits
+from graphrag_index.readers.graph.graph_evidence import Evidence, GivenTextUnits, RowEvidence
 from graphrag_index.readers.graph.graph_rows import (
     FileRows,
     check_files_outside_output,
@@ -16,7 +16,6 @@ from graphrag_index.readers.graph.graph_rows import (
     fingerprint_files,
     read_given_rows,
 )
-from graphrag_index.readers.graph.row_evidence import RowEvidence
 from graphrag_index.schema.settings.step_sections import CreateTextUnits, ReadGraph
 from graphrag_index.schema.tables import STRINGS, TABLES
 from graphrag_index.step import Progress, Project, step

@@ -26,13 +26,13 @@ from graphrag_index.resolution.candidates import (
     forbidden_pairs,
 )
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
-from graphrag_index.resolution.entity_merging import Resolution, group_nodes
+from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
 from graphrag_index.resolution.name_similarity import (
+    Name,
     Similarity,
     can_be_one_person,
     mean_different_things,
 )
-from graphrag_index.resolution.parsed_name import Name
 from graphrag_index.resolution.scoring import (
     Pair,
     ask_model,
@@ -40,7 +40,6 @@ from graphrag_index.resolution.scoring import (
     find_similar,
     score_pairs,
 )
-from graphrag_index.resolution.table_rewriter import TableRewriter
 from graphrag_index.schema.settings.step_sections import ResolveEntities
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, Shards, step

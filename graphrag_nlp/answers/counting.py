@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from graphrag_nlp.text.languages import PARTICLES, Language, read_lists, word_set
-from graphrag_nlp.text.normalize import fold, stem_word
-from graphrag_nlp.text.phrases import compile_lists, fold_question
+from graphrag_nlp.text.normalize import compile_lists, fold, fold_question, stem_word
 
 # What is counted: documents with a subject; entities, the most frequent first; how many different
 # entities there are; several subjects, or the documents with a subject, the most frequent first;

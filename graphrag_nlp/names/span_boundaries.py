@@ -13,8 +13,8 @@ from graphrag_nlp.names.known_names import is_known_name
 from graphrag_nlp.names.name_words import capital_pattern, is_wrapped_line, name_pattern
 from graphrag_nlp.names.sentence_case import find_shouted_line, find_shouted_names, read_case
 from graphrag_nlp.names.span_ends import HYPHENS, find_span, find_unbroken_end
+from graphrag_nlp.text.code import Range, find_range_end, merge_ranges
 from graphrag_nlp.text.languages import Language, read_lists
-from graphrag_nlp.text.ranges import Range, find_range_end, merge_ranges
 from graphrag_nlp.text.sentences import Sentence
 
 # An abbreviation before its last letter: z. B., a. A., i. E.

@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from graphrag_nlp.text.report_statements import SourceSpan, StatementWords, choose_spans
 from graphrag_nlp.text.sentences import distinctive_words
-from graphrag_nlp.text.statements import SourceSpan, StatementWords, choose_spans
 
 # Maximum number of sentences in a summary, in that of a theme, and in a finding.
 MAX_SUMMARY_SENTENCES, MAX_THEME_SENTENCES, MAX_FINDING_SENTENCES = 2, 3, 3

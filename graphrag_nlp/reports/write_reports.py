@@ -17,8 +17,6 @@ from graphrag_nlp.text.languages import join_titles
 
 T = TypeVar("T")
 _SECTIONS = {"Entities": "entities", "Relationships": "relationships", "Sources": "source"}
-# Columns of the reports that `write_reports` yields, in the order of the communities of a shard.
-REPORT_COLUMNS = ("title", "summary", "headings", "explanations", "statements")
 
 
 def write_reports(
@@ -35,7 +33,8 @@ def write_reports(
     Sub-communities come before their parents. `material` is described at `draft_reports`. Of
     `communities`, the columns `community`, `parent`, `n_documents`, `first_date`, `last_date` and
     `kinds` are read, too. `find_relationships` returns the numbers of the relationships between
-    the entities of each list. A result has the columns `REPORT_COLUMNS`.
+    the entities of each list. A result has, in the order of the communities of a shard, the columns
+    `title`, `summary`, `headings`, `explanations` and `statements`.
     """
     titles = Titles()
     kept = (

@@ -3,13 +3,16 @@
 Its words are no sentences, and its capitals show no names. A fenced block without the name of a
 programming language may be a letter or a poem, so it counts as code only by its characters.
 Fences: https://spec.commonmark.org/0.31.2/#fenced-code-blocks
+Parts of a text are ranges, which are sorted and do not overlap.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
-from graphrag_nlp.text.ranges import Range, merge_ranges
-
+# Start and end of a part of a text, in characters.
+Range = tuple[int, int]
 _FENCE = re.compile(r"^ *(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _COMMENT_START, _COMMENT_END = "<!--", "-->"
 # Words behind a fence that name no programming language.
@@ -19,6 +22,28 @@ _SPACES = re.compile(r"\s+")
 # Minimum share of characters of code in a block that names no language.
 MIN_SHARE_OF_CODE = 0.04
 _VISIBLE = re.compile(r"[^\n]")
+
+
+def merge_ranges(found: Iterable[Range]) -> list[Range]:
+    """Sort ranges, and join those that overlap."""
+    ranges: list[Range] = []
+    for start, end in sorted(found):
+        if ranges and start < ranges[-1][1]:
+            start, end = ranges[-1][0], max(end, ranges.pop()[1])
+        ranges.append((start, end))
+    return ranges
+
+
+def find_range_end(ranges: Sequence[Range], at: int) -> int:
+    """Return the end of the merged range that contains a position; 0 if none does."""
+    number = bisect_right(ranges, at, key=itemgetter(0)) - 1
+    is_found = number >= 0 and ranges[number][0] <= at < ranges[number][1]
+    return ranges[number][1] if is_found else 0
+
+
+def is_inside(ranges: Sequence[Range], at: int) -> bool:
+    """Return whether a position is in one of the merged ranges."""
+    return find_range_end(ranges, at) > 0
 
 
 def find_fenced_blocks(text: str) -> list[Range]:

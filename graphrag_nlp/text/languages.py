@@ -79,8 +79,6 @@ class Language:
     alternations: tuple[tuple[str, str], ...] = ()
     # Endings of verbs, for languages where the verb may begin a sentence.
     verb_endings: tuple[str, ...] = ()
-    # Endings of infinitives and imperatives, for languages whose manuals begin items with them.
-    command_endings: tuple[str, ...] = ()
 
 
 # Language without word lists, for texts whose language is not known or not supported.

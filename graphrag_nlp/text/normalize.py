@@ -24,9 +24,10 @@ combining marks of all other scripts; all other characters separate words.
 import fnmatch
 import re
 import threading
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from unicodedata import category, combining, east_asian_width, normalize
 
 import yaml
@@ -56,6 +57,8 @@ _POSSESSIVE = re.compile(r"'s(?![^\s'])")
 MAX_TITLE_COLUMNS = 60
 # White space characters that a model or an editor may replace by a space.
 _SPACE_REPLACEMENTS = str.maketrans("\t\n\v\f\r\x85\xa0\u2028\u2029\u202f", " " * 10)
+# In the lists, "_" means up to six words between two words.
+_GAP: Final = r"\s((?:\w+\s){0,6}?)"
 
 
 class _FoldTable(dict[int, str]):
@@ -232,3 +235,32 @@ def fit_line(text: str, max_width: int = MAX_TITLE_COLUMNS) -> str:
 def display_width(text: str) -> int:
     """Count the terminal columns of a text: two for wide letters, none for accents."""
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def fold_question(question: str) -> str:
+    """Fold the words of a question and remove its punctuation."""
+    return " ".join(re.sub(r"['’¿¡?!.,;:-]", " ", _fold_words(question)).split())
+
+
+def _fold_words(text: str) -> str:
+    """Fold each word of a text and keep the other characters."""
+    return re.sub(r"(?:[^\W_]|[\u0300-\u036f])+", lambda word: fold(word.group()), text)
+
+
+def compile_lists(lists: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
+    """Compile lists of phrases by their names."""
+    return {name: compile_phrases(phrases) for name, phrases in lists.items()}
+
+
+def compile_phrases(phrases: str) -> re.Pattern[str]:
+    """Compile phrases, separated by "|", into a pattern for folded questions."""
+    parts = []
+    for phrase in (part.strip() for part in phrases.split("|")):
+        start = "^" if phrase.startswith("^") else ""
+        plain = _fold_words(phrase.removeprefix("^"))
+        pattern = re.escape(plain).replace(r"\ _\ ", _GAP)
+        pattern = pattern.replace(r"\*", r"\w*").replace(r"\ ", r"\s+")
+        bound = "" if is_unspaced(phrase) else r"\b"
+        end = "" if plain.endswith(("*", '"', "“")) or not bound else r"\b"
+        parts.append(f"{start}{bound}{pattern}{end}")
+    return re.compile("|".join(parts))

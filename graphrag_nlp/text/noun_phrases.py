@@ -9,7 +9,6 @@ from functools import cache
 from typing import NamedTuple
 
 from graphrag_nlp.text.languages import language_of, read_lists, word_set
-from graphrag_nlp.text.type_words import PLACE_WORDS
 
 _WORDS, _PHRASE_WORDS = (
     read_lists("graphrag_nlp/text/data/report_words"),
@@ -20,7 +19,6 @@ NO_THEMES = word_set(_WORDS["no_themes"]) | word_set(_PHRASE_WORDS["weak_heads"]
 # English function words after a noun in the plural.
 _CLOSINGS = word_set("and or are were have had for by with that which who of in as than will but")
 _CONJUNCTIONS = word_set(_PHRASE_WORDS["conjunctions"])
-PLACE_NOUNS = PLACE_WORDS
 # Function words such as "today" may follow a noun.
 _AFTER_ADJECTIVES = _CONJUNCTIONS | (NO_THEMES - language_of("en").function_words)
 # Endings of English words that are no nouns.

@@ -16,9 +16,8 @@ import numpy as np
 import polars as pl
 
 from graphrag_nlp.list_columns import Integers
-from graphrag_nlp.text.code import find_fenced_blocks
+from graphrag_nlp.text.code import find_fenced_blocks, is_inside
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
-from graphrag_nlp.text.ranges import is_inside
 
 
 class Sentence(NamedTuple):

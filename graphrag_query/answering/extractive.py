@@ -103,11 +103,6 @@ def split_into_candidates(
     return found
 
 
-def is_question(text: str) -> bool:
-    """Return whether a sentence asks, so that it says nothing."""
-    return text.rstrip().endswith(("?", "？"))
-
-
 def rank_sentences(
     question: Question,
     candidates: Sequence[Candidate],

@@ -10,8 +10,7 @@ from typing import Any
 from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Request, object_schema
 from graphrag_nlp.text.languages import read_lists
-from graphrag_nlp.text.normalize import is_unspaced
-from graphrag_nlp.text.phrases import compile_lists, fold_question
+from graphrag_nlp.text.normalize import compile_lists, fold_question, is_unspaced
 from graphrag_query.answer import Answer
 from graphrag_query.llm import LLM, first_item
 from graphrag_query.question.question import Question

@@ -9,13 +9,12 @@ from fastapi import Path as PathParameter
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
-from graphrag_evaluation.report.evaluation_page import page_policy, render_page
+from graphrag_evaluation.report.evaluation_page import find_reports, page_policy, render_page
 from graphrag_evaluation.report.evaluation_record import (
     EvaluationRecord,
     EvaluationSummary,
     read_record,
 )
-from graphrag_evaluation.report.report_folder import find_reports
 from graphrag_evaluation.summary import largest_cutoffs
 from graphrag_index.errors import GraphRAGError
 from graphrag_server.access import ReadIndex

@@ -16,13 +16,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from graphrag_index.errors import SettingsError
-from graphrag_index.resolution import decisions_edit
+from graphrag_index.resolution import decisions_file
 from graphrag_index.resolution.candidates import ExtractedEntities
-from graphrag_index.resolution.decisions_edit import (
-    are_merged_in_index,
-    doubtful_pairs,
-    read_resolution_table,
-)
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_nlp.text.normalize import title_key
 from graphrag_query.store.index_store import IndexStore
@@ -264,8 +259,8 @@ def list_resolutions(
     doubtful: list[Any] = []
     version = index.store.read_pointer()
     if version is not None and {"entity_resolutions", "doubtful_pairs"} <= version.tables.keys():
-        resolved = read_resolution_table(output, "entity_resolutions").to_dicts()
-        doubtful = doubtful_pairs(output, path)
+        resolved = decisions_file.read_resolution_table(output, "entity_resolutions").to_dicts()
+        doubtful = decisions_file.doubtful_pairs(output, path)
     named = {key: name for key, (name, _) in decisions.named.items()}
     return Resolutions(
         titles=[
@@ -325,11 +320,13 @@ def undo_resolution(
     path = _decisions_path(index)
     with _edited(path):
         if len(name) == 1:
-            is_changed = decisions_edit.undo_split(path, name[0])
+            is_changed = decisions_file.undo_split(path, name[0])
         else:
-            is_changed = decisions_edit.undo_decisions(path, name[0], name[1])
-            if not is_changed and are_merged_in_index(index.store.output, name[0], name[1]):
-                is_changed = decisions_edit.forbid_merge(path, name)
+            is_changed = decisions_file.undo_decisions(path, name[0], name[1])
+            if not is_changed and decisions_file.are_merged_in_index(
+                index.store.output, name[0], name[1]
+            ):
+                is_changed = decisions_file.forbid_merge(path, name)
     if not is_changed:
         raise RequestError(
             404, "no_such_decision", f"There is no decision about {' and '.join(name)} to undo."
@@ -344,12 +341,12 @@ def _decisions_path(index: HostedIndex) -> Path:
 def _record(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
     """Write a decision into a file; return False if the file has it already."""
     if isinstance(decision, Merge):
-        return decisions_edit.add_merge(path, decision.title, decision.names)
+        return decisions_file.add_merge(path, decision.title, decision.names)
     if isinstance(decision, KeepApart):
-        return decisions_edit.forbid_merge(path, decision.names)
+        return decisions_file.forbid_merge(path, decision.names)
     if isinstance(decision, Rename):
-        return decisions_edit.add_rename(path, decision.name, decision.title)
-    return decisions_edit.add_split(path, decision.name, decision.conditions())
+        return decisions_file.add_rename(path, decision.name, decision.title)
+    return decisions_file.add_split(path, decision.name, decision.conditions())
 
 
 def _try(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:

@@ -14,7 +14,7 @@ from graphrag_index.health.health_report import (
     report_as_text,
     write_page,
 )
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from tests.conftest import REPOSITORY
 from tests.fixtures.checked import change, check, found, healthy
 from tests.fixtures.commands import Call

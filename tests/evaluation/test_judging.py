@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from graphrag_evaluation.judging.criteria import CRITERIA
+from graphrag_evaluation.judging.criteria import CRITERIA, summarize_pairs
 from graphrag_evaluation.judging.judge import Judge, Task, compare_judges, list_tasks
-from graphrag_evaluation.judging.pairwise import summarize_pairs
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result, run_systems
 from graphrag_evaluation.statistics import measure_agreement

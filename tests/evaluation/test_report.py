@@ -13,17 +13,19 @@ import pytest
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
 from graphrag_evaluation.report import record_results
-from graphrag_evaluation.report.evaluation_page import MAX_PAIRS, plot_differences, render_page
-from graphrag_evaluation.report.evaluation_record import read_record
-from graphrag_evaluation.report.record_results import record_evaluation
-from graphrag_evaluation.report.report_folder import (
+from graphrag_evaluation.report.evaluation_page import (
+    MAX_PAIRS,
     find_reports,
     junit_text,
     kept_folder,
+    plot_differences,
+    render_page,
     report_name,
     reserved_folder,
     write_report,
 )
+from graphrag_evaluation.report.evaluation_record import read_record
+from graphrag_evaluation.report.record_results import record_evaluation
 from graphrag_evaluation.runs import run_systems
 from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.summary import Comparison, Evaluation, meaning

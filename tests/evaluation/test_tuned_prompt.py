@@ -12,19 +12,19 @@ import yaml
 
 from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.tuning.corpus_sample import (
-    SampledPassage,
-    choose_passages,
-    sample_corpus,
-)
-from graphrag_evaluation.tuning.extraction_score import PENALTY_OF_1000_TOKENS, score_reply
-from graphrag_evaluation.tuning.known_records import (
     KnownEntity,
     KnownRecords,
+    SampledPassage,
+    choose_passages,
     extract_by_rules,
     read_index_records,
+    sample_corpus,
 )
-from graphrag_evaluation.tuning.prompt_trial import ReusingModel
-from graphrag_evaluation.tuning.proposed_files import replace_entity_types
+from graphrag_evaluation.tuning.prompt_trial import (
+    PENALTY_OF_1000_TOKENS,
+    ReusingModel,
+    score_reply,
+)
 from graphrag_evaluation.tuning.tuned_prompt import (
     PromptExample,
     choose_examples,
@@ -34,7 +34,7 @@ from graphrag_evaluation.tuning.tuned_prompt import (
     propose_types,
     split_prompt,
 )
-from graphrag_evaluation.tuning.tuning_run import Comparison
+from graphrag_evaluation.tuning.tuning_run import Comparison, replace_entity_types
 from graphrag_index.errors import SettingsError
 from graphrag_index.extraction.graph_reply import FoundEntity, FoundRecords, FoundRelationship
 from graphrag_index.llm.registry import Models

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from graphrag_evaluation.report.report_folder import write_report
+from graphrag_evaluation.report.evaluation_page import write_report
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
 from tests.fixtures.page_parser import HOSTILE

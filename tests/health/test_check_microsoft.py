@@ -11,7 +11,7 @@ import pytest
 from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import open_microsoft
 from graphrag_index.health.checks import check_index
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_nlp.text.citations import find_cited_rows
 from tests.fixtures.checked import found, healthy
 from tests.fixtures.microsoft_index import MICROSOFT, needs_index

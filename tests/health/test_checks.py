@@ -10,7 +10,7 @@ from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.health.index_statistics import compute_statistics, count_in_bins
 from graphrag_index.health.row_checks import read_vectors
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from tests.fixtures.checked import (
     WIDTH,
     Tables,

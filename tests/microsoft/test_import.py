@@ -15,8 +15,8 @@ from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
-from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_nlp.text.citations import check_citations
 from tests.fixtures.checked import found
 from tests.fixtures.commands import Call

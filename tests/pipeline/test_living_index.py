@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import open_index
 from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
 from tests.model_server import Server

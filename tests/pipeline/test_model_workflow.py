@@ -19,7 +19,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.llm import retries
 from graphrag_index.llm.ledger import FILE, Ledger
 from graphrag_index.pipeline.history import lock_output
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import TableStore
 from graphrag_query.store.index_store import IndexStore
 from tests.fixtures.checked import found

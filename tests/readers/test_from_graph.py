@@ -11,7 +11,7 @@ import graphrag_query
 from graphrag_index.errors import ExitCode
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.schema.settings.health import Check
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project
 from tests.fixtures.checked import found

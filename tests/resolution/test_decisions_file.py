@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_index.errors import ExitCode, SettingsError
-from graphrag_index.resolution import decisions_edit
+from graphrag_index.resolution import decisions_file
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.examples import examples
@@ -118,9 +118,9 @@ def test_a_file_that_cannot_be_read_is_told(path: Path) -> None:
 
 def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert decisions_edit.add_merge(path, "Oslo", ["Ánslo"])
-    assert decisions_edit.add_merge(path, "Bern", ["Berne: city"])
-    assert decisions_edit.forbid_merge(path, ["North Korea", "South Korea"])
+    assert decisions_file.add_merge(path, "Oslo", ["Ánslo"])
+    assert decisions_file.add_merge(path, "Bern", ["Berne: city"])
+    assert decisions_file.forbid_merge(path, ["North Korea", "South Korea"])
     assert path.read_text(encoding="utf-8") == WHOLE.replace(
         "Christiania]  # until 1925\n",
         "Christiania, Ánslo]  # until 1925\n  Bern: ['Berne: city']\n",
@@ -131,34 +131,34 @@ def test_a_decision_is_added_where_it_belongs_and_all_else_stays(path: Path) -> 
 
 def test_what_is_decided_already_is_not_written_again(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert not decisions_edit.add_merge(path, "OSLO", ["kristiania"])
-    assert not decisions_edit.forbid_merge(path, ["Apollo 12", "Apollo 11"])
+    assert not decisions_file.add_merge(path, "OSLO", ["kristiania"])
+    assert not decisions_file.forbid_merge(path, ["Apollo 12", "Apollo 11"])
     assert path.read_text(encoding="utf-8") == WHOLE
 
 
 def test_what_contradicts_the_file_is_refused(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     with pytest.raises(SettingsError, match="forbids to merge"):
-        decisions_edit.add_merge(path, "Apollo 11", ["Apollo 12"])
+        decisions_file.add_merge(path, "Apollo 11", ["Apollo 12"])
     with pytest.raises(SettingsError, match=r'merges .*--undo "Oslo" "Kristiania"'):
-        decisions_edit.forbid_merge(path, ["Oslo", "Kristiania"])
+        decisions_file.forbid_merge(path, ["Oslo", "Kristiania"])
     with pytest.raises(SettingsError, match="has 'Oslo' as the title of other names: give this"):
-        decisions_edit.add_merge(path, "Bern", ["Oslo"])
+        decisions_file.add_merge(path, "Bern", ["Oslo"])
     with pytest.raises(SettingsError, match="A name is empty"):
-        decisions_edit.add_merge(path, "Bern", [" "])
+        decisions_file.add_merge(path, "Bern", [" "])
     with pytest.raises(SettingsError, match="merges 'Kristiania' into 'Oslo'"):
-        decisions_edit.add_merge(path, "Bern", ["Kristiania"])
+        decisions_file.add_merge(path, "Bern", ["Kristiania"])
     assert path.read_text(encoding="utf-8") == WHOLE
 
 
 def test_undoing_takes_out_what_was_decided(path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
-    assert decisions_edit.undo_decisions(path, "Oslo", "Kristiania")
-    assert decisions_edit.undo_decisions(path, "christiania", "oslo")
-    assert decisions_edit.undo_decisions(path, "Apollo 11", "Apollo 12")
+    assert decisions_file.undo_decisions(path, "Oslo", "Kristiania")
+    assert decisions_file.undo_decisions(path, "christiania", "oslo")
+    assert decisions_file.undo_decisions(path, "Apollo 11", "Apollo 12")
     renamed = "British Antarctic Expedition 1910"
-    assert decisions_edit.undo_decisions(path, renamed, "Terra Nova Expedition")
-    assert not decisions_edit.undo_decisions(path, "Oslo", "Kristiania")
+    assert decisions_file.undo_decisions(path, renamed, "Terra Nova Expedition")
+    assert not decisions_file.undo_decisions(path, "Oslo", "Kristiania")
     decisions = read_decisions(path)
     assert (decisions.titles, decisions.never) == ({}, ())
     assert "# Ours." in path.read_text(encoding="utf-8")
@@ -169,10 +169,10 @@ def test_undoing_takes_back_what_is_said_of_the_two_alone(path: Path) -> None:
         "merge:\n  'A [old]': [B, C]  # see [1]\nnever:\n  - [X, Y, Z]  # all three\n",
         encoding="utf-8",
     )
-    assert decisions_edit.undo_decisions(path, "X", "Y")
+    assert decisions_file.undo_decisions(path, "X", "Y")
     assert set(read_decisions(path).forbidden_pairs()) == {("x", "z"), ("y", "z")}
-    assert decisions_edit.undo_decisions(path, "A [old]", "B")
-    assert decisions_edit.add_merge(path, "a [old]", ["X"])
+    assert decisions_file.undo_decisions(path, "A [old]", "B")
+    assert decisions_file.add_merge(path, "a [old]", ["X"])
     assert path.read_text(encoding="utf-8") == (
         "merge:\n  'A [old]': [C, X]  # see [1]\n"
         "never:\n  - [X, Z]  # all three\n  - [Y, Z]  # all three\n"
@@ -185,24 +185,24 @@ def test_renames_and_splits_are_added_and_undone(path: Path) -> None:
         PartConditions("Mercury, the planet", paths=("space/*",), types=("planet",)),
         PartConditions("Mercury: element"),
     )
-    assert decisions_edit.add_rename(path, "RGS", "Royal  Geographical Society")
-    assert decisions_edit.add_split(path, "Mercury", parts)
+    assert decisions_file.add_rename(path, "RGS", "Royal  Geographical Society")
+    assert decisions_file.add_split(path, "Mercury", parts)
     decisions = read_decisions(path)
     assert decisions.titles["rgs"] == "Royal Geographical Society"
     assert decisions.split["mercury"] == parts
-    assert not decisions_edit.add_rename(path, "rgs", "Royal Geographical Society")
-    assert not decisions_edit.add_split(path, "MERCURY", parts[::-1])
+    assert not decisions_file.add_rename(path, "rgs", "Royal Geographical Society")
+    assert not decisions_file.add_split(path, "MERCURY", parts[::-1])
     with pytest.raises(SettingsError, match="gives 'RGS' the title"):
-        decisions_edit.add_rename(path, "RGS", "Other")
+        decisions_file.add_rename(path, "RGS", "Other")
     with pytest.raises(SettingsError, match="splits 'Mercury' in another way"):
-        decisions_edit.add_split(path, "Mercury", parts[:1])
+        decisions_file.add_split(path, "Mercury", parts[:1])
     with pytest.raises(SettingsError, match="two parts with the same title"):
-        decisions_edit.add_split(path, "Venus", (parts[0], parts[0]))
-    assert decisions_edit.undo_split(path, "mercury")
-    assert not decisions_edit.undo_split(path, "mercury")
-    assert decisions_edit.undo_decisions(path, "RGS", "Royal Geographical Society")
+        decisions_file.add_split(path, "Venus", (parts[0], parts[0]))
+    assert decisions_file.undo_split(path, "mercury")
+    assert not decisions_file.undo_split(path, "mercury")
+    assert decisions_file.undo_decisions(path, "RGS", "Royal Geographical Society")
     assert path.read_text(encoding="utf-8") == WHOLE
-    assert decisions_edit.undo_split(path, "John Smith")
+    assert decisions_file.undo_split(path, "John Smith")
     assert path.read_text(encoding="utf-8") == WHOLE[: WHOLE.index("  John")]
 
 
@@ -215,10 +215,10 @@ def test_a_form_that_is_not_edited_by_lines_stays_as_it_was(path: Path) -> None:
     text = "merge: {A: [B]}\nnever: [[C, D]]\n"
     path.write_text(text, encoding="utf-8")
     for edit in (
-        lambda: decisions_edit.add_merge(path, "E", ["F"]),
-        lambda: decisions_edit.forbid_merge(path, ["E", "F"]),
-        lambda: decisions_edit.undo_decisions(path, "A", "B"),
-        lambda: decisions_edit.undo_decisions(path, "C", "D"),
+        lambda: decisions_file.add_merge(path, "E", ["F"]),
+        lambda: decisions_file.forbid_merge(path, ["E", "F"]),
+        lambda: decisions_file.undo_decisions(path, "A", "B"),
+        lambda: decisions_file.undo_decisions(path, "C", "D"),
     ):
         with pytest.raises(SettingsError, match="by hand"):
             edit()
@@ -247,9 +247,9 @@ def test_what_is_written_is_read_and_can_be_undone(
             continue
         taken |= keys
         if is_merge:
-            assert decisions_edit.add_merge(path, one, [other])
+            assert decisions_file.add_merge(path, one, [other])
         else:
-            assert decisions_edit.forbid_merge(path, [one, other])
+            assert decisions_file.forbid_merge(path, [one, other])
         done.append((one, other, is_merge))
     decisions = read_decisions(path)
     for one, other, is_merge in done:
@@ -258,6 +258,6 @@ def test_what_is_written_is_read_and_can_be_undone(
             assert title_key(decisions.titles[b]) == title_key(decisions.titles[a]) == a
         else:
             assert (a, b) in decisions.forbidden_pairs()
-        assert decisions_edit.undo_decisions(path, one, other)
+        assert decisions_file.undo_decisions(path, one, other)
     decisions = read_decisions(path)
     assert (decisions.titles, decisions.never) == ({}, ())

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.resolution import blocking, scoring, table_rewriter
+from graphrag_index.resolution import blocking, entity_merging, scoring
 from graphrag_index.schema.settings.step_sections import FinalizeGraph, SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards, Silent
@@ -246,7 +246,7 @@ def test_the_tables_do_not_depend_on_the_size_of_shards_and_batches(
         (blocking, "NAMES_PER_SHARD"),
         (blocking, "NAMES_PER_PARTITION"),
         (scoring, "PAIRS_PER_SHARD"),
-        (table_rewriter, "ROWS_PER_READ"),
+        (entity_merging, "ROWS_PER_READ"),
     ):
         monkeypatch.setattr(module, name, 2)
     made = decide(tmp_path, said, entities, [*LINKS, (4, 1), (1, 4)], by_rules)

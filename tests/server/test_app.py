@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from graphrag_evaluation.report.report_folder import write_report
+from graphrag_evaluation.report.evaluation_page import write_report
 from graphrag_index.errors import SettingsError
 from graphrag_server.app import create_app
 from graphrag_server.hosted_index import HostedIndex

@@ -118,15 +118,6 @@ def test_unconnected_triangles_are_never_joined(engine):
     assert found["entity_ids"].to_list() == [["a", "b", "c"], ["d", "e", "f"]]
 
 
-def test_a_star_is_one_community():
-    leaves = [f"leaf{i:02}" for i in range(30)]
-    found = communities_of(
-        entity_table({id: [] for id in ["hub", *leaves]}),
-        relationship_table(*(("hub", leaf, 1.0, []) for leaf in leaves)),
-    )
-    assert found.select("size", "level", "island").rows() == [(31, 0, False)]
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_entities_no_communities(engine):
     assert communities_of(entity_table({}), relationship_table(), engine=engine).is_empty()

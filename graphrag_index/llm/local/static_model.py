@@ -141,27 +141,6 @@ def load_static_model(path: Path = TABLE_FILE) -> StaticModel:
     return StaticModel("static", identity, rows, weights, word_pieces.cut, unknown)
 
 
-class WordTable(NamedTuple):
-    """The pieces of the table of this package by text, their vectors, and the vectors' lengths."""
-
-    numbers: Mapping[str, int]
-    rows: "npt.NDArray[Any]"
-    lengths: "npt.NDArray[np.float32]"
-
-
-def load_word_table(path: Path = TABLE_FILE) -> WordTable:
-    """Load the vectors of single words of the table of this package."""
-    import numpy as np
-
-    tensors = read_safetensors(path, ADVICE).tensors
-    words = tensors["vocabulary"].tobytes().decode().split("\n")
-    rows = np.asarray(tensors["vectors"])
-    squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float32)
-    return WordTable(
-        {word: number for number, word in enumerate(words)}, rows, np.sqrt(np.maximum(squares, 1))
-    )
-
-
 def read_static_identity(path: Path = TABLE_FILE) -> tuple[str, int | None]:
     """Read the identity of the table of this package, which changes with the table."""
     return _get_identity(read_safetensors(path, ADVICE).metadata)

@@ -1,7 +1,6 @@
 """Classes for the settings in `settings.yaml`. Every default is defined here, and only here.
 
-step_sections.py      a section for each step
-health.py             the section `check`
+step_sections.py      a section for each step, and `check`
 searches.py           a section for each search
 models.py             an entry of the section `models`: address, limits, price
 project_settings.py   the root class `Settings`, loading of settings, files of a new project

@@ -15,7 +15,6 @@ from pydantic.fields import FieldInfo
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings import searches
 from graphrag_index.schema.settings import step_sections as sections
-from graphrag_index.schema.settings.health import Check
 from graphrag_index.schema.settings.models import UNSET_KEY, ModelSettings
 from graphrag_index.schema.settings.section import (
     Section,
@@ -24,6 +23,7 @@ from graphrag_index.schema.settings.section import (
     read_text_file,
     setting,
 )
+from graphrag_index.schema.settings.step_sections import Check
 
 # Models of a project whose settings.yaml has no models.
 DEFAULT_MODELS = {

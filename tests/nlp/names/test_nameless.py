@@ -3,7 +3,7 @@
 import pytest
 
 from graphrag_nlp.names.span_boundaries import find_nameless_ranges
-from graphrag_nlp.text.ranges import is_inside
+from graphrag_nlp.text.code import is_inside
 
 
 @pytest.mark.parametrize(

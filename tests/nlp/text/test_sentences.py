@@ -7,6 +7,7 @@ from graphrag_index.schema.settings.step_sections import CreateTextUnits
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import SerialShards, Silent
 from graphrag_index.steps.create_text_units import create_text_units
+from graphrag_nlp.text.code import blank_code, find_code
 from graphrag_nlp.text.sentences import (
     are_near_duplicates,
     are_quotable,
@@ -359,3 +360,44 @@ def test_a_headline_above_a_long_line_is_a_sentence_of_its_own() -> None:
     assert found == ["Kenya Floods Kill 70 as Dam Bursts in Rift Valley", body, "By Jane Smith"]
     wrapped = "The dam burst in western Kenya before dawn on the first\nMonday of May, police said."
     assert len(list(split_sentences(wrapped))) == 1
+
+
+POEM = "Tell me, Muse, of the man\nof many ways, who wandered far"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Before\n```js\nconst a = 1;\n```\nafter", ["```js\nconst a = 1;\n```"]),
+        ("~~~\nx = f(y);\n~~~~", ["~~~\nx = f(y);\n~~~~"]),
+        ("* item:\n\n  ```\n  f(x);\n  ```\n\nafter", ["  ```\n  f(x);\n  ```"]),
+        ("````\n```\nf(x);\n```\n````", ["````\n```\nf(x);\n```\n````"]),
+        (f"```\n{POEM}\n```", []),
+        (f"```text\n{POEM}\n```", []),
+        (f"```lisp\n{POEM}\n```", [f"```lisp\n{POEM}\n```"]),
+        ("```js\nan open block is none = 1;", []),
+        ("words with ``` inside a line = 1;\n```", []),
+        ("a <!-- by\nAnn Lee --> b <!-- open", ["<!-- by\nAnn Lee -->"]),
+        ("```html\n<!-- a -->\n```", ["```html\n<!-- a -->\n```"]),
+        ("First\n~~~~~\nf(x); by Ann (see y)\n\nSecond\n~~~~~~\ntext", []),
+        ("* item\n\n  ~~~\n  f(x);\n  ~~~", ["  ~~~\n  f(x);\n  ~~~"]),
+        ("```a`b`c\nf(x);\n```", []),
+        ("", []),
+    ],
+)
+def test_code_is_found(text: str, code: list[str]) -> None:
+    assert [text[start:end] for start, end in find_code(text)] == code
+
+
+@given(st.text("ab`~\n <!->{};"))
+def test_blanking_moves_and_adds_nothing(text: str) -> None:
+    blanked = blank_code(text)
+    assert len(blanked) == len(text)
+    inside = {at for start, end in find_code(text) for at in range(start, end)}
+    for at, (before, after) in enumerate(zip(text, blanked, strict=True)):
+        assert after == (" " if at in inside and before != "\n" else before)
+
+
+def test_prose_before_a_block_of_another_fence_is_kept() -> None:
+    text = "Anna wrote the guide in Oslo.\n\n````\n```js\nf(a);\n```\n````\n\nBob lives in Kiel."
+    assert blank_code(text, is_part=True).startswith("Anna wrote the guide in Oslo.")
