@@ -15,7 +15,6 @@ from graphrag_server.access import AccessControl, OriginGuard
 from graphrag_server.asking import Asker
 from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.jobs.job_runner import JobRunner
-from graphrag_server.metrics import Metrics
 from graphrag_server.problems import (
     MEDIA_TYPE,
     ErrorShape,
@@ -23,31 +22,28 @@ from graphrag_server.problems import (
     add_problem_handlers,
     refuse_unknown_parameters,
 )
-from graphrag_server.protocols import chat_completions, ollama
-from graphrag_server.protocols.chat_completions import openai_error
-from graphrag_server.request_recorder import QuestionRecorder, RequestRecorder
+from graphrag_server.request_recorder import Metrics, QuestionRecorder, RequestRecorder
 from graphrag_server.routes import (
     ask,
+    chat_completions,
     communities,
     documents,
     entities,
     evaluations,
-    explorer,
     files,
     graph,
     indexes,
     jobs,
-    map,
+    ollama,
     operation,
     resolutions,
-    suggest,
-    versions,
 )
+from graphrag_server.routes.chat_completions import openai_error
 from graphrag_server.server_settings import ServerSettings
 from graphrag_server.tracing import start_tracing
 
 if TYPE_CHECKING:
-    from graphrag_server.agents.mcp_endpoint import AgentEndpoint
+    from graphrag_server.agents.mcp_server import AgentEndpoint
 
 # The description of every error reply; `DocumentedApp` adds the schema.
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -69,11 +65,10 @@ _ERROR_SHAPES: dict[str, ErrorShape] = {
     "/api/": ollama.ollama_error,
 }
 # Clients of other protocols, browsers and probes may add parameters of their own.
-TOLERANT_ROUTERS = (explorer.router, operation.router, *_PROTOCOLS)
+TOLERANT_ROUTERS = (operation.router, *_PROTOCOLS)
 ROUTERS = (
-    *(explorer.router, indexes.router, ask.router),
-    *(entities.router, communities.router, documents.router, graph.router),
-    *(suggest.router, versions.router, map.router, operation.router),
+    *(indexes.router, ask.router, entities.router, communities.router, documents.router),
+    *(graph.router, indexes.version_router, graph.map_router, operation.router),
     *(files.router, jobs.router, resolutions.router, evaluations.router),
     *_PROTOCOLS,
 )
@@ -161,7 +156,7 @@ def _add_agents(app: FastAPI) -> "AgentEndpoint | None":
     """Serve agents at `/mcp` if the package `mcp` is installed."""
     if find_spec("mcp") is None:
         return None
-    from graphrag_server.agents.mcp_endpoint import PATH, AgentEndpoint
+    from graphrag_server.agents.mcp_server import PATH, AgentEndpoint
 
     endpoint = AgentEndpoint(app)
     app.router.routes.append(Route(PATH, endpoint))

@@ -4,8 +4,8 @@ import io
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from contextlib import aclosing, suppress
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 from mcp_types import CallToolResult
 
+from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
-from graphrag_server.agents.index_records import describe_index, graph_records, read_row_text
 from graphrag_server.agents.mcp_tools import (
     MAX_TEXT_CHARS,
     MAX_TOKENS,
@@ -54,12 +54,25 @@ from graphrag_server.asking import (
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.jobs.job_store import ENDED, Job, JobState, JobStore
-from graphrag_server.jobs.uploads import InputFolder
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
-from graphrag_server.routes.indexes import list_index
-from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor
+from graphrag_server.routes.documents import read_document, read_text_unit
+from graphrag_server.routes.entities import (
+    Relationship,
+    list_mentions,
+    list_relationships_of_entity,
+    read_entity,
+)
+from graphrag_server.routes.files import InputFolder
+from graphrag_server.routes.graph import (
+    MAX_RELATIONSHIPS,
+    find_entities,
+    read_neighbourhood,
+    read_path,
+)
+from graphrag_server.routes.indexes import list_index, list_versions, summarize_index
+from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor, read_texts
 
 # The most rows of a context; a search has fewer.
 _MAX_CONTEXT_TOKENS = 100_000
@@ -73,8 +86,6 @@ _MAX_TITLE_CHARS = 100
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
-
-
 # Seconds after which `watch` returns although the run goes on: clients give up on long calls.
 _WATCH_SECONDS = 45.0
 _POLL_SECONDS = 0.5
@@ -82,84 +93,22 @@ _POLL_SECONDS = 0.5
 _AT_REST = (*ENDED, JobState.WAITING_BUDGET)
 
 
-class IndexWriter:
-    """The changes that agents may make to the indexes of a server."""
-
-    def __init__(self, jobs: JobRunner) -> None:
-        self._jobs = jobs
-
-    async def control_run(
-        self,
-        index: HostedIndex,
-        caller: str,
-        arguments: RunArguments,
-        progress: Callable[[str], Awaitable[None]],
-    ) -> dict[str, Any]:
-        """Start, watch or cancel a run; return its fields that are set."""
-        store = self._jobs.store(index.name)
-        job = await anyio.to_thread.run_sync(self._change_run, index, caller, arguments)
-        if arguments.action == "watch":
-            job = await self._watch(store, job, progress)
-        return {name: value for name, value in asdict(job).items() if value is not None}
-
-    def _change_run(self, index: HostedIndex, caller: str, arguments: RunArguments) -> Job:
-        store = self._jobs.store(index.name)
-        if arguments.action == "start":
-            job, _ = store.create("run", arguments.budget, caller, "", "")
-            self._jobs.wake(index.name)
-            return job
-        found = _find_run(store, arguments.job)
-        if arguments.action == "cancel" and found.state not in ENDED:
-            store.cancel(found.id)
-            found = _find_run(store, found.id)
-        return found
-
-    async def _watch(
-        self, store: JobStore, job: Job, progress: Callable[[str], Awaitable[None]]
-    ) -> Job:
-        until, told = time.monotonic() + _WATCH_SECONDS, ""
-        while job.state not in _AT_REST and time.monotonic() < until and not self._jobs.is_stopping:
-            message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
-            if message != told:
-                await progress(message)
-                told = message
-            await anyio.sleep(_POLL_SECONDS)
-            job = await anyio.to_thread.run_sync(_find_run, store, job.id)
-        return job
-
-    def change_document(self, index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
-        """Store or delete a file of the input folder; return its path."""
-        folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
-        path = arguments.path
-        if arguments.action == "remove":
-            folder.remove(path)
-        else:
-            content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
-            path = folder.add(path, content, arguments.action == "replace").path
-        return {"path": path, "message": "Start a run to update the index."}
-
-
-def _find_run(store: JobStore, job: str) -> Job:
-    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
-    newest = store.jobs(1) if not job else []
-    found = store.get(job) if job else newest[0] if newest else None
-    if found is None:
-        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
-    return found
+async def _ignore(message: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class ToolCalls:
     """The tools of one caller. `base_url` is that of the explorer; empty without a server.
 
-    Without a `writer`, the tools that write are refused.
+    Without `jobs`, the tools that write are refused.
     """
 
     indexes: HostedIndexes
     asker: Asker
     caller: Caller
     base_url: str = ""
-    writer: IndexWriter | None = None
+    jobs: JobRunner | None = None
 
     def visible(self) -> list[HostedIndex]:
         """Return the indexes that the caller may see."""
@@ -183,7 +132,7 @@ class ToolCalls:
             index = hosted.open(version)
         return OpenVersion(hosted, index, index.store, index.store)
 
-    async def call(self, arguments: object, progress: Progress) -> CallToolResult:
+    async def call(self, arguments: object, progress: Progress = _ignore) -> CallToolResult:
         """Run a tool. Raises RequestError or GraphRAGError."""
         if isinstance(arguments, AskArguments):
             return await self._ask(arguments, progress)
@@ -196,7 +145,7 @@ class ToolCalls:
     async def _write(
         self, arguments: RunArguments | DocumentArguments, progress: Progress
     ) -> dict[str, Any]:
-        if self.writer is None:
+        if self.jobs is None:
             raise RequestError(
                 *(403, "writes_not_allowed"),
                 "Agents only read here, unless the user starts `mcp` with --allow-writes or sets "
@@ -204,9 +153,12 @@ class ToolCalls:
             )
         require_scope(self.caller, Scope.INDEX)
         index = self.find(arguments.index)
-        if isinstance(arguments, RunArguments):
-            return await self.writer.control_run(index, self.caller.name, arguments, progress)
-        return await in_thread(self.writer.change_document, index, arguments)
+        if isinstance(arguments, DocumentArguments):
+            return await in_thread(_change_document, index, arguments)
+        job = await in_thread(_change_run, self.jobs, index.name, self.caller.name, arguments)
+        if arguments.action == "watch":
+            job = await _watch(self.jobs, index.name, job, progress)
+        return {name: value for name, value in asdict(job).items() if value is not None}
 
     async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
         require_scope(self.caller, Scope.ASK)
@@ -387,6 +339,53 @@ _CALLS: dict[type, Callable[..., CallToolResult]] = {
 }
 
 
+def _change_run(jobs: JobRunner, index: str, caller: str, arguments: RunArguments) -> Job:
+    """Start, find or cancel a run."""
+    store = jobs.store(index)
+    if arguments.action == "start":
+        job, _ = store.create("run", arguments.budget, caller, "", "")
+        jobs.wake(index)
+        return job
+    found = _find_run(store, arguments.job)
+    if arguments.action == "cancel" and found.state not in ENDED:
+        store.cancel(found.id)
+        found = _find_run(store, found.id)
+    return found
+
+
+def _find_run(store: JobStore, job: str) -> Job:
+    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
+    newest = store.jobs(1) if not job else []
+    found = store.get(job) if job else newest[0] if newest else None
+    if found is None:
+        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
+    return found
+
+
+async def _watch(jobs: JobRunner, index: str, job: Job, progress: Progress) -> Job:
+    until, told = time.monotonic() + _WATCH_SECONDS, ""
+    while job.state not in _AT_REST and time.monotonic() < until and not jobs.is_stopping:
+        message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
+        if message != told:
+            await progress(message)
+            told = message
+        await anyio.sleep(_POLL_SECONDS)
+        job = await in_thread(_find_run, jobs.store(index), job.id)
+    return job
+
+
+def _change_document(index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
+    """Store or delete a file of the input folder; return its path."""
+    folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
+    path = arguments.path
+    if arguments.action == "remove":
+        folder.remove(path)
+    else:
+        content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
+        path = folder.add(path, content, arguments.action == "replace").path
+    return {"path": path, "message": "Start a run to update the index."}
+
+
 async def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
     """Run a function in a thread. If the caller is cancelled, the thread is not awaited."""
     return await anyio.to_thread.run_sync(function, *arguments, abandon_on_cancel=True)
@@ -451,3 +450,161 @@ def _alternate(lists: Iterable[list[_T]]) -> list[_T]:
     nothing = object()
     rounds: Any = zip_longest(*lists, fillvalue=nothing)
     return [item for item in chain.from_iterable(rounds) if item is not nothing]
+
+
+_MAX_MENTIONS = 100
+_MAX_VERSIONS, _MAX_RUNS = 20, 5
+_RUN_FIELDS = ("id", "kind", "state", "created", "ended", "step", "cost", "version", "message")
+
+
+def graph_records(
+    opened: OpenVersion, arguments: GraphArguments
+) -> tuple[dict[str, Any], list[Record]]:
+    """Read a part of the graph: the fields of the whole result, and its records.
+
+    The entities at the ends of a relationship come before the relationship.
+    """
+    entity = find_entity(opened, arguments.entity)
+    if arguments.mode == "entity":
+        return {"mode": "entity", "entity": entity}, _entity_records(opened, entity)
+    if arguments.mode == "path":
+        if not arguments.to:
+            raise RequestError(400, "invalid_request", "A path needs its end: give `to`.")
+        to = find_entity(opened, arguments.to)
+        found = read_path(opened, entity, to)
+        head = {"mode": "path", "entity": entity, "to": to}
+        paths = [Record("paths", path.model_dump()) for path in found.paths]
+        entities = {row.number: row.model_dump() for row in found.entities}
+        return head, [*paths, *_relationship_records(entities, found.relationships)]
+    around = read_neighbourhood(opened, entity, arguments.hops, MAX_RELATIONSHIPS)
+    entities = {row.number: row.model_dump() for row in around.entities}
+    head = {"mode": "neighbourhood", "entity": entity}
+    if around.left_out:
+        head["not_read"] = around.left_out
+    return head, _relationship_records(entities, around.relationships)
+
+
+def find_entity(opened: OpenVersion, name: str) -> int:
+    """Return the number of an entity by its number or name. Raises RequestError."""
+    if name.isascii() and name.isdecimal() and len(name) < 12:
+        opened.check_row("entity_rows", int(name), "entity")
+        return int(name)
+    words = fold_name(name).split()
+    found = find_entities(opened.whole, words, 1) if words else []
+    if not found:
+        raise RequestError(
+            404, "no_such_entity", f"No entity is called {name!r}: find its name with search."
+        )
+    return found[0]
+
+
+def _entity_records(opened: OpenVersion, number: int) -> list[Record]:
+    details = read_entity(opened, number).model_dump(exclude={"evidence"})
+    mentions = list_mentions(opened, number, _MAX_MENTIONS).items
+    records = [Record("entities", details)]
+    for mention in mentions:
+        row = RowId(
+            opened.hosted.name,
+            "text-unit",
+            str(mention.text_unit),
+            opened.index.store.version.number,
+        )
+        link = link_passage(row, mention.title, mention.start_char, mention.end_char)
+        values = mention.model_dump(exclude={"text_unit"})
+        records.append(Record("mentions", {"id": str(row), **values}, link))
+    return records
+
+
+def _relationship_records(
+    entities: dict[int, dict[str, Any]], relationships: list[Relationship]
+) -> list[Record]:
+    """List relationships, each after those of its entities that were not listed before."""
+    records = []
+    left = dict(entities)
+    for relationship in relationships:
+        for end in (relationship.source, relationship.target):
+            if end in left:
+                records.append(Record("entities", left.pop(end)))
+        records.append(Record("relationships", relationship.model_dump()))
+    return records + [Record("entities", values) for values in left.values()]
+
+
+@dataclass(frozen=True)
+class RowText:
+    """The text of a row. `place` is the row to open in the explorer, `span` its marked span."""
+
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    place: RowId
+    span: str = ""
+
+
+def read_row_text(opened: OpenVersion, row: RowId) -> RowText:
+    """Read the text of a row. Raises RequestError if there is no such row."""
+    row = replace(row, version=opened.index.store.version.number)
+    if row.kind == "text-unit":
+        return _text_unit(opened, row)
+    if row.kind == "entity":
+        return _entity(opened, row)
+    if row.kind == "report":
+        report = read_report(opened, row.number)
+        metadata = {"level": report.level, "rank": report.rank, "n_entities": report.size}
+        return RowText(report.title, report.full_content, metadata, row)
+    document = read_document(opened, row.number)
+    text = read_texts(opened.whole, [row.number])[row.number]
+    metadata = document.model_dump(exclude={"number", "title"})
+    return RowText(document.title, text, metadata, row)
+
+
+def _text_unit(opened: OpenVersion, row: RowId) -> RowText:
+    unit = read_text_unit(opened, row.number)
+    document = replace(row, kind="document", name=str(unit.document))
+    metadata = {
+        "document": str(document),
+        "path": unit.path,
+        "headings": unit.headings,
+        "start_char": unit.start_char,
+        "end_char": unit.end_char,
+        "entities": [entity.title for entity in unit.entities[:20]],
+    }
+    span = f"{unit.start_char}-{unit.end_char}"
+    return RowText(unit.document_title, unit.text, metadata, document, span)
+
+
+def _entity(opened: OpenVersion, row: RowId) -> RowText:
+    row = replace(row, name=str(find_entity(opened, row.name)))
+    entity = read_entity(opened, row.number)
+    related = list_relationships_of_entity(opened, row.number, MAX_LIMIT)
+    lines = [entity.description, ""]
+    lines += [f"> {span.text} ({span.title})" for span in entity.evidence]
+    lines += ["", f"Relationships ({related.total}, the strongest first):"]
+    for one in related.items:
+        kind = one.type or ("related" if one.stated else "named together")
+        lines.append(f"- {one.source_title} [{kind}] {one.target_title}: {one.description}")
+    metadata = {
+        "type": entity.type,
+        "aliases": entity.aliases,
+        "n_text_units": entity.frequency,
+        "communities": [community.title for community in entity.communities],
+    }
+    return RowText(entity.title, "\n".join(lines).strip(), metadata, row)
+
+
+def describe_index(hosted: HostedIndex) -> dict[str, Any]:
+    """Return the sizes of an index, its newest versions and runs, and its health if checked."""
+    summary: dict[str, Any] = summarize_index(hosted).model_dump()
+    if summary["version"]:
+        versions = list_versions(hosted).versions
+        summary["versions"] = [
+            version.model_dump(include={"number", "date", "is_current", "cost"})
+            for version in versions[:_MAX_VERSIONS]
+        ]
+        # A check takes long on a large index: only its known result is told.
+        if health := hosted.checks.known(summary["version"]):
+            summary["health"] = health
+    # A disk that is full or read-only has no queue of jobs.
+    with suppress(RequestError):
+        runs = JobStore(hosted.store.output).jobs(_MAX_RUNS)
+        summary["runs"] = [{name: getattr(run, name) for name in _RUN_FIELDS} for run in runs]
+    return summary

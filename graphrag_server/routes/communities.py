@@ -10,9 +10,8 @@ from pydantic import BaseModel
 
 from graphrag_query.store.filtered_index import FilteredIndex
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.routes.entities import EntityPage, list_entities
-from graphrag_server.table_pages import Paging, Version, no_such_row, read_page
+from graphrag_server.table_pages import Paging, Span, Version, no_such_row, read_page, read_spans
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
 

@@ -7,9 +7,15 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import read_texts
 from graphrag_server.routes.entities import Entity, read_entities
-from graphrag_server.table_pages import Paging, Version, read_page, read_page_numbers, scan_kept
+from graphrag_server.table_pages import (
+    Paging,
+    Version,
+    read_page,
+    read_page_numbers,
+    read_texts,
+    scan_kept,
+)
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
 

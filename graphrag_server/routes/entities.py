@@ -7,15 +7,16 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.table_pages import (
     MAX_LIMIT,
     Paging,
+    Span,
     Version,
     next_cursor,
     no_such_row,
     number_in,
     read_page_numbers,
+    read_spans,
     scan_kept,
 )
 

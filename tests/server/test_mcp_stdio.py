@@ -94,7 +94,7 @@ def test_the_official_client_asks_over_stdio(sample_project: Path) -> None:
 
 def test_the_list_of_tools_needs_no_heavy_module() -> None:
     code = (
-        "import sys, graphrag_server.agents.mcp_stdio; "
+        "import sys, graphrag_server.agents.mcp_server; "
         "print(sorted({'polars', 'numpy', 'fastapi', 'lancedb', 'tiktoken'} & set(sys.modules)))"
     )
     found = subprocess.run(

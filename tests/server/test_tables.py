@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import graphrag_query
-from graphrag_server.document_spans import read_spans, read_texts
+from graphrag_server.table_pages import read_spans, read_texts
 
 BASE = "/v1/indexes/sample"
 

@@ -17,12 +17,12 @@ from graphrag_query.answering.written_answer import RESTART_TEXT
 from graphrag_server.access import CurrentCaller
 from graphrag_server.asking import AnswerEvent, Asker, AskEvent, ErrorEvent, RestartEvent, TextEvent
 from graphrag_server.problems import RequestError
-from graphrag_server.protocols.chat_completions import check_provider
-from graphrag_server.protocols.chat_request import (
+from graphrag_server.routes.chat_completions import (
     ChatMessage,
     SearchOptions,
     answer_task,
     ask_model,
+    check_provider,
     describe,
     model_names,
     read_chat,
