@@ -15,7 +15,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
@@ -161,20 +161,19 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
     return index
 
 
-class _IndexFor:
-    """A dependency that returns the index of the path for a caller who has a scope."""
+def _index_for(scope: Scope) -> Any:
+    """Return a dependency: the index of the path, for a caller who has a scope."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    async def find(request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
+        return visible_index(request, caller, index, scope)
 
-    async def __call__(self, request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
-        return visible_index(request, caller, index, self._scope)
+    return Depends(find)
 
 
 # The index of the path `/v1/indexes/{index}/...`, for routes that need the scope.
-ReadIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.READ))]
-AskIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.ASK))]
-WriteIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.INDEX))]
+ReadIndex = Annotated[HostedIndex, _index_for(Scope.READ)]
+AskIndex = Annotated[HostedIndex, _index_for(Scope.ASK)]
+WriteIndex = Annotated[HostedIndex, _index_for(Scope.INDEX)]
 
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))

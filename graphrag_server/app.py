@@ -130,10 +130,9 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.access = AccessControl(settings)
     app.state.indexes = HostedIndexes(settings.indexes)
     app.state.jobs = JobRunner(app.state.indexes)
-    app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
-    app.state.asker.admissions.append(recorder.admit)
-    app.state.asker.observers.append(recorder.record)
+    limits = settings.max_concurrent_questions, settings.max_waiting_questions
+    app.state.asker = Asker(*limits, recorder.admit, recorder.record)
     add_problem_handlers(app, _ERROR_SHAPES)
     app.add_middleware(
         CORSMiddleware,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,6 +19,7 @@ from graphrag_server.problems import RequestError
 MAX_LIMIT = 500
 # Polars takes positions of rows of 32 bits.
 MAX_OFFSET = 2**32 - 1
+_T = TypeVar("_T")
 VERSION_HEADER = "X-Index-Version"
 AsOf = Annotated[int | None, Query(ge=1, description="Version of the index; default: current.")]
 
@@ -72,6 +73,11 @@ class OpenVersion:
     store: IndexStore
     whole: IndexStore  # without the filters
     offset: int = 0  # of the first row of the page, from its cursor
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.index.store.version.number
 
     def check_row(self, table: str, number: int, what: str) -> None:
         """Raise RequestError if a mapped table has no row of this number."""
@@ -143,6 +149,14 @@ def read_cursor(cursor: str) -> tuple[int | None, int]:
     return int(version), int(offset)
 
 
+class Page(BaseModel, Generic[_T]):
+    """A page of rows. `total` counts the rows of all pages."""
+
+    items: list[_T]
+    total: int
+    next_cursor: str | None
+
+
 @dataclass(frozen=True)
 class PageNumbers:
     """The rows of a page by `human_readable_id`. `total` counts the rows of all pages."""
@@ -150,6 +164,10 @@ class PageNumbers:
     numbers: list[int]
     total: int
     next_cursor: str | None
+
+    def page_of(self, items: Sequence[object]) -> dict[str, Any]:
+        """Return the values of a `Page` with these items."""
+        return {"items": items, "total": self.total, "next_cursor": self.next_cursor}
 
 
 def read_page_numbers(
@@ -190,7 +208,7 @@ def read_page_numbers(
 
 def next_cursor(opened: OpenVersion, stop: int, total: int) -> str | None:
     """Return the cursor of the page that begins with row `stop`; None if there is none."""
-    return f"{opened.index.store.version.number}.{stop}" if stop < total else None
+    return f"{opened.version}.{stop}" if stop < total else None
 
 
 def read_page(
@@ -210,8 +228,7 @@ def read_page(
         row["human_readable_id"]: {"number": row.pop("human_readable_id"), **row}
         for row in rows.filter(number_in(found.numbers)).collect().to_dicts()
     }
-    items = [by_number[number] for number in found.numbers]
-    return {"items": items, "total": found.total, "next_cursor": found.next_cursor}
+    return found.page_of([by_number[number] for number in found.numbers])
 
 
 def scan_kept(store: IndexStore, table: str) -> pl.LazyFrame:

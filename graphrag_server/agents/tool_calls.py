@@ -15,7 +15,6 @@ from mcp_types import CallToolResult
 
 from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
-from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.agents.mcp_tools import (
     MAX_TEXT_CHARS,
@@ -25,6 +24,7 @@ from graphrag_server.agents.mcp_tools import (
     DocumentArguments,
     FetchArguments,
     GraphArguments,
+    PageArguments,
     ReportsArguments,
     RunArguments,
     SearchArguments,
@@ -83,6 +83,9 @@ _FETCH_FRAME = 200
 # Tokens of the fields of `ask` besides the answer and the citations.
 _ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
+_MAX_MENTIONS = 100
+_MAX_VERSIONS, _MAX_RUNS = 20, 5
+_RUN_FIELDS = ("id", "kind", "state", "created", "ended", "step", "cost", "version", "message")
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
@@ -132,6 +135,10 @@ class ToolCalls:
             index = hosted.open(version)
         return OpenVersion(hosted, index, index.store, index.store)
 
+    def _open_page(self, arguments: PageArguments) -> OpenVersion:
+        version, offset = read_cursor(arguments.cursor)
+        return replace(self.open(arguments.index, version), offset=offset)
+
     async def call(self, arguments: object, progress: Progress = _ignore) -> CallToolResult:
         """Run a tool. Raises RequestError or GraphRAGError."""
         if isinstance(arguments, AskArguments):
@@ -139,8 +146,15 @@ class ToolCalls:
         if isinstance(arguments, RunArguments | DocumentArguments):
             return plain_result(await self._write(arguments, progress))
         require_scope(self.caller, Scope.READ)
-        call: Callable[[Any], CallToolResult] = _CALLS[type(arguments)].__get__(self)
-        return await in_thread(call, arguments)
+        calls: dict[type, Callable[[Any], CallToolResult]] = {
+            SearchArguments: self.search,
+            FetchArguments: self.fetch,
+            ContextArguments: self.context,
+            GraphArguments: self.graph,
+            ReportsArguments: self.reports,
+            StatusArguments: self.status,
+        }
+        return await in_thread(calls[type(arguments)], arguments)
 
     async def _write(
         self, arguments: RunArguments | DocumentArguments, progress: Progress
@@ -209,8 +223,9 @@ class ToolCalls:
             "quote": citation.quote,
         }
         if self.base_url:
-            document = _find_document(self.open(index, version).index, citation.text_unit)
-            place = RowId(index, "document", str(document), version)
+            store = self.open(index, version).whole
+            unit = store.text_units([citation.text_unit])[citation.text_unit]
+            place = RowId(index, "document", str(unit["document"]), version)
             values["url"] = place.address(self.base_url, f"{start}-{end}")
         return Record("citations", values, link_passage(row, citation.document, start, end))
 
@@ -261,17 +276,15 @@ class ToolCalls:
         part, stop = cut_text(text.text, offset, max(room, 1))
         values["text"] = quote_text(part)
         left = len(text.text) - stop
-        number = opened.index.store.version.number
         values["metadata"] |= {
             "left_out_characters": max(left, 0),
-            "cursor": f"{number}.{stop}" if left > 0 else "",
+            "cursor": f"{opened.version}.{stop}" if left > 0 else "",
         }
         return plain_result(values)
 
     def context(self, arguments: ContextArguments) -> CallToolResult:
         """Return the rows that a model would be shown, those of all sections in turn."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened = self._open_page(arguments)
         found = opened.index.context(
             arguments.question, arguments.method, max_context_tokens=_MAX_CONTEXT_TOKENS
         )
@@ -279,19 +292,17 @@ class ToolCalls:
             [_context_record(opened, name, row) for row in rows.to_dicts()]
             for name, rows in found.tables.items()
         ]
-        return _page(opened, {}, _alternate(sections), arguments.max_tokens, offset)
+        return _page(opened, {}, _alternate(sections)[opened.offset :], arguments)
 
     def graph(self, arguments: GraphArguments) -> CallToolResult:
         """Return a part of the graph."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened = self._open_page(arguments)
         head, records = graph_records(opened, arguments)
-        return _page(opened, head, records, arguments.max_tokens, offset)
+        return _page(opened, head, records[opened.offset :], arguments)
 
     def reports(self, arguments: ReportsArguments) -> CallToolResult:
         """List reports, or read one."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened = self._open_page(arguments)
         if arguments.community is not None:
             report = read_report(opened, arguments.community).model_dump()
             # The full content and the statements repeat the summary and the findings.
@@ -299,26 +310,13 @@ class ToolCalls:
             findings = [Record("findings", finding) for finding in report.pop("findings")]
             head = {"id": str(_row_id(opened, "report", arguments.community))}
             records = [Record("reports", report), *findings]
-            return _page(opened, head, records, arguments.max_tokens, offset)
-        page = PageQuery(MAX_LIMIT, offset, "", arguments.query.strip().lower())
+            return _page(opened, head, records[opened.offset :], arguments)
+        page = PageQuery(MAX_LIMIT, opened.offset, "", arguments.query.strip().lower())
         found = list_reports(opened, page, arguments.level)
-        records = [
-            Record(
-                "reports",
-                {"id": str(_row_id(opened, "report", item.community)), **item.model_dump()},
-            )
-            for item in found.items
-        ]
-        number = opened.index.store.version.number
-        n_more = max(0, found.total - offset - len(records))
-        return build_result(
-            {"index": opened.hosted.name, "version": number},
-            records,
-            arguments.max_tokens,
-            offset=offset,
-            version=number,
-            n_more=n_more,
-        )
+        rows = {str(_row_id(opened, "report", item.community)): item for item in found.items}
+        records = [Record("reports", {"id": id_, **row.model_dump()}) for id_, row in rows.items()]
+        n_more = max(0, found.total - opened.offset - len(records))
+        return _page(opened, {}, records, arguments, n_more)
 
     def status(self, arguments: StatusArguments) -> CallToolResult:
         """List the indexes; of one, also the versions, the newest runs, and the known health."""
@@ -327,16 +325,6 @@ class ToolCalls:
             return plain_result({"indexes": summaries})
         record = Record("indexes", describe_index(self.find(arguments.index)))
         return build_result({}, [record], MAX_TOKENS)
-
-
-_CALLS: dict[type, Callable[..., CallToolResult]] = {
-    SearchArguments: ToolCalls.search,
-    FetchArguments: ToolCalls.fetch,
-    ContextArguments: ToolCalls.context,
-    GraphArguments: ToolCalls.graph,
-    ReportsArguments: ToolCalls.reports,
-    StatusArguments: ToolCalls.status,
-}
 
 
 def _change_run(jobs: JobRunner, index: str, caller: str, arguments: RunArguments) -> Job:
@@ -410,15 +398,24 @@ async def _wait_for_answer(events: AsyncIterator[Any], progress: Progress) -> An
 
 
 def _page(
-    opened: OpenVersion, head: dict[str, Any], records: list[Record], max_tokens: int, offset: int
+    opened: OpenVersion,
+    head: dict[str, Any],
+    records: list[Record],
+    arguments: PageArguments,
+    n_more: int = 0,
 ) -> CallToolResult:
-    version = opened.index.store.version.number
-    head = {"index": opened.hosted.name, "version": version, **head}
-    return build_result(head, records[offset:], max_tokens, offset=offset, version=version)
+    """Build a page of records, which begin at the offset of its cursor."""
+    head = {"index": opened.hosted.name, "version": opened.version, **head}
+    return build_result(
+        *(head, records, arguments.max_tokens),
+        offset=opened.offset,
+        version=opened.version,
+        n_more=n_more,
+    )
 
 
 def _row_id(opened: OpenVersion, kind: str, number: object) -> RowId:
-    return RowId(opened.hosted.name, kind, str(number), opened.index.store.version.number)
+    return RowId(opened.hosted.name, kind, str(number), opened.version)
 
 
 def _context_record(opened: OpenVersion, section: str, values: dict[str, Any]) -> Record:
@@ -434,11 +431,6 @@ def _context_record(opened: OpenVersion, section: str, values: dict[str, Any]) -
     return Record(section, {**values, "id": str(row)}, link)
 
 
-def _find_document(index: Index, text_unit: int) -> int:
-    document: int = index.store.text_units([text_unit])[text_unit]["document"]
-    return document
-
-
 def _passage_method(opened: OpenVersion) -> str:
     """Return the search that finds rows of most kinds in this index."""
     needed = ("entity_rows", "report_rows")
@@ -450,11 +442,6 @@ def _alternate(lists: Iterable[list[_T]]) -> list[_T]:
     nothing = object()
     rounds: Any = zip_longest(*lists, fillvalue=nothing)
     return [item for item in chain.from_iterable(rounds) if item is not nothing]
-
-
-_MAX_MENTIONS = 100
-_MAX_VERSIONS, _MAX_RUNS = 20, 5
-_RUN_FIELDS = ("id", "kind", "state", "created", "ended", "step", "cost", "version", "message")
 
 
 def graph_records(
@@ -503,12 +490,7 @@ def _entity_records(opened: OpenVersion, number: int) -> list[Record]:
     mentions = list_mentions(opened, number, _MAX_MENTIONS).items
     records = [Record("entities", details)]
     for mention in mentions:
-        row = RowId(
-            opened.hosted.name,
-            "text-unit",
-            str(mention.text_unit),
-            opened.index.store.version.number,
-        )
+        row = _row_id(opened, "text-unit", mention.text_unit)
         link = link_passage(row, mention.title, mention.start_char, mention.end_char)
         values = mention.model_dump(exclude={"text_unit"})
         records.append(Record("mentions", {"id": str(row), **values}, link))
@@ -542,7 +524,7 @@ class RowText:
 
 def read_row_text(opened: OpenVersion, row: RowId) -> RowText:
     """Read the text of a row. Raises RequestError if there is no such row."""
-    row = replace(row, version=opened.index.store.version.number)
+    row = replace(row, version=opened.version)
     if row.kind == "text-unit":
         return _text_unit(opened, row)
     if row.kind == "entity":

@@ -4,7 +4,6 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -198,29 +197,22 @@ def ask_model(
     )
 
 
-@dataclass(frozen=True)
-class Annotation:
-    """A citation mark in a text: ``text[start:end]`` is the mark; offsets count code points."""
-
-    start: int
-    end: int
-    url: str
-    title: str
-
-
-def annotate(text: str, answer: Answer, asked: AskedQuestion, request: Request) -> list[Annotation]:
-    """Return an annotation for each citation mark in a text, in the order of the text."""
+def annotate(
+    text: str, answer: Answer, asked: AskedQuestion, request: Request
+) -> list[dict[str, Any]]:
+    """Return an annotation for each citation mark in a text; offsets count code points."""
     links = _link_citations(answer, asked, request)
-    return [
-        Annotation(mark.start(), mark.end(), *links[int(mark[1])])
-        for mark in _MARK.finditer(text)
-        if int(mark[1]) in links
-    ]
+    annotations = []
+    for mark in _MARK.finditer(text):
+        if link := links.get(int(mark[1])):
+            place = {"start_index": mark.start(), "end_index": mark.end()}
+            annotations.append({"type": "url_citation", "url_citation": {**place, **link}})
+    return annotations
 
 
 def _link_citations(
     answer: Answer, asked: AskedQuestion, request: Request
-) -> dict[int, tuple[str, str]]:
+) -> dict[int, dict[str, str]]:
     """Map the numbers of citations to an address in the explorer and a title."""
     store = asked.hosted.open(asked.as_of).store
     if store.version.number != answer.version:
@@ -228,11 +220,11 @@ def _link_citations(
     rows = store.text_units(citation.text_unit for citation in answer.citations)
     base = f"{str(request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
     return {
-        citation.number: (
-            f"{base}/{rows[citation.text_unit]['document']}/"
+        citation.number: {
+            "url": f"{base}/{rows[citation.text_unit]['document']}/"
             f"{citation.start_char}-{citation.end_char}",
-            citation.document,
-        )
+            "title": citation.document,
+        }
         for citation in answer.citations
         if citation.text_unit in rows
     }
@@ -315,18 +307,8 @@ async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller)
     if not body.stream:
         answer = await asker.answer(asked, request)
         return JSONResponse(completion.answered(answer))
-    events = asker.events(asked)
-    # The first event is awaited here, so that a refused question gets its status.
-    first = await anext(events)
     with_usage = bool((body.stream_options or {}).get("include_usage"))
-
-    async def all_events() -> AsyncIterator[Any]:
-        async with aclosing(events):
-            yield first
-            async for event in events:
-                yield event
-
-    return stream_events(completion.stream(all_events(), with_usage))
+    return stream_events(completion.stream(await asker.begin(asked), with_usage))
 
 
 class _Completion:
@@ -351,7 +333,7 @@ class _Completion:
         annotations = annotate(answer.text, answer, self._asked, self._request)
         return self.whole(
             answer.text,
-            annotations=list(map(write_annotation, annotations)),
+            annotations=annotations,
             usage=write_usage(answer.usage),
             graphrag=describe(answer),
         )
@@ -388,7 +370,7 @@ class _Completion:
         annotations = annotate(written, answer, self._asked, self._request)
         chunks = [self._status(f"Answered by {answer.method} search.", done=True)]
         if annotations:
-            chunks.append(self._chunk({"annotations": list(map(write_annotation, annotations))}))
+            chunks.append(self._chunk({"annotations": annotations}))
         chunks.append(self._chunk({}, finish="stop", graphrag=describe(answer)))
         if with_usage:
             usage = {"choices": [], "usage": write_usage(answer.usage)}
@@ -414,17 +396,6 @@ def check_provider(answer: Answer) -> None:
     """Raise RequestError if a model did not answer: this is no answer, but a failure."""
     if answer.outcome == "provider_error":
         raise RequestError(502, "provider_error", answer.text)
-
-
-def write_annotation(annotation: Annotation) -> dict[str, Any]:
-    """Return an annotation of chat completions."""
-    citation = {
-        "start_index": annotation.start,
-        "end_index": annotation.end,
-        "url": annotation.url,
-        "title": annotation.title,
-    }
-    return {"type": "url_citation", "url_citation": citation}
 
 
 def write_usage(usage: Usage) -> dict[str, Any]:

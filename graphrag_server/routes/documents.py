@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.routes.entities import Entity, read_entities
 from graphrag_server.table_pages import (
+    Page,
     Paging,
     Version,
     read_page,
@@ -37,12 +38,8 @@ class Document(BaseModel):
     n_text_units: int
 
 
-class DocumentPage(BaseModel):
+class DocumentPage(Page[Document]):
     """A page of documents."""
-
-    items: list[Document]
-    total: int
-    next_cursor: str | None
 
 
 class TextUnitSpan(BaseModel):
@@ -91,12 +88,8 @@ class TextUnit(BaseModel):
     text: str
 
 
-class TextUnitPage(BaseModel):
+class TextUnitPage(Page[TextUnit]):
     """A page of text units."""
-
-    items: list[TextUnit]
-    total: int
-    next_cursor: str | None
 
 
 class TextUnitDetails(TextUnit):
@@ -196,9 +189,7 @@ def list_text_units(
     )
     found_rows = opened.whole.text_units(found_page.numbers)
     return TextUnitPage(
-        items=[build_text_unit(found_rows[number]) for number in found_page.numbers],
-        total=found_page.total,
-        next_cursor=found_page.next_cursor,
+        **found_page.page_of([build_text_unit(found_rows[number]) for number in found_page.numbers])
     )
 
 

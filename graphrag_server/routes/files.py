@@ -1,6 +1,5 @@
 """Files of the input folder over HTTP: uploads with safe names and known types, and removals."""
 
-import errno
 import os
 import re
 import unicodedata
@@ -23,7 +22,7 @@ from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.parse_check import check_parsing
-from graphrag_server.problems import RequestError
+from graphrag_server.problems import RequestError, reason_not_stored
 
 # Folder below the input folder that holds uploaded files.
 UPLOAD_FOLDER = "uploads"
@@ -89,9 +88,8 @@ class InputFolder:
                 raise RequestError(422, "unreadable_file", f"{name} cannot be read: {reason}.")
             os.replace(temporary, target)
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            what = "the disk is full" if full else (error.strerror or "it cannot be written")
-            raise RequestError(507, "not_stored", f"{name} was not stored: {what}.") from None
+            text = f"{name} was not stored: {reason_not_stored(error)}."
+            raise RequestError(507, "not_stored", text) from None
         finally:
             temporary.unlink(missing_ok=True)
         status = target.stat()

@@ -16,9 +16,15 @@ from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import ReadIndex
 from graphrag_server.graph_map import ROOT
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.routes.communities import Community, read_communities
 from graphrag_server.routes.documents import TextUnit, build_text_unit
-from graphrag_server.routes.entities import Entity, Relationship, read_entities, read_relationships
+from graphrag_server.routes.entities import (
+    Community,
+    Entity,
+    Relationship,
+    read_communities,
+    read_entities,
+    read_relationships,
+)
 from graphrag_server.table_pages import VERSION_HEADER, AsOf, Version, no_such_row
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])

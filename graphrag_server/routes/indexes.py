@@ -23,7 +23,7 @@ from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import Caller, CurrentCaller, ReadIndex
 from graphrag_server.hosted_index import HostedIndex, HostedIndexes
 from graphrag_server.problems import RequestError, as_request_error
-from graphrag_server.table_pages import AsOf, Version, read_cursor
+from graphrag_server.table_pages import AsOf, Page, Version, read_cursor
 
 logger = logging.getLogger(__name__)
 router = APIRouter(tags=["indexes"])
@@ -165,12 +165,9 @@ class ChangedRow(BaseModel):
     after: int | None
 
 
-class ChangedRowPage(BaseModel):
+class ChangedRowPage(Page[ChangedRow]):
     """A page of changed rows; `counts` has the number of rows of each kind, without the filter."""
 
-    items: list[ChangedRow]
-    total: int
-    next_cursor: str | None
     counts: dict[str, int]
 
 
