@@ -12,7 +12,7 @@ Requests with a key need no such check: another page does not know the key.
 
 import ipaddress
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as RequestScope
 
 from graphrag_index.errors import GraphRAGError, SettingsError
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.keys import Key, KeyFile, Scope
-from graphrag_server.problems import RequestError, as_request_error
+from graphrag_server.problems import RequestError
 from graphrag_server.request_record import UPLOAD_PATH_END, current_record
 from graphrag_server.server_settings import ServerSettings
 
@@ -48,6 +48,10 @@ class Caller:
     def may_see(self, index: str) -> bool:
         """Return whether the caller may know that an index exists."""
         return self.indexes is None or index in self.indexes
+
+    def visible(self, indexes: Mapping[str, HostedIndex]) -> list[HostedIndex]:
+        """Return the indexes that the caller may see."""
+        return [index for name, index in indexes.items() if self.may_see(name)]
 
 
 # The caller of a server that needs no key.
@@ -82,12 +86,12 @@ class AccessControl:
 
     def identify(self, headers: Headers) -> Caller:
         """Return the sender of a request with these headers. Raises RequestError."""
-        caller = self._identify(headers)
+        caller = self._find_caller(headers)
         if record := current_record():
             record.caller = caller.name
         return caller
 
-    def _identify(self, headers: Headers) -> Caller:
+    def _find_caller(self, headers: Headers) -> Caller:
         if not self.needs_key():
             return LOCAL_CALLER
         credentials = _credentials(headers)
@@ -153,7 +157,7 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
 
     Raises RequestError; an index that the caller may not see is reported as missing.
     """
-    indexes: HostedIndexes = request.app.state.indexes
+    indexes: Mapping[str, HostedIndex] = request.app.state.indexes
     index = indexes.get(name) if caller.may_see(name) else None
     if index is None:
         raise RequestError(404, "no_such_index", f"There is no index {name!r}: GET /v1/indexes.")
@@ -195,7 +199,7 @@ class OriginGuard:
                     # The framework reads a body before it asks who sends it.
                     require_scope(self.access.identify(headers), Scope.INDEX)
             except RequestError as error:
-                await as_request_error(error).response()(scope, receive, send)
+                await error.response()(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 

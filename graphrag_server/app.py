@@ -13,7 +13,7 @@ from starlette.routing import Route
 import graphrag_index
 from graphrag_server.access import AccessControl, OriginGuard
 from graphrag_server.asking import Asker
-from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.problems import (
     MEDIA_TYPE,
@@ -105,7 +105,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         finally:
             await run_in_threadpool(app.state.jobs.stop)
             app.state.asker.close()
-            app.state.indexes.close()
+            for index in app.state.indexes.values():
+                index.close()
             app.state.access.keys.close()
             if stop_tracing is not None:
                 stop_tracing()
@@ -128,8 +129,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.metrics = Metrics()
     app.state.access = AccessControl(settings)
-    app.state.indexes = HostedIndexes(settings.indexes)
-    app.state.jobs = JobRunner(app.state.indexes)
+    app.state.indexes = {name: HostedIndex(name, root) for name, root in settings.indexes.items()}
+    app.state.jobs = JobRunner(app.state.indexes.values())
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
     limits = settings.max_concurrent_questions, settings.max_waiting_questions
     app.state.asker = Asker(*limits, recorder.admit, recorder.record)

@@ -241,13 +241,13 @@ class _LocalHost:
         from graphrag_server.access import Caller
         from graphrag_server.agents.tool_calls import ToolCalls
         from graphrag_server.asking import Asker
-        from graphrag_server.hosted_index import HostedIndexes
+        from graphrag_server.hosted_index import HostedIndex
         from graphrag_server.jobs.job_runner import JobRunner
         from graphrag_server.keys import Scope
 
-        indexes = HostedIndexes(self._roots)
+        indexes = {name: HostedIndex(name, root) for name, root in self._roots.items()}
         if self._allow_writes:
-            self._jobs = JobRunner(indexes)
+            self._jobs = JobRunner(indexes.values())
             self._jobs.start()
         caller = Caller("stdio", frozenset(map(Scope, self.scopes(None))))
         return ToolCalls(indexes, Asker(4, 16), caller, jobs=self._jobs)

@@ -3,7 +3,7 @@
 import io
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, zip_longest
@@ -51,7 +51,7 @@ from graphrag_server.asking import (
     StatusEvent,
     TextEvent,
 )
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.jobs.job_store import ENDED, Job, JobState, JobStore
 from graphrag_server.keys import Scope
@@ -107,19 +107,15 @@ class ToolCalls:
     Without `jobs`, the tools that write are refused.
     """
 
-    indexes: HostedIndexes
+    indexes: Mapping[str, HostedIndex]
     asker: Asker
     caller: Caller
     base_url: str = ""
     jobs: JobRunner | None = None
 
-    def visible(self) -> list[HostedIndex]:
-        """Return the indexes that the caller may see."""
-        return [index for index in self.indexes if self.caller.may_see(index.name)]
-
     def find(self, name: str) -> HostedIndex:
         """Return an index by name; the only one if the name is empty. Raises RequestError."""
-        visible = self.visible()
+        visible = self.caller.visible(self.indexes)
         found = [index for index in visible if not name or index.name == name]
         if len(found) == 1:
             return found[0]
@@ -200,14 +196,13 @@ class ToolCalls:
             "cost": usage.cost,
             "seconds": usage.seconds,
         }
-        if stop < len(answer.text):
-            head["shortened"] = len(answer.text) - stop
-        if answer.notes:
-            head["notes"] = answer.notes
-        if answer.suggestion is not None:
-            head["suggestion"] = str(answer.suggestion.why)
-        if answer.follow_ups:
-            head["follow_ups"] = answer.follow_ups
+        optional = {
+            "shortened": max(0, len(answer.text) - stop),
+            "notes": answer.notes,
+            "suggestion": str(answer.suggestion.why) if answer.suggestion else "",
+            "follow_ups": answer.follow_ups,
+        }
+        head |= {name: value for name, value in optional.items() if value}
         records = [self._cite(index, answer.version, citation) for citation in answer.citations]
         return build_result({**head, "citations": []}, records, max_tokens)
 
@@ -231,7 +226,9 @@ class ToolCalls:
 
     def search(self, arguments: SearchArguments) -> CallToolResult:
         """Find rows in one index, or in all that have been built."""
-        indexes = [self.find(arguments.index)] if arguments.index else self.visible()
+        indexes = (
+            [self.find(arguments.index)] if arguments.index else self.caller.visible(self.indexes)
+        )
         lists = []
         for hosted in indexes:
             if not arguments.index and not list_index(hosted).version:
@@ -321,7 +318,9 @@ class ToolCalls:
     def status(self, arguments: StatusArguments) -> CallToolResult:
         """List the indexes; of one, also the versions, the newest runs, and the known health."""
         if not arguments.index:
-            summaries = [list_index(hosted).model_dump() for hosted in self.visible()]
+            summaries = [
+                list_index(hosted).model_dump() for hosted in self.caller.visible(self.indexes)
+            ]
             return plain_result({"indexes": summaries})
         record = Record("indexes", describe_index(self.find(arguments.index)))
         return build_result({}, [record], MAX_TOKENS)

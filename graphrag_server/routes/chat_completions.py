@@ -27,7 +27,6 @@ from graphrag_server.asking import (
     TextEvent,
 )
 from graphrag_server.event_stream import stream_events, write_event
-from graphrag_server.hosted_index import HostedIndexes
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.request_record import current_request_id
@@ -158,13 +157,8 @@ def read_chat(messages: list[ChatMessage]) -> Chat:
 
 def model_names(request: Request, caller: Caller) -> list[str]:
     """Return the names of the models: one for each index and search that the caller may use."""
-    indexes: HostedIndexes = request.app.state.indexes
-    return [
-        f"{PREFIX}/{index.name}/{method}"
-        for index in indexes
-        if caller.may_see(index.name)
-        for method in METHODS
-    ]
+    visible = caller.visible(request.app.state.indexes)
+    return [f"{PREFIX}/{index.name}/{method}" for index in visible for method in METHODS]
 
 
 def ask_model(

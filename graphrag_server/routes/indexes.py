@@ -2,9 +2,8 @@
 
 import json
 import logging
-import threading
-from collections import OrderedDict
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -21,7 +20,7 @@ from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_sql
 from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import Caller, CurrentCaller, ReadIndex
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError, as_request_error
 from graphrag_server.table_pages import AsOf, Page, Version, read_cursor
 
@@ -52,8 +51,7 @@ class VisibleIndex(IndexSummary):
 @router.get("/v1/indexes")
 def list_indexes(request: Request, caller: CurrentCaller) -> dict[str, list[VisibleIndex]]:
     """List the indexes that the caller may see."""
-    indexes: HostedIndexes = request.app.state.indexes
-    visible = [index for index in indexes if caller.may_see(index.name)]
+    visible = caller.visible(request.app.state.indexes)
     return {"indexes": [_add_scopes(list_index(index), caller) for index in visible]}
 
 
@@ -314,28 +312,22 @@ def sql(body: SQLBody, opened: Version) -> SQLRows:
     )
 
 
-# The comparisons of the last requests, for their next pages.
-_comparisons: OrderedDict[tuple[object, ...], pl.DataFrame] = OrderedDict()
-_comparisons_lock = threading.Lock()
-
-
 def _compare_rows(
     store: TableStore, before: StoredVersion, after: StoredVersion, table: str
 ) -> pl.DataFrame:
     """Compare a table of two versions, or return the comparison of an earlier request."""
     compared = (table, "loaded_documents") if table == "documents" else (table,)
     stored = [version.tables.get(name) for version in (before, after) for name in compared]
-    key = (store.output, table, *(one and one.digest for one in stored))
-    with _comparisons_lock:
-        rows = _comparisons.get(key)
-    if rows is None:
-        rows = compare_rows(store, before, after, table)
-    with _comparisons_lock:
-        _comparisons[key] = rows
-        _comparisons.move_to_end(key)
-        if len(_comparisons) > MAX_COMPARISONS:
-            _comparisons.popitem(last=False)
-    return rows
+    digests = tuple(one and one.digest for one in stored)
+    return _compare_numbers(store, before.number, after.number, table, digests)
+
+
+# The comparisons of the last requests are kept for their next pages.
+@lru_cache(MAX_COMPARISONS)
+def _compare_numbers(
+    store: TableStore, before: int, after: int, table: str, digests: tuple[str | None, ...]
+) -> pl.DataFrame:
+    return compare_rows(store, store.read_version(before), store.read_version(after), table)
 
 
 def _read_version(index: HostedIndex, number: int) -> StoredVersion:

@@ -14,7 +14,7 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_index.export import explorer_page
 from graphrag_server.access import CurrentCaller, require_scope
 from graphrag_server.asking import Asker
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
@@ -37,7 +37,7 @@ def read_readiness(request: Request) -> dict[str, str]:
     An index that has not been built yet is ready for its first documents.
     """
     try:
-        for index in _hosted(request):
+        for index in request.app.state.indexes.values():
             _open_version(index)
     except GraphRAGError as error:
         # Nobody was identified, so the reply does not tell which index, nor where.
@@ -62,7 +62,7 @@ def _gauges(request: Request) -> Iterator[Sample]:
     n_running = min(asker.n_open, request.app.state.settings.max_concurrent_questions)
     yield Sample("questions_running", n_running, {})
     yield Sample("questions_waiting", asker.n_open - n_running, {})
-    for index in _hosted(request):
+    for index in request.app.state.indexes.values():
         # A damaged index has no version; the metrics of the others are still wanted.
         with suppress(GraphRAGError):
             yield Sample("index_version", _open_version(index), {"index": index.name})
@@ -71,11 +71,6 @@ def _gauges(request: Request) -> Iterator[Sample]:
             for state, count in jobs.store(index.name).counts().items():
                 yield Sample("jobs", count, {"index": index.name, "state": state})
     yield Sample("build_info", 1, {"version": graphrag_index.__version__})
-
-
-def _hosted(request: Request) -> HostedIndexes:
-    hosted: HostedIndexes = request.app.state.indexes
-    return hosted
 
 
 def _open_version(index: HostedIndex) -> int:
