@@ -24,22 +24,6 @@ VERSION_HEADER = "X-Index-Version"
 AsOf = Annotated[int | None, Query(ge=1, description="Version of the index; default: current.")]
 
 
-@dataclass(frozen=True)
-class RowFilters:
-    """Restrictions of rows by their documents and entities, from the query of a request."""
-
-    documents: Mapping[str, Sequence[str]]
-    entity_types: Sequence[str]
-    since: str
-    until: str
-
-    def apply(self, index: Index) -> IndexStore:
-        """Return the store of an index, restricted by the filters that are set."""
-        if not (self.documents or self.entity_types or self.since or self.until):
-            return index.store
-        return index.where(self.documents, self.entity_types, self.since, self.until).store
-
-
 def read_filters(
     where: Annotated[
         list[str],
@@ -53,15 +37,19 @@ def read_filters(
     ] = [],  # noqa: B006 - never changed
     since: Annotated[str, Query(description="First date of documents, such as 1914.")] = "",
     until: Annotated[str, Query(description="Last date of documents; it is included.")] = "",
-) -> RowFilters:
-    """Read the filters of a request. Raises RequestError if one has no equals sign."""
+) -> dict[str, Any]:
+    """Return the filters that a request sets, as arguments of `Index.where`.
+
+    Raises RequestError if a condition has no equals sign.
+    """
     documents: dict[str, list[str]] = {}
     for condition in where:
         column, equals, pattern = condition.partition("=")
         if not (column and equals):
             raise RequestError(400, "invalid_filter", f"where={condition}: write COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    return RowFilters(documents, type_, since, until)
+    filters = {"documents": documents, "entity_types": type_, "since": since, "until": until}
+    return {name: value for name, value in filters.items() if value}
 
 
 @dataclass(frozen=True)
@@ -93,7 +81,7 @@ def no_such_row(what: str, number: object) -> RequestError:
 def open_version(
     index: ReadIndex,
     response: Response,
-    filters: Annotated[RowFilters, Depends(read_filters)],
+    filters: Annotated[dict[str, Any], Depends(read_filters)],
     as_of: AsOf = None,
     cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
 ) -> OpenVersion:
@@ -105,7 +93,8 @@ def open_version(
             as_of = None
     opened = index.open(as_of)
     response.headers[VERSION_HEADER] = str(opened.store.version.number)
-    return OpenVersion(index, opened, filters.apply(opened), opened.store, offset)
+    store = opened.where(**filters).store if filters else opened.store
+    return OpenVersion(index, opened, store, opened.store, offset)
 
 
 Version = Annotated[OpenVersion, Depends(open_version)]

@@ -302,18 +302,14 @@ class AgentEndpoint:
     def scopes(self, request: Request) -> Collection[str]:
         """Return the scopes of the key of a request that its agent may use."""
         caller: Caller = request.state.caller
-        return caller.scopes if self._may_write else caller.scopes - {WRITE_SCOPE}
-
-    @property
-    def _may_write(self) -> bool:
-        allowed: bool = self.app.state.settings.allow_agent_writes
-        return allowed
+        may_write = self.app.state.settings.allow_agent_writes
+        return caller.scopes if may_write else caller.scopes - {WRITE_SCOPE}
 
     def tools(self, request: Request) -> "ToolCalls":
         """Return the tools for the key of a request."""
         from graphrag_server.agents.tool_calls import ToolCalls
 
         state = self.app.state
-        jobs = state.jobs if self._may_write else None
+        jobs = state.jobs if state.settings.allow_agent_writes else None
         caller, base_url = request.state.caller, str(request.base_url)
         return ToolCalls(state.indexes, state.asker, caller, base_url, jobs)

@@ -131,9 +131,10 @@ class ToolCalls:
             index = hosted.open(version)
         return OpenVersion(hosted, index, index.store, index.store)
 
-    def _open_page(self, arguments: PageArguments) -> OpenVersion:
+    def _open_page(self, arguments: PageArguments) -> tuple[OpenVersion, int]:
+        """Open the version of a page; return it and the number of records before the page."""
         version, offset = read_cursor(arguments.cursor)
-        return replace(self.open(arguments.index, version), offset=offset)
+        return self.open(arguments.index, version), offset
 
     async def call(self, arguments: object, progress: Progress = _ignore) -> CallToolResult:
         """Run a tool. Raises RequestError or GraphRAGError."""
@@ -281,7 +282,7 @@ class ToolCalls:
 
     def context(self, arguments: ContextArguments) -> CallToolResult:
         """Return the rows that a model would be shown, those of all sections in turn."""
-        opened = self._open_page(arguments)
+        opened, offset = self._open_page(arguments)
         found = opened.index.context(
             arguments.question, arguments.method, max_context_tokens=_MAX_CONTEXT_TOKENS
         )
@@ -289,17 +290,17 @@ class ToolCalls:
             [_context_record(opened, name, row) for row in rows.to_dicts()]
             for name, rows in found.tables.items()
         ]
-        return _page(opened, {}, _alternate(sections)[opened.offset :], arguments)
+        return _page(opened, {}, _alternate(sections)[offset:], arguments)
 
     def graph(self, arguments: GraphArguments) -> CallToolResult:
         """Return a part of the graph."""
-        opened = self._open_page(arguments)
+        opened, offset = self._open_page(arguments)
         head, records = graph_records(opened, arguments)
-        return _page(opened, head, records[opened.offset :], arguments)
+        return _page(opened, head, records[offset:], arguments)
 
     def reports(self, arguments: ReportsArguments) -> CallToolResult:
         """List reports, or read one."""
-        opened = self._open_page(arguments)
+        opened, offset = self._open_page(arguments)
         if arguments.community is not None:
             report = read_report(opened, arguments.community).model_dump()
             # The full content and the statements repeat the summary and the findings.
@@ -307,12 +308,12 @@ class ToolCalls:
             findings = [Record("findings", finding) for finding in report.pop("findings")]
             head = {"id": str(_row_id(opened, "report", arguments.community))}
             records = [Record("reports", report), *findings]
-            return _page(opened, head, records[opened.offset :], arguments)
-        page = PageQuery(MAX_LIMIT, opened.offset, "", arguments.query.strip().lower())
+            return _page(opened, head, records[offset:], arguments)
+        page = PageQuery(MAX_LIMIT, offset, "", arguments.query.strip().lower())
         found = list_reports(opened, page, arguments.level)
         rows = {str(_row_id(opened, "report", item.community)): item for item in found.items}
         records = [Record("reports", {"id": id_, **row.model_dump()}) for id_, row in rows.items()]
-        n_more = max(0, found.total - opened.offset - len(records))
+        n_more = max(0, found.total - offset - len(records))
         return _page(opened, {}, records, arguments, n_more)
 
     def status(self, arguments: StatusArguments) -> CallToolResult:
@@ -407,7 +408,7 @@ def _page(
     head = {"index": opened.hosted.name, "version": opened.version, **head}
     return build_result(
         *(head, records, arguments.max_tokens),
-        offset=opened.offset,
+        offset=read_cursor(arguments.cursor)[1],
         version=opened.version,
         n_more=n_more,
     )

@@ -32,6 +32,9 @@ from graphrag_server.problems import RequestError
 from graphrag_server.request_record import current_request_id
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
 
+router = APIRouter(tags=["OpenAI"])
+wrong_bases = APIRouter(include_in_schema=False)
+
 # Open WebUI sends prompts with this beginning to the model of the chat: for a title, tags, further
 # questions, search queries and so on. They are no questions to the documents. The prompt around a
 # question with attached files or web pages begins in the same way, but has a question.
@@ -234,9 +237,6 @@ def describe(answer: Answer) -> dict[str, Any]:
     return {**{name: content[name] for name in names}, "request_id": current_request_id()}
 
 
-router = APIRouter(tags=["OpenAI"])
-
-
 class ChatBody(SearchOptions):
     """A request for a chat completion. Fields of OpenAI without a use here are ignored."""
 
@@ -246,9 +246,6 @@ class ChatBody(SearchOptions):
     messages: list[ChatMessage]
     stream: bool = False
     stream_options: dict[str, Any] | None = None
-
-
-wrong_bases = APIRouter(include_in_schema=False)
 
 
 @wrong_bases.api_route("/v1/v1/{path:path}", methods=["GET", "POST"])

@@ -153,7 +153,7 @@ def read_document_text(
     text = read_texts(store, [number])[number]
     start = min(start, len(text))
     end = min(len(text) if end is None else max(start, end), start + MAX_WINDOW, len(text))
-    units = [unit for unit in _text_unit_spans(store, number) if _overlaps(unit, start, end)]
+    units = _text_units_in_window(store, number, start, end)
     return TextWindow(
         document=number,
         title=row["title"] or "",
@@ -215,30 +215,25 @@ def build_text_unit(row: Any) -> TextUnit:
     """Build a text unit from a row of `IndexStore.text_units`."""
     return TextUnit(
         number=row["human_readable_id"],
-        document=row["document"],
         document_title=row["title"] or "",
         path=row["path"] or "",
-        start_char=row["start_char"],
-        end_char=row["end_char"],
-        n_tokens=row["n_tokens"],
         headings=row["headings"] or "",
-        text=row["text"],
+        **{name: row[name] for name in ("document", "start_char", "end_char", "n_tokens", "text")},
     )
 
 
-def _text_unit_spans(store: IndexStore, document: int) -> list[TextUnitSpan]:
+def _text_units_in_window(
+    store: IndexStore, document: int, start: int, end: int
+) -> list[TextUnitSpan]:
     table = store.open_mapped("text_unit_rows")
     found = table.find_rows("document", document)
     starts = table.slice("start_char", found.start, found.stop).tolist()
     ends = table.slice("end_char", found.start, found.stop).tolist()
     return [
-        TextUnitSpan(number=number, start_char=start, end_char=end)
-        for number, start, end in zip(found, starts, ends, strict=True)
+        TextUnitSpan(number=number, start_char=first, end_char=stop)
+        for number, first, stop in zip(found, starts, ends, strict=True)
+        if first < end and stop > start
     ]
-
-
-def _overlaps(unit: TextUnitSpan, start: int, end: int) -> bool:
-    return unit.start_char < end and unit.end_char > start
 
 
 def _read_mentions(

@@ -23,6 +23,7 @@ from graphrag_server.table_pages import (
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
 
+_MENTION_FIELDS = ("document", "title", "start_char", "end_char", "text")
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 
 
@@ -198,14 +199,7 @@ def list_mentions(
     taken = [text_unit for text_unit, _ in pairs[first : first + limit]]
     rows = opened.whole.text_units(taken)
     items = [
-        Span(
-            document=rows[text_unit]["document"],
-            title=rows[text_unit]["title"],
-            start_char=rows[text_unit]["start_char"],
-            end_char=rows[text_unit]["end_char"],
-            text=rows[text_unit]["text"],
-            text_unit=text_unit,
-        )
+        Span(text_unit=text_unit, **{name: rows[text_unit][name] for name in _MENTION_FIELDS})
         for text_unit in taken
     ]
     return MentionPage(
@@ -319,12 +313,8 @@ def read_communities(store: IndexStore, numbers: list[int]) -> list[Community]:
         titles = dict(store.reports(numbers).select("community", "title").iter_rows())
     return [
         Community(
-            community=row["community"],
-            level=row["level"],
-            parent=row["parent"],
-            children=row["children"],
             title=titles.get(row["community"]) or row["title"],
-            size=row["size"],
+            **{name: row[name] for name in ("community", "level", "parent", "children", "size")},
         )
         for row in rows.iter_rows(named=True)
     ]

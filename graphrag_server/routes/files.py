@@ -4,7 +4,7 @@ import os
 import re
 import unicodedata
 import zipfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from uuid import uuid4
@@ -212,9 +212,7 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
     return FileList(
         files=[
             InputFileStatus(
-                path=file.path,
-                size=file.size,
-                modified=file.modified,
+                **asdict(file),
                 n_documents=counts.get(file.path, 0),
                 problem=problems.get(file.path, ""),
             )
@@ -234,10 +232,9 @@ def upload_files(
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
     folder = _folder(index, request)
-    stored: list[StoredFile] = []
-    for file in files:
-        stored.append(folder.add(file.filename or "", file.file, replace))
-    return StoredFiles(stored=[file.path for file in stored])
+    return StoredFiles(
+        stored=[folder.add(file.filename or "", file.file, replace).path for file in files]
+    )
 
 
 @router.delete("/{path:path}", status_code=204)
