@@ -1,4 +1,4 @@
-"""Files of the input folder over HTTP: uploads with safe names and known types, and removals."""
+"""Files of the input folder over HTTP: uploads with safe names and types, and removals."""
 
 import os
 import re
