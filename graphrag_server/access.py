@@ -12,10 +12,10 @@ Requests with a key need no such check: another page does not know the key.
 
 import ipaddress
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
@@ -24,9 +24,9 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as RequestScope
 
 from graphrag_index.errors import GraphRAGError, SettingsError
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.keys import Key, KeyFile, Scope
-from graphrag_server.problems import RequestError, as_request_error
+from graphrag_server.problems import RequestError
 from graphrag_server.request_record import UPLOAD_PATH_END, current_record
 from graphrag_server.server_settings import ServerSettings
 
@@ -48,6 +48,10 @@ class Caller:
     def may_see(self, index: str) -> bool:
         """Return whether the caller may know that an index exists."""
         return self.indexes is None or index in self.indexes
+
+    def visible(self, indexes: Mapping[str, HostedIndex]) -> list[HostedIndex]:
+        """Return the indexes that the caller may see."""
+        return [index for name, index in indexes.items() if self.may_see(name)]
 
 
 # The caller of a server that needs no key.
@@ -82,12 +86,12 @@ class AccessControl:
 
     def identify(self, headers: Headers) -> Caller:
         """Return the sender of a request with these headers. Raises RequestError."""
-        caller = self._identify(headers)
+        caller = self._find_caller(headers)
         if record := current_record():
             record.caller = caller.name
         return caller
 
-    def _identify(self, headers: Headers) -> Caller:
+    def _find_caller(self, headers: Headers) -> Caller:
         if not self.needs_key():
             return LOCAL_CALLER
         credentials = _credentials(headers)
@@ -153,7 +157,7 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
 
     Raises RequestError; an index that the caller may not see is reported as missing.
     """
-    indexes: HostedIndexes = request.app.state.indexes
+    indexes: Mapping[str, HostedIndex] = request.app.state.indexes
     index = indexes.get(name) if caller.may_see(name) else None
     if index is None:
         raise RequestError(404, "no_such_index", f"There is no index {name!r}: GET /v1/indexes.")
@@ -161,20 +165,19 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
     return index
 
 
-class _IndexFor:
-    """A dependency that returns the index of the path for a caller who has a scope."""
+def _index_for(scope: Scope) -> Any:
+    """Return a dependency: the index of the path, for a caller who has a scope."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    async def find(request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
+        return visible_index(request, caller, index, scope)
 
-    async def __call__(self, request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
-        return visible_index(request, caller, index, self._scope)
+    return Depends(find)
 
 
 # The index of the path `/v1/indexes/{index}/...`, for routes that need the scope.
-ReadIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.READ))]
-AskIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.ASK))]
-WriteIndex = Annotated[HostedIndex, Depends(_IndexFor(Scope.INDEX))]
+ReadIndex = Annotated[HostedIndex, _index_for(Scope.READ)]
+AskIndex = Annotated[HostedIndex, _index_for(Scope.ASK)]
+WriteIndex = Annotated[HostedIndex, _index_for(Scope.INDEX)]
 
 
 _READING = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -196,7 +199,7 @@ class OriginGuard:
                     # The framework reads a body before it asks who sends it.
                     require_scope(self.access.identify(headers), Scope.INDEX)
             except RequestError as error:
-                await as_request_error(error).response()(scope, receive, send)
+                await error.response()(scope, receive, send)
                 return
         await self.app(scope, receive, send)
 

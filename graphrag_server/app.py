@@ -13,9 +13,8 @@ from starlette.routing import Route
 import graphrag_index
 from graphrag_server.access import AccessControl, OriginGuard
 from graphrag_server.asking import Asker
-from graphrag_server.hosted_index import HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
-from graphrag_server.metrics import Metrics
 from graphrag_server.problems import (
     MEDIA_TYPE,
     ErrorShape,
@@ -23,31 +22,28 @@ from graphrag_server.problems import (
     add_problem_handlers,
     refuse_unknown_parameters,
 )
-from graphrag_server.protocols import chat_completions, ollama
-from graphrag_server.protocols.chat_completions import openai_error
-from graphrag_server.request_recorder import QuestionRecorder, RequestRecorder
+from graphrag_server.request_recorder import Metrics, QuestionRecorder, RequestRecorder
 from graphrag_server.routes import (
     ask,
+    chat_completions,
     communities,
     documents,
     entities,
     evaluations,
-    explorer,
     files,
     graph,
     indexes,
     jobs,
-    map,
+    ollama,
     operation,
     resolutions,
-    suggest,
-    versions,
 )
+from graphrag_server.routes.chat_completions import openai_error
 from graphrag_server.server_settings import ServerSettings
 from graphrag_server.tracing import start_tracing
 
 if TYPE_CHECKING:
-    from graphrag_server.agents.mcp_endpoint import AgentEndpoint
+    from graphrag_server.agents.mcp_server import AgentEndpoint
 
 # The description of every error reply; `DocumentedApp` adds the schema.
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -69,11 +65,10 @@ _ERROR_SHAPES: dict[str, ErrorShape] = {
     "/api/": ollama.ollama_error,
 }
 # Clients of other protocols, browsers and probes may add parameters of their own.
-TOLERANT_ROUTERS = (explorer.router, operation.router, *_PROTOCOLS)
+TOLERANT_ROUTERS = (operation.router, *_PROTOCOLS)
 ROUTERS = (
-    *(explorer.router, indexes.router, ask.router),
-    *(entities.router, communities.router, documents.router, graph.router),
-    *(suggest.router, versions.router, map.router, operation.router),
+    *(indexes.router, ask.router, entities.router, communities.router, documents.router),
+    *(graph.router, indexes.version_router, graph.map_router, operation.router),
     *(files.router, jobs.router, resolutions.router, evaluations.router),
     *_PROTOCOLS,
 )
@@ -110,7 +105,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         finally:
             await run_in_threadpool(app.state.jobs.stop)
             app.state.asker.close()
-            app.state.indexes.close()
+            for index in app.state.indexes.values():
+                index.close()
             app.state.access.keys.close()
             if stop_tracing is not None:
                 stop_tracing()
@@ -133,12 +129,11 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.metrics = Metrics()
     app.state.access = AccessControl(settings)
-    app.state.indexes = HostedIndexes(settings.indexes)
-    app.state.jobs = JobRunner(app.state.indexes)
-    app.state.asker = Asker(settings.max_concurrent_questions, settings.max_waiting_questions)
+    app.state.indexes = {name: HostedIndex(name, root) for name, root in settings.indexes.items()}
+    app.state.jobs = JobRunner(app.state.indexes.values())
     recorder = QuestionRecorder(app.state.access.keys, app.state.metrics, settings.log_questions)
-    app.state.asker.admissions.append(recorder.admit)
-    app.state.asker.observers.append(recorder.record)
+    limits = settings.max_concurrent_questions, settings.max_waiting_questions
+    app.state.asker = Asker(*limits, recorder.admit, recorder.record)
     add_problem_handlers(app, _ERROR_SHAPES)
     app.add_middleware(
         CORSMiddleware,
@@ -161,7 +156,7 @@ def _add_agents(app: FastAPI) -> "AgentEndpoint | None":
     """Serve agents at `/mcp` if the package `mcp` is installed."""
     if find_spec("mcp") is None:
         return None
-    from graphrag_server.agents.mcp_endpoint import PATH, AgentEndpoint
+    from graphrag_server.agents.mcp_server import PATH, AgentEndpoint
 
     endpoint = AgentEndpoint(app)
     app.router.routes.append(Route(PATH, endpoint))

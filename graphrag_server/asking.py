@@ -6,7 +6,7 @@ most `max_waiting_questions` wait. Its events are passed to the event loop of th
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from contextvars import copy_context
@@ -129,13 +129,18 @@ _T = TypeVar("_T")
 class Asker:
     """The threads that run searches, and the limits of their number."""
 
-    def __init__(self, max_concurrent: int, max_waiting: int) -> None:
+    def __init__(
+        self,
+        max_concurrent: int,
+        max_waiting: int,
+        admit: Admission | None = None,
+        observe: Observer | None = None,
+    ) -> None:
         self._threads = ThreadPoolExecutor(max_concurrent, "question")
         self._max_open = max_concurrent + max_waiting
         self.n_open = 0  # questions that run or wait
         self._streams: set[asyncio.Queue[AskEvent]] = set()
-        self.admissions: list[Admission] = []
-        self.observers: list[Observer] = []
+        self._admit, self._observe = admit, observe
 
     async def answer(self, asked: AskedQuestion, request: Request) -> Answer:
         """Answer a question. If the client of the request disconnects, the question is cancelled.
@@ -161,7 +166,23 @@ class Asker:
         """
         self._count_open()
         future = self._start(lambda: work(asked.open()))
-        return await _while_connected(_result_of(future), request)
+        return await _while_connected(asyncio.wrap_future(future), request)
+
+    async def begin(self, asked: AskedQuestion) -> AsyncIterator[AskEvent]:
+        """Begin to answer a question, and return its events, of which the first has happened.
+
+        Raises RequestError for a refused question, so that its reply can have that status.
+        """
+        events = self.events(asked)
+        first = await anext(events)
+
+        async def all_events() -> AsyncIterator[AskEvent]:
+            async with aclosing(events):
+                yield first
+                async for event in events:
+                    yield event
+
+        return all_events()
 
     async def events(self, asked: AskedQuestion) -> AsyncGenerator[AskEvent, None]:
         """Answer a question, and yield what happens.
@@ -172,8 +193,8 @@ class Asker:
         self._count_open()
         # Counted before it is admitted, so that others that are admitted meanwhile see it.
         try:
-            for admit in self.admissions:
-                await run_in_threadpool(admit, asked)
+            if self._admit is not None:
+                await run_in_threadpool(self._admit, asked)
         except BaseException:
             self.n_open -= 1
             raise
@@ -225,7 +246,7 @@ class Asker:
         return future
 
     def _run(self, asked: AskedQuestion, sink: "_EventSink", cancellation: Cancellation) -> None:
-        """Search for the answer, tell the observers, and send the last event."""
+        """Search for the answer, tell the observer, and send the last event."""
         started = time.perf_counter()
         last: AskEvent
         try:
@@ -238,8 +259,8 @@ class Asker:
         try:
             seconds = round(time.perf_counter() - started, 3)
             usage = replace(usage_of(cancellation.spent), seconds=seconds)
-            for observe in self.observers:
-                observe(asked, QuestionEnd(method, outcome, usage))
+            if self._observe is not None:
+                self._observe(asked, QuestionEnd(method, outcome, usage))
         finally:
             sink.send(last)
 
@@ -308,11 +329,7 @@ def _ask(index: Index, asked: AskedQuestion, sink: _EventSink) -> Answer:
     return index.search(asked.method, asked.question, *asked.names, sink=sink, **asked.settings)
 
 
-async def _result_of(future: Future[_T]) -> _T:
-    return await asyncio.wrap_future(future)
-
-
-async def _while_connected(work: Coroutine[Any, Any, _T], request: Request) -> _T:
+async def _while_connected(work: Awaitable[_T], request: Request) -> _T:
     """Wait for a result; cancel the work if the client disconnects."""
     task = asyncio.ensure_future(work)
     # The body was read, so that the next message says that the client has disconnected.

@@ -11,8 +11,8 @@ from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
 # Seconds without an event after which a comment keeps the connection open.
 KEEPALIVE_SECONDS = 15.0
-# Proxies must not collect the events of a stream, and nothing may store them.
-HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+# Proxies must not collect the events of a stream.
+STREAM_HEADERS = {"X-Accel-Buffering": "no"}
 
 
 def write_event(event: str | None, data: Any, event_id: str | None = None) -> bytes:
@@ -27,7 +27,7 @@ def stream_events(events: AsyncIterator[bytes]) -> StreamingResponse:
     If the client disconnects, the iterator is closed.
     """
     return StreamingResponse(
-        _with_keepalives(events), media_type="text/event-stream", headers=HEADERS
+        _with_keepalives(events), media_type="text/event-stream", headers=STREAM_HEADERS
     )
 
 

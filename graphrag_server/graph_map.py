@@ -105,6 +105,10 @@ class GraphMap:
         # An index of Microsoft GraphRAG or of an older version of this program.
         return layout_index(self._store)
 
+    def _disc_column(self, name: str) -> "Numbers":
+        column: Numbers = self._discs.slice(name, 0, len(self._discs))
+        return column
+
     @property
     def _discs(self) -> MappedTable:
         return self._tables[0]
@@ -116,7 +120,7 @@ class GraphMap:
     @cached_property
     def _rows_of_parent(self) -> tuple[Any, Any]:
         """The rows of communities sorted by parent, and the sorted parents."""
-        parent = self._discs.slice("parent", 0, len(self._discs))
+        parent = self._disc_column("parent")
         order = np.argsort(parent, kind="stable")
         return order, parent[order]
 
@@ -158,10 +162,10 @@ class GraphMap:
     @cached_property
     def _parent_of(self) -> "Numbers":
         """The parent of each community by number; -1 for none and for unknown numbers."""
-        numbers = self._discs.slice("community", 0, len(self._discs))
+        numbers = self._disc_column("community")
         # The last element is that of the number -1.
         parents = np.full(int(numbers.max(initial=-1)) + 2, -1, np.int32)
-        parents[numbers] = self._discs.slice("parent", 0, len(self._discs))
+        parents[numbers] = self._disc_column("parent")
         return parents
 
     def _child_of_entities(self, numbers: "Numbers") -> "Numbers":
@@ -181,10 +185,10 @@ class GraphMap:
 
     def _write_communities(self, community: int, rows: "Numbers") -> bytes:
         store = self._store
-        radius = self._discs.slice("radius", 0, len(self._discs))[rows]
+        radius = self._disc_column("radius")[rows]
         # The largest communities have the largest discs.
         kept = rows[np.argsort(-radius, kind="stable")][:MAX_THINGS]
-        numbers = self._discs.slice("community", 0, len(self._discs))[kept]
+        numbers = self._disc_column("community")[kept]
         found = store.communities(numbers.tolist())
         titles = dict(zip(found["community"].to_list(), found["title"].to_list(), strict=True))
         if store.has_table("report_rows"):
@@ -202,10 +206,7 @@ class GraphMap:
             "number": ("i32", numbers),
             "size": ("i32", found["size"]),
             "children": ("i32", found["children"].list.len()),
-            **{
-                name: ("f32", self._discs.slice(name, 0, len(self._discs))[kept])
-                for name in ("x", "y", "radius")
-            },
+            **{name: ("f32", self._disc_column(name)[kept]) for name in ("x", "y", "radius")},
             # For each community, its entities of each type, and then those of other types.
             "type_counts": ("i32", type_counts),
             **links,

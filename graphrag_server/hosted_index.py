@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -103,24 +103,6 @@ class HostedIndex:
             for index in (self._current, *self._earlier.values()):
                 if index is not None:
                     index.close()
-
-
-class HostedIndexes:
-    """The indexes of a server by name."""
-
-    def __init__(self, roots: Mapping[str, Path]) -> None:
-        self._indexes = {name: HostedIndex(name, root) for name, root in roots.items()}
-
-    def get(self, name: str) -> HostedIndex | None:
-        return self._indexes.get(name)
-
-    def __iter__(self) -> Iterator[HostedIndex]:
-        return iter(self._indexes.values())
-
-    def close(self) -> None:
-        """Close the connections to models."""
-        for index in self:
-            index.close()
 
 
 class IndexChecks:

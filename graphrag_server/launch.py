@@ -44,9 +44,10 @@ def run_server(settings: ServerSettings) -> None:
     app.state.access.check_exposure()
     with bind(settings.host, settings.port) as listener:
         start_log()
-        remarks = [start_first_run(index, app.state.jobs) for index in app.state.indexes]
+        indexes = app.state.indexes.values()
+        remarks = [start_first_run(index, app.state.jobs) for index in indexes]
         print(f"Open {_address(settings, listener)} in a browser.", flush=True)
-        for index, remark in zip(app.state.indexes, remarks, strict=True):
+        for index, remark in zip(indexes, remarks, strict=True):
             print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
         # Its import takes half a second, for which the first reader of a report would wait. The
         # page is shown before.

@@ -1,5 +1,6 @@
 """Errors of the HTTP API, all in one shape: problem details (RFC 9457)."""
 
+import errno
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -151,6 +152,13 @@ def _list_parameters(dependant: Dependant) -> Iterator[str]:
     yield from (field.alias for field in dependant.query_params)
     for part in dependant.dependencies:
         yield from _list_parameters(part)
+
+
+def reason_not_stored(error: OSError) -> str:
+    """Return why a file was not written, for a message."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "the disk is full"
+    return error.strerror or "it cannot be written"
 
 
 # A function that writes the body of an error reply in the shape of another protocol.

@@ -1,12 +1,13 @@
-"""Pages of tables: filtered, sorted rows from a cursor on."""
+"""Pages of tables, from a cursor on; passages of documents that support a row."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
 from fastapi import Depends, Query, Response
+from pydantic import BaseModel
 
 from graphrag_query.index import Index
 from graphrag_query.store.filtered_index import FilteredIndex
@@ -18,24 +19,9 @@ from graphrag_server.problems import RequestError
 MAX_LIMIT = 500
 # Polars takes positions of rows of 32 bits.
 MAX_OFFSET = 2**32 - 1
+_T = TypeVar("_T")
 VERSION_HEADER = "X-Index-Version"
 AsOf = Annotated[int | None, Query(ge=1, description="Version of the index; default: current.")]
-
-
-@dataclass(frozen=True)
-class RowFilters:
-    """Restrictions of rows by their documents and entities, from the query of a request."""
-
-    documents: Mapping[str, Sequence[str]]
-    entity_types: Sequence[str]
-    since: str
-    until: str
-
-    def apply(self, index: Index) -> IndexStore:
-        """Return the store of an index, restricted by the filters that are set."""
-        if not (self.documents or self.entity_types or self.since or self.until):
-            return index.store
-        return index.where(self.documents, self.entity_types, self.since, self.until).store
 
 
 def read_filters(
@@ -51,15 +37,19 @@ def read_filters(
     ] = [],  # noqa: B006 - never changed
     since: Annotated[str, Query(description="First date of documents, such as 1914.")] = "",
     until: Annotated[str, Query(description="Last date of documents; it is included.")] = "",
-) -> RowFilters:
-    """Read the filters of a request. Raises RequestError if one has no equals sign."""
+) -> dict[str, Any]:
+    """Return the filters that a request sets, as arguments of `Index.where`.
+
+    Raises RequestError if a condition has no equals sign.
+    """
     documents: dict[str, list[str]] = {}
     for condition in where:
         column, equals, pattern = condition.partition("=")
         if not (column and equals):
             raise RequestError(400, "invalid_filter", f"where={condition}: write COLUMN=PATTERN.")
         documents.setdefault(column, []).append(pattern)
-    return RowFilters(documents, type_, since, until)
+    filters = {"documents": documents, "entity_types": type_, "since": since, "until": until}
+    return {name: value for name, value in filters.items() if value}
 
 
 @dataclass(frozen=True)
@@ -71,6 +61,11 @@ class OpenVersion:
     store: IndexStore
     whole: IndexStore  # without the filters
     offset: int = 0  # of the first row of the page, from its cursor
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.index.store.version.number
 
     def check_row(self, table: str, number: int, what: str) -> None:
         """Raise RequestError if a mapped table has no row of this number."""
@@ -86,7 +81,7 @@ def no_such_row(what: str, number: object) -> RequestError:
 def open_version(
     index: ReadIndex,
     response: Response,
-    filters: Annotated[RowFilters, Depends(read_filters)],
+    filters: Annotated[dict[str, Any], Depends(read_filters)],
     as_of: AsOf = None,
     cursor: Annotated[str, Query(description="`next_cursor` of the page before.")] = "",
 ) -> OpenVersion:
@@ -98,7 +93,8 @@ def open_version(
             as_of = None
     opened = index.open(as_of)
     response.headers[VERSION_HEADER] = str(opened.store.version.number)
-    return OpenVersion(index, opened, filters.apply(opened), opened.store, offset)
+    store = opened.where(**filters).store if filters else opened.store
+    return OpenVersion(index, opened, store, opened.store, offset)
 
 
 Version = Annotated[OpenVersion, Depends(open_version)]
@@ -142,6 +138,14 @@ def read_cursor(cursor: str) -> tuple[int | None, int]:
     return int(version), int(offset)
 
 
+class Page(BaseModel, Generic[_T]):
+    """A page of rows. `total` counts the rows of all pages."""
+
+    items: list[_T]
+    total: int
+    next_cursor: str | None
+
+
 @dataclass(frozen=True)
 class PageNumbers:
     """The rows of a page by `human_readable_id`. `total` counts the rows of all pages."""
@@ -149,6 +153,10 @@ class PageNumbers:
     numbers: list[int]
     total: int
     next_cursor: str | None
+
+    def page_of(self, items: Sequence[object]) -> dict[str, Any]:
+        """Return the values of a `Page` with these items."""
+        return {"items": items, "total": self.total, "next_cursor": self.next_cursor}
 
 
 def read_page_numbers(
@@ -189,7 +197,7 @@ def read_page_numbers(
 
 def next_cursor(opened: OpenVersion, stop: int, total: int) -> str | None:
     """Return the cursor of the page that begins with row `stop`; None if there is none."""
-    return f"{opened.index.store.version.number}.{stop}" if stop < total else None
+    return f"{opened.version}.{stop}" if stop < total else None
 
 
 def read_page(
@@ -209,8 +217,7 @@ def read_page(
         row["human_readable_id"]: {"number": row.pop("human_readable_id"), **row}
         for row in rows.filter(number_in(found.numbers)).collect().to_dicts()
     }
-    items = [by_number[number] for number in found.numbers]
-    return {"items": items, "total": found.total, "next_cursor": found.next_cursor}
+    return found.page_of([by_number[number] for number in found.numbers])
 
 
 def scan_kept(store: IndexStore, table: str) -> pl.LazyFrame:
@@ -226,3 +233,62 @@ def number_in(numbers: "np.ndarray[Any, Any] | Sequence[int]") -> pl.Expr:
     wanted, number = pl.Series(numbers, dtype=pl.Int64), pl.col("human_readable_id")
     # The limits spare Polars the row groups without such a number.
     return number.is_between(wanted.min(), wanted.max()) & number.is_in(wanted.implode())
+
+
+# Maximum number of spans of one row.
+MAX_SPANS = 200
+
+
+class Span(BaseModel):
+    """A passage: ``documents.text[start_char:end_char]`` of the document of this number.
+
+    `text_unit` is the first text unit that contains the passage.
+    """
+
+    document: int
+    title: str
+    start_char: int
+    end_char: int
+    text: str
+    text_unit: int | None = None
+
+
+def read_spans(store: IndexStore, places: Sequence[Mapping[str, Any]] | None) -> list[Span]:
+    """Read the texts of the places of a row, at most `MAX_SPANS`."""
+    places = list(places or ())[:MAX_SPANS]
+    documents = sorted({place["document"] for place in places})
+    titles = dict(zip(documents, store.documents(documents)["title"], strict=True))
+    spans = [_read_span(store, place, titles[place["document"]] or "") for place in places]
+    # A place that no text unit contains: only the table of documents has its text.
+    texts = read_texts(store, sorted({span.document for span in spans if span.text_unit is None}))
+    for span in spans:
+        if span.text_unit is None:
+            span.text = texts[span.document][span.start_char : span.end_char]
+    return spans
+
+
+def _read_span(store: IndexStore, place: Mapping[str, Any], title: str) -> Span:
+    """Read a place from the first text unit that contains it; without one, leave its text empty."""
+    document, start, end = place["document"], place["start_char"], place["end_char"]
+    span = Span(document=document, title=title, start_char=start, end_char=end, text="")
+    units = store.open_mapped("text_unit_rows")
+    found = units.find_rows("document", document)
+    firsts = units.slice("start_char", found.start, found.stop)
+    ends = units.slice("end_char", found.start, found.stop)
+    holding = np.flatnonzero((firsts <= start) & (ends >= end))
+    if len(holding):
+        at = int(holding[0])
+        text = units.rows([found.start + at], "text")["text"][0]
+        first = int(firsts[at])
+        # A text unit that begins with metadata has other offsets: its text is longer than its span.
+        if len(text) == ends[at] - first:
+            span.text_unit, span.text = found.start + at, text[start - first : end - first]
+    return span
+
+
+def read_texts(store: IndexStore, documents: Sequence[int]) -> dict[int, str]:
+    """Read the texts of documents by number."""
+    if not documents:
+        return {}
+    rows = store.scan("documents").select("human_readable_id", "text")
+    return dict(rows.filter(number_in(documents)).collect().iter_rows())

@@ -1,4 +1,4 @@
-"""The MCP server: its lists, and the handlers of its requests.
+"""The MCP server: the handlers of its requests, over stdio and at `/mcp`.
 
 Modules that take long to import are imported when the first tool is called, so that a client gets
 the list of tools at once.
@@ -6,12 +6,21 @@ the list of tools at once.
 
 import json
 import logging
-from collections.abc import Collection
+import threading
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from importlib.resources import files
+from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -29,15 +38,31 @@ from mcp_types import (
     TextResourceContents,
 )
 from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 import graphrag_index
-from graphrag_server.agents.mcp_tools import EXPLORER_URI, TOOLS_BY_NAME, list_tools
+from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_server.agents.mcp_tools import (
+    EXPLORER_URI,
+    MAX_TOKENS,
+    TOOLS_BY_NAME,
+    WRITE_SCOPE,
+    FetchArguments,
+    list_tools,
+)
 
 if TYPE_CHECKING:
+    from graphrag_server.access import Caller
     from graphrag_server.agents.tool_calls import ToolCalls
+    from graphrag_server.jobs.job_runner import JobRunner
 
 logger = logging.getLogger(__name__)
 
+PATH = "/mcp"
+# Maximum number of sessions of clients of revisions before 2026-07-28, and their idle seconds.
+_MAX_SESSIONS, _IDLE_SECONDS = 1_000, 30 * 60
 _APP_EXTENSION = "io.modelcontextprotocol/ui"
 _APP_TYPE = "text/html;profile=mcp-app"
 _INSTRUCTIONS = (
@@ -93,7 +118,6 @@ class _Handlers:
         return ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        from graphrag_server.agents.tool_results import failed_result
         from graphrag_server.problems import as_request_error
 
         tool = TOOLS_BY_NAME.get(params.name)
@@ -109,11 +133,14 @@ class _Handlers:
         try:
             arguments = tool.arguments.model_validate(params.arguments or {})
         except ValidationError as error:
-            return _refuse(error)
+            problems = json.loads(error.json(include_url=False, include_input=False))
+            mistakes = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in problems[:5])
+            return _failed_result(f"invalid_request: {'; '.join(mistakes)}")
         try:
             return await self.host.tools(ctx.request).call(arguments, report)
         except Exception as error:  # noqa: BLE001 - reported to the client, and logged
-            return failed_result(as_request_error(error))
+            problem = as_request_error(error)
+            return _failed_result(f"{problem.code}: {problem.detail}")
 
     async def list_resources(
         self, ctx: Context, _: PaginatedRequestParams | None
@@ -151,28 +178,138 @@ class _Handlers:
         return ReadResourceResult(contents=[contents])
 
     async def _read_row(self, ctx: Context, uri: str) -> str:
-        from graphrag_server.agents.mcp_tools import MAX_TOKENS, FetchArguments
         from graphrag_server.agents.tool_results import SCHEME
         from graphrag_server.problems import as_request_error
-
-        async def ignore(message: str) -> None:
-            pass
 
         if not uri.startswith(SCHEME):
             raise MCPError(INVALID_PARAMS, f"There is no resource {uri!r}.")
         try:
             tools = self.host.tools(ctx.request)
-            found = await tools.call(FetchArguments(id=uri, max_tokens=MAX_TOKENS), ignore)
+            found = await tools.call(FetchArguments(id=uri, max_tokens=MAX_TOKENS))
         except Exception as error:  # noqa: BLE001 - reported to the client, and logged
             raise MCPError(INVALID_PARAMS, as_request_error(error).detail) from None
         text: str = found.structured_content["text"]
         return text
 
 
-def _refuse(error: ValidationError) -> CallToolResult:
-    """Build the result of a call whose arguments are not valid."""
-    problems = json.loads(error.json(include_url=False, include_input=False))
-    text = "; ".join(
-        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems[:5]
-    )
-    return CallToolResult(content=[TextContent(text=f"invalid_request: {text}")], is_error=True)
+def _failed_result(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def run_stdio(roots: Mapping[str, Path], stream: TextIOWrapper, allow_writes: bool = False) -> None:
+    """Serve the client on standard input and the stream, until it closes the input.
+
+    Raises SettingsError if the settings of a project are missing or not valid.
+    """
+    for root in roots.values():
+        load_settings(root)
+    host = _LocalHost(roots, allow_writes)
+    server = build_server(host)
+
+    async def serve() -> None:
+        async with stdio_server(stdout=anyio.wrap_file(stream)) as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+
+    try:
+        anyio.run(serve)
+    finally:
+        host.close()
+
+
+class _LocalHost:
+    """The host of the process that the client started.
+
+    Its user may read and ask everything, and change everything if the command allows it.
+    """
+
+    def __init__(self, roots: Mapping[str, Path], allow_writes: bool) -> None:
+        self._roots, self._allow_writes = roots, allow_writes
+        self._lock = threading.Lock()
+        self._opened: ToolCalls | None = None
+        self._jobs: JobRunner | None = None
+
+    def scopes(self, request: Any) -> Collection[str]:
+        return ("read", "ask", WRITE_SCOPE) if self._allow_writes else ("read", "ask")
+
+    def tools(self, request: Any) -> "ToolCalls":
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> "ToolCalls":
+        from graphrag_server.access import Caller
+        from graphrag_server.agents.tool_calls import ToolCalls
+        from graphrag_server.asking import Asker
+        from graphrag_server.hosted_index import HostedIndex
+        from graphrag_server.jobs.job_runner import JobRunner
+        from graphrag_server.keys import Scope
+
+        indexes = {name: HostedIndex(name, root) for name, root in self._roots.items()}
+        if self._allow_writes:
+            self._jobs = JobRunner(indexes.values())
+            self._jobs.start()
+        caller = Caller("stdio", frozenset(map(Scope, self.scopes(None))))
+        return ToolCalls(indexes, Asker(4, 16), caller, jobs=self._jobs)
+
+    def close(self) -> None:
+        """Stop the runs; the next start goes on with them."""
+        if self._jobs is not None:
+            self._jobs.stop()
+
+
+class AgentEndpoint:
+    """The ASGI application at `/mcp`. It answers while `run` is entered.
+
+    The key of a request decides which tools and indexes it reaches; `OriginGuard` refuses foreign
+    web pages, as on all other routes.
+    """
+
+    def __init__(self, app: Starlette) -> None:
+        self.app = app
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Accept sessions to the end of the block."""
+        self._manager = StreamableHTTPSessionManager(
+            build_server(self),
+            max_sessions=_MAX_SESSIONS,
+            session_idle_timeout=_IDLE_SECONDS,
+            max_request_body_size=self.app.state.settings.max_body_bytes,
+        )
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in ("POST", "DELETE"):
+            # A stream of messages that belong to no request would never have one, but would
+            # delay the end of the server.
+            from graphrag_server.problems import RequestError
+
+            raise RequestError(
+                405, "method_not_allowed", "Send MCP messages by POST.", {"Allow": "POST, DELETE"}
+            )
+        request = Request(scope)
+        caller = self.app.state.access.identify(request.headers)
+        request.state.caller = caller
+        # A session belongs to the key that opened it.
+        owner = caller.key.id if caller.key else caller.name
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        assert self._manager is not None
+        await self._manager.handle_request(scope, receive, send)
+
+    def scopes(self, request: Request) -> Collection[str]:
+        """Return the scopes of the key of a request that its agent may use."""
+        caller: Caller = request.state.caller
+        may_write = self.app.state.settings.allow_agent_writes
+        return caller.scopes if may_write else caller.scopes - {WRITE_SCOPE}
+
+    def tools(self, request: Request) -> "ToolCalls":
+        """Return the tools for the key of a request."""
+        from graphrag_server.agents.tool_calls import ToolCalls
+
+        state = self.app.state
+        jobs = state.jobs if state.settings.allow_agent_writes else None
+        caller, base_url = request.state.caller, str(request.base_url)
+        return ToolCalls(state.indexes, state.asker, caller, base_url, jobs)

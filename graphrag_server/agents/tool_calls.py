@@ -3,9 +3,9 @@
 import io
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
@@ -13,10 +13,9 @@ import anyio
 import anyio.to_thread
 from mcp_types import CallToolResult
 
+from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
-from graphrag_query.index import Index
 from graphrag_server.access import Caller, require_scope
-from graphrag_server.agents.index_records import describe_index, graph_records, read_row_text
 from graphrag_server.agents.mcp_tools import (
     MAX_TEXT_CHARS,
     MAX_TOKENS,
@@ -25,6 +24,7 @@ from graphrag_server.agents.mcp_tools import (
     DocumentArguments,
     FetchArguments,
     GraphArguments,
+    PageArguments,
     ReportsArguments,
     RunArguments,
     SearchArguments,
@@ -51,15 +51,28 @@ from graphrag_server.asking import (
     StatusEvent,
     TextEvent,
 )
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.jobs.job_store import ENDED, Job, JobState, JobStore
-from graphrag_server.jobs.uploads import InputFolder
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
-from graphrag_server.routes.indexes import list_index
-from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor
+from graphrag_server.routes.documents import read_document, read_text_unit
+from graphrag_server.routes.entities import (
+    Relationship,
+    list_mentions,
+    list_relationships_of_entity,
+    read_entity,
+)
+from graphrag_server.routes.files import InputFolder
+from graphrag_server.routes.graph import (
+    MAX_RELATIONSHIPS,
+    find_entities,
+    read_neighbourhood,
+    read_path,
+)
+from graphrag_server.routes.indexes import list_index, list_versions, summarize_index
+from graphrag_server.table_pages import MAX_LIMIT, OpenVersion, PageQuery, read_cursor, read_texts
 
 # The most rows of a context; a search has fewer.
 _MAX_CONTEXT_TOKENS = 100_000
@@ -70,11 +83,12 @@ _FETCH_FRAME = 200
 # Tokens of the fields of `ask` besides the answer and the citations.
 _ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
+_MAX_MENTIONS = 100
+_MAX_VERSIONS, _MAX_RUNS = 20, 5
+_RUN_FIELDS = ("id", "kind", "state", "created", "ended", "step", "cost", "version", "message")
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
-
-
 # Seconds after which `watch` returns although the run goes on: clients give up on long calls.
 _WATCH_SECONDS = 45.0
 _POLL_SECONDS = 0.5
@@ -82,92 +96,26 @@ _POLL_SECONDS = 0.5
 _AT_REST = (*ENDED, JobState.WAITING_BUDGET)
 
 
-class IndexWriter:
-    """The changes that agents may make to the indexes of a server."""
-
-    def __init__(self, jobs: JobRunner) -> None:
-        self._jobs = jobs
-
-    async def control_run(
-        self,
-        index: HostedIndex,
-        caller: str,
-        arguments: RunArguments,
-        progress: Callable[[str], Awaitable[None]],
-    ) -> dict[str, Any]:
-        """Start, watch or cancel a run; return its fields that are set."""
-        store = self._jobs.store(index.name)
-        job = await anyio.to_thread.run_sync(self._change_run, index, caller, arguments)
-        if arguments.action == "watch":
-            job = await self._watch(store, job, progress)
-        return {name: value for name, value in asdict(job).items() if value is not None}
-
-    def _change_run(self, index: HostedIndex, caller: str, arguments: RunArguments) -> Job:
-        store = self._jobs.store(index.name)
-        if arguments.action == "start":
-            job, _ = store.create("run", arguments.budget, caller, "", "")
-            self._jobs.wake(index.name)
-            return job
-        found = _find_run(store, arguments.job)
-        if arguments.action == "cancel" and found.state not in ENDED:
-            store.cancel(found.id)
-            found = _find_run(store, found.id)
-        return found
-
-    async def _watch(
-        self, store: JobStore, job: Job, progress: Callable[[str], Awaitable[None]]
-    ) -> Job:
-        until, told = time.monotonic() + _WATCH_SECONDS, ""
-        while job.state not in _AT_REST and time.monotonic() < until and not self._jobs.is_stopping:
-            message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
-            if message != told:
-                await progress(message)
-                told = message
-            await anyio.sleep(_POLL_SECONDS)
-            job = await anyio.to_thread.run_sync(_find_run, store, job.id)
-        return job
-
-    def change_document(self, index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
-        """Store or delete a file of the input folder; return its path."""
-        folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
-        path = arguments.path
-        if arguments.action == "remove":
-            folder.remove(path)
-        else:
-            content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
-            path = folder.add(path, content, arguments.action == "replace").path
-        return {"path": path, "message": "Start a run to update the index."}
-
-
-def _find_run(store: JobStore, job: str) -> Job:
-    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
-    newest = store.jobs(1) if not job else []
-    found = store.get(job) if job else newest[0] if newest else None
-    if found is None:
-        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
-    return found
+async def _ignore(message: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class ToolCalls:
     """The tools of one caller. `base_url` is that of the explorer; empty without a server.
 
-    Without a `writer`, the tools that write are refused.
+    Without `jobs`, the tools that write are refused.
     """
 
-    indexes: HostedIndexes
+    indexes: Mapping[str, HostedIndex]
     asker: Asker
     caller: Caller
     base_url: str = ""
-    writer: IndexWriter | None = None
-
-    def visible(self) -> list[HostedIndex]:
-        """Return the indexes that the caller may see."""
-        return [index for index in self.indexes if self.caller.may_see(index.name)]
+    jobs: JobRunner | None = None
 
     def find(self, name: str) -> HostedIndex:
         """Return an index by name; the only one if the name is empty. Raises RequestError."""
-        visible = self.visible()
+        visible = self.caller.visible(self.indexes)
         found = [index for index in visible if not name or index.name == name]
         if len(found) == 1:
             return found[0]
@@ -183,20 +131,32 @@ class ToolCalls:
             index = hosted.open(version)
         return OpenVersion(hosted, index, index.store, index.store)
 
-    async def call(self, arguments: object, progress: Progress) -> CallToolResult:
+    def _open_page(self, arguments: PageArguments) -> tuple[OpenVersion, int]:
+        """Open the version of a page; return it and the number of records before the page."""
+        version, offset = read_cursor(arguments.cursor)
+        return self.open(arguments.index, version), offset
+
+    async def call(self, arguments: object, progress: Progress = _ignore) -> CallToolResult:
         """Run a tool. Raises RequestError or GraphRAGError."""
         if isinstance(arguments, AskArguments):
             return await self._ask(arguments, progress)
         if isinstance(arguments, RunArguments | DocumentArguments):
             return plain_result(await self._write(arguments, progress))
         require_scope(self.caller, Scope.READ)
-        call: Callable[[Any], CallToolResult] = _CALLS[type(arguments)].__get__(self)
-        return await in_thread(call, arguments)
+        calls: dict[type, Callable[[Any], CallToolResult]] = {
+            SearchArguments: self.search,
+            FetchArguments: self.fetch,
+            ContextArguments: self.context,
+            GraphArguments: self.graph,
+            ReportsArguments: self.reports,
+            StatusArguments: self.status,
+        }
+        return await in_thread(calls[type(arguments)], arguments)
 
     async def _write(
         self, arguments: RunArguments | DocumentArguments, progress: Progress
     ) -> dict[str, Any]:
-        if self.writer is None:
+        if self.jobs is None:
             raise RequestError(
                 *(403, "writes_not_allowed"),
                 "Agents only read here, unless the user starts `mcp` with --allow-writes or sets "
@@ -204,9 +164,12 @@ class ToolCalls:
             )
         require_scope(self.caller, Scope.INDEX)
         index = self.find(arguments.index)
-        if isinstance(arguments, RunArguments):
-            return await self.writer.control_run(index, self.caller.name, arguments, progress)
-        return await in_thread(self.writer.change_document, index, arguments)
+        if isinstance(arguments, DocumentArguments):
+            return await in_thread(_change_document, index, arguments)
+        job = await in_thread(_change_run, self.jobs, index.name, self.caller.name, arguments)
+        if arguments.action == "watch":
+            job = await _watch(self.jobs, index.name, job, progress)
+        return {name: value for name, value in asdict(job).items() if value is not None}
 
     async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
         require_scope(self.caller, Scope.ASK)
@@ -234,14 +197,13 @@ class ToolCalls:
             "cost": usage.cost,
             "seconds": usage.seconds,
         }
-        if stop < len(answer.text):
-            head["shortened"] = len(answer.text) - stop
-        if answer.notes:
-            head["notes"] = answer.notes
-        if answer.suggestion is not None:
-            head["suggestion"] = str(answer.suggestion.why)
-        if answer.follow_ups:
-            head["follow_ups"] = answer.follow_ups
+        optional = {
+            "shortened": max(0, len(answer.text) - stop),
+            "notes": answer.notes,
+            "suggestion": str(answer.suggestion.why) if answer.suggestion else "",
+            "follow_ups": answer.follow_ups,
+        }
+        head |= {name: value for name, value in optional.items() if value}
         records = [self._cite(index, answer.version, citation) for citation in answer.citations]
         return build_result({**head, "citations": []}, records, max_tokens)
 
@@ -257,14 +219,17 @@ class ToolCalls:
             "quote": citation.quote,
         }
         if self.base_url:
-            document = _find_document(self.open(index, version).index, citation.text_unit)
-            place = RowId(index, "document", str(document), version)
+            store = self.open(index, version).whole
+            unit = store.text_units([citation.text_unit])[citation.text_unit]
+            place = RowId(index, "document", str(unit["document"]), version)
             values["url"] = place.address(self.base_url, f"{start}-{end}")
         return Record("citations", values, link_passage(row, citation.document, start, end))
 
     def search(self, arguments: SearchArguments) -> CallToolResult:
         """Find rows in one index, or in all that have been built."""
-        indexes = [self.find(arguments.index)] if arguments.index else self.visible()
+        indexes = (
+            [self.find(arguments.index)] if arguments.index else self.caller.visible(self.indexes)
+        )
         lists = []
         for hosted in indexes:
             if not arguments.index and not list_index(hosted).version:
@@ -309,17 +274,15 @@ class ToolCalls:
         part, stop = cut_text(text.text, offset, max(room, 1))
         values["text"] = quote_text(part)
         left = len(text.text) - stop
-        number = opened.index.store.version.number
         values["metadata"] |= {
             "left_out_characters": max(left, 0),
-            "cursor": f"{number}.{stop}" if left > 0 else "",
+            "cursor": f"{opened.version}.{stop}" if left > 0 else "",
         }
         return plain_result(values)
 
     def context(self, arguments: ContextArguments) -> CallToolResult:
         """Return the rows that a model would be shown, those of all sections in turn."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened, offset = self._open_page(arguments)
         found = opened.index.context(
             arguments.question, arguments.method, max_context_tokens=_MAX_CONTEXT_TOKENS
         )
@@ -327,19 +290,17 @@ class ToolCalls:
             [_context_record(opened, name, row) for row in rows.to_dicts()]
             for name, rows in found.tables.items()
         ]
-        return _page(opened, {}, _alternate(sections), arguments.max_tokens, offset)
+        return _page(opened, {}, _alternate(sections)[offset:], arguments)
 
     def graph(self, arguments: GraphArguments) -> CallToolResult:
         """Return a part of the graph."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened, offset = self._open_page(arguments)
         head, records = graph_records(opened, arguments)
-        return _page(opened, head, records, arguments.max_tokens, offset)
+        return _page(opened, head, records[offset:], arguments)
 
     def reports(self, arguments: ReportsArguments) -> CallToolResult:
         """List reports, or read one."""
-        version, offset = read_cursor(arguments.cursor)
-        opened = self.open(arguments.index, version)
+        opened, offset = self._open_page(arguments)
         if arguments.community is not None:
             report = read_report(opened, arguments.community).model_dump()
             # The full content and the statements repeat the summary and the findings.
@@ -347,44 +308,70 @@ class ToolCalls:
             findings = [Record("findings", finding) for finding in report.pop("findings")]
             head = {"id": str(_row_id(opened, "report", arguments.community))}
             records = [Record("reports", report), *findings]
-            return _page(opened, head, records, arguments.max_tokens, offset)
+            return _page(opened, head, records[offset:], arguments)
         page = PageQuery(MAX_LIMIT, offset, "", arguments.query.strip().lower())
         found = list_reports(opened, page, arguments.level)
-        records = [
-            Record(
-                "reports",
-                {"id": str(_row_id(opened, "report", item.community)), **item.model_dump()},
-            )
-            for item in found.items
-        ]
-        number = opened.index.store.version.number
+        rows = {str(_row_id(opened, "report", item.community)): item for item in found.items}
+        records = [Record("reports", {"id": id_, **row.model_dump()}) for id_, row in rows.items()]
         n_more = max(0, found.total - offset - len(records))
-        return build_result(
-            {"index": opened.hosted.name, "version": number},
-            records,
-            arguments.max_tokens,
-            offset=offset,
-            version=number,
-            n_more=n_more,
-        )
+        return _page(opened, {}, records, arguments, n_more)
 
     def status(self, arguments: StatusArguments) -> CallToolResult:
         """List the indexes; of one, also the versions, the newest runs, and the known health."""
         if not arguments.index:
-            summaries = [list_index(hosted).model_dump() for hosted in self.visible()]
+            summaries = [
+                list_index(hosted).model_dump() for hosted in self.caller.visible(self.indexes)
+            ]
             return plain_result({"indexes": summaries})
         record = Record("indexes", describe_index(self.find(arguments.index)))
         return build_result({}, [record], MAX_TOKENS)
 
 
-_CALLS: dict[type, Callable[..., CallToolResult]] = {
-    SearchArguments: ToolCalls.search,
-    FetchArguments: ToolCalls.fetch,
-    ContextArguments: ToolCalls.context,
-    GraphArguments: ToolCalls.graph,
-    ReportsArguments: ToolCalls.reports,
-    StatusArguments: ToolCalls.status,
-}
+def _change_run(jobs: JobRunner, index: str, caller: str, arguments: RunArguments) -> Job:
+    """Start, find or cancel a run."""
+    store = jobs.store(index)
+    if arguments.action == "start":
+        job, _ = store.create("run", arguments.budget, caller, "", "")
+        jobs.wake(index)
+        return job
+    found = _find_run(store, arguments.job)
+    if arguments.action == "cancel" and found.state not in ENDED:
+        store.cancel(found.id)
+        found = _find_run(store, found.id)
+    return found
+
+
+def _find_run(store: JobStore, job: str) -> Job:
+    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
+    newest = store.jobs(1) if not job else []
+    found = store.get(job) if job else newest[0] if newest else None
+    if found is None:
+        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
+    return found
+
+
+async def _watch(jobs: JobRunner, index: str, job: Job, progress: Progress) -> Job:
+    until, told = time.monotonic() + _WATCH_SECONDS, ""
+    while job.state not in _AT_REST and time.monotonic() < until and not jobs.is_stopping:
+        message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
+        if message != told:
+            await progress(message)
+            told = message
+        await anyio.sleep(_POLL_SECONDS)
+        job = await in_thread(_find_run, jobs.store(index), job.id)
+    return job
+
+
+def _change_document(index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
+    """Store or delete a file of the input folder; return its path."""
+    folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
+    path = arguments.path
+    if arguments.action == "remove":
+        folder.remove(path)
+    else:
+        content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
+        path = folder.add(path, content, arguments.action == "replace").path
+    return {"path": path, "message": "Start a run to update the index."}
 
 
 async def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
@@ -411,15 +398,24 @@ async def _wait_for_answer(events: AsyncIterator[Any], progress: Progress) -> An
 
 
 def _page(
-    opened: OpenVersion, head: dict[str, Any], records: list[Record], max_tokens: int, offset: int
+    opened: OpenVersion,
+    head: dict[str, Any],
+    records: list[Record],
+    arguments: PageArguments,
+    n_more: int = 0,
 ) -> CallToolResult:
-    version = opened.index.store.version.number
-    head = {"index": opened.hosted.name, "version": version, **head}
-    return build_result(head, records[offset:], max_tokens, offset=offset, version=version)
+    """Build a page of records, which begin at the offset of its cursor."""
+    head = {"index": opened.hosted.name, "version": opened.version, **head}
+    return build_result(
+        *(head, records, arguments.max_tokens),
+        offset=read_cursor(arguments.cursor)[1],
+        version=opened.version,
+        n_more=n_more,
+    )
 
 
 def _row_id(opened: OpenVersion, kind: str, number: object) -> RowId:
-    return RowId(opened.hosted.name, kind, str(number), opened.index.store.version.number)
+    return RowId(opened.hosted.name, kind, str(number), opened.version)
 
 
 def _context_record(opened: OpenVersion, section: str, values: dict[str, Any]) -> Record:
@@ -435,11 +431,6 @@ def _context_record(opened: OpenVersion, section: str, values: dict[str, Any]) -
     return Record(section, {**values, "id": str(row)}, link)
 
 
-def _find_document(index: Index, text_unit: int) -> int:
-    document: int = index.store.text_units([text_unit])[text_unit]["document"]
-    return document
-
-
 def _passage_method(opened: OpenVersion) -> str:
     """Return the search that finds rows of most kinds in this index."""
     needed = ("entity_rows", "report_rows")
@@ -451,3 +442,151 @@ def _alternate(lists: Iterable[list[_T]]) -> list[_T]:
     nothing = object()
     rounds: Any = zip_longest(*lists, fillvalue=nothing)
     return [item for item in chain.from_iterable(rounds) if item is not nothing]
+
+
+def graph_records(
+    opened: OpenVersion, arguments: GraphArguments
+) -> tuple[dict[str, Any], list[Record]]:
+    """Read a part of the graph: the fields of the whole result, and its records.
+
+    The entities at the ends of a relationship come before the relationship.
+    """
+    entity = find_entity(opened, arguments.entity)
+    if arguments.mode == "entity":
+        return {"mode": "entity", "entity": entity}, _entity_records(opened, entity)
+    if arguments.mode == "path":
+        if not arguments.to:
+            raise RequestError(400, "invalid_request", "A path needs its end: give `to`.")
+        to = find_entity(opened, arguments.to)
+        found = read_path(opened, entity, to)
+        head = {"mode": "path", "entity": entity, "to": to}
+        paths = [Record("paths", path.model_dump()) for path in found.paths]
+        entities = {row.number: row.model_dump() for row in found.entities}
+        return head, [*paths, *_relationship_records(entities, found.relationships)]
+    around = read_neighbourhood(opened, entity, arguments.hops, MAX_RELATIONSHIPS)
+    entities = {row.number: row.model_dump() for row in around.entities}
+    head = {"mode": "neighbourhood", "entity": entity}
+    if around.left_out:
+        head["not_read"] = around.left_out
+    return head, _relationship_records(entities, around.relationships)
+
+
+def find_entity(opened: OpenVersion, name: str) -> int:
+    """Return the number of an entity by its number or name. Raises RequestError."""
+    if name.isascii() and name.isdecimal() and len(name) < 12:
+        opened.check_row("entity_rows", int(name), "entity")
+        return int(name)
+    words = fold_name(name).split()
+    found = find_entities(opened.whole, words, 1) if words else []
+    if not found:
+        raise RequestError(
+            404, "no_such_entity", f"No entity is called {name!r}: find its name with search."
+        )
+    return found[0]
+
+
+def _entity_records(opened: OpenVersion, number: int) -> list[Record]:
+    details = read_entity(opened, number).model_dump(exclude={"evidence"})
+    mentions = list_mentions(opened, number, _MAX_MENTIONS).items
+    records = [Record("entities", details)]
+    for mention in mentions:
+        row = _row_id(opened, "text-unit", mention.text_unit)
+        link = link_passage(row, mention.title, mention.start_char, mention.end_char)
+        values = mention.model_dump(exclude={"text_unit"})
+        records.append(Record("mentions", {"id": str(row), **values}, link))
+    return records
+
+
+def _relationship_records(
+    entities: dict[int, dict[str, Any]], relationships: list[Relationship]
+) -> list[Record]:
+    """List relationships, each after those of its entities that were not listed before."""
+    records = []
+    left = dict(entities)
+    for relationship in relationships:
+        for end in (relationship.source, relationship.target):
+            if end in left:
+                records.append(Record("entities", left.pop(end)))
+        records.append(Record("relationships", relationship.model_dump()))
+    return records + [Record("entities", values) for values in left.values()]
+
+
+@dataclass(frozen=True)
+class RowText:
+    """The text of a row. `place` is the row to open in the explorer, `span` its marked span."""
+
+    title: str
+    text: str
+    metadata: dict[str, Any]
+    place: RowId
+    span: str = ""
+
+
+def read_row_text(opened: OpenVersion, row: RowId) -> RowText:
+    """Read the text of a row. Raises RequestError if there is no such row."""
+    row = replace(row, version=opened.version)
+    if row.kind == "text-unit":
+        return _text_unit(opened, row)
+    if row.kind == "entity":
+        return _entity(opened, row)
+    if row.kind == "report":
+        report = read_report(opened, row.number)
+        metadata = {"level": report.level, "rank": report.rank, "n_entities": report.size}
+        return RowText(report.title, report.full_content, metadata, row)
+    document = read_document(opened, row.number)
+    text = read_texts(opened.whole, [row.number])[row.number]
+    metadata = document.model_dump(exclude={"number", "title"})
+    return RowText(document.title, text, metadata, row)
+
+
+def _text_unit(opened: OpenVersion, row: RowId) -> RowText:
+    unit = read_text_unit(opened, row.number)
+    document = replace(row, kind="document", name=str(unit.document))
+    metadata = {
+        "document": str(document),
+        "path": unit.path,
+        "headings": unit.headings,
+        "start_char": unit.start_char,
+        "end_char": unit.end_char,
+        "entities": [entity.title for entity in unit.entities[:20]],
+    }
+    span = f"{unit.start_char}-{unit.end_char}"
+    return RowText(unit.document_title, unit.text, metadata, document, span)
+
+
+def _entity(opened: OpenVersion, row: RowId) -> RowText:
+    row = replace(row, name=str(find_entity(opened, row.name)))
+    entity = read_entity(opened, row.number)
+    related = list_relationships_of_entity(opened, row.number, MAX_LIMIT)
+    lines = [entity.description, ""]
+    lines += [f"> {span.text} ({span.title})" for span in entity.evidence]
+    lines += ["", f"Relationships ({related.total}, the strongest first):"]
+    for one in related.items:
+        kind = one.type or ("related" if one.stated else "named together")
+        lines.append(f"- {one.source_title} [{kind}] {one.target_title}: {one.description}")
+    metadata = {
+        "type": entity.type,
+        "aliases": entity.aliases,
+        "n_text_units": entity.frequency,
+        "communities": [community.title for community in entity.communities],
+    }
+    return RowText(entity.title, "\n".join(lines).strip(), metadata, row)
+
+
+def describe_index(hosted: HostedIndex) -> dict[str, Any]:
+    """Return the sizes of an index, its newest versions and runs, and its health if checked."""
+    summary: dict[str, Any] = summarize_index(hosted).model_dump()
+    if summary["version"]:
+        versions = list_versions(hosted).versions
+        summary["versions"] = [
+            version.model_dump(include={"number", "date", "is_current", "cost"})
+            for version in versions[:_MAX_VERSIONS]
+        ]
+        # A check takes long on a large index: only its known result is told.
+        if health := hosted.checks.known(summary["version"]):
+            summary["health"] = health
+    # A disk that is full or read-only has no queue of jobs.
+    with suppress(RequestError):
+        runs = JobStore(hosted.store.output).jobs(_MAX_RUNS)
+        summary["runs"] = [{name: getattr(run, name) for name in _RUN_FIELDS} for run in runs]
+    return summary

@@ -167,13 +167,6 @@ def plain_result(values: Mapping[str, Any]) -> CallToolResult:
     return CallToolResult(content=[text], structured_content=dict(values))
 
 
-def failed_result(error: RequestError) -> CallToolResult:
-    """Build the result of a call that failed."""
-    return CallToolResult(
-        content=[TextContent(text=f"{error.code}: {error.detail}")], is_error=True
-    )
-
-
 def cut_text(text: str, offset: int, max_tokens: int) -> tuple[str, int]:
     """Return the part of a text from `offset` on that fits as JSON, and the offset after it.
 

@@ -4,12 +4,13 @@ import logging
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.jobs.run_process import CANCEL
 from graphrag_server.problems import RequestError
@@ -27,7 +28,7 @@ _IDLE_SECONDS = 5.0
 class JobRunner:
     """The jobs of all indexes of a server."""
 
-    def __init__(self, indexes: HostedIndexes) -> None:
+    def __init__(self, indexes: Iterable[HostedIndex]) -> None:
         self._queues = {index.name: _IndexQueue(index) for index in indexes}
         # Set when the server begins to stop: streams of events end then.
         self.is_stopping = False

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -91,8 +91,16 @@ class JobStore:
         Raises RequestError if the file cannot be used.
         """
         try:
-            with self._transaction(writes) as connection:
+            self._output.mkdir(parents=True, exist_ok=True)
+            path = self._output / FILE
+            with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
+                if not connection.execute("PRAGMA user_version").fetchone()[0]:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.executescript(_SCHEMA)
+                    connection.execute("PRAGMA user_version = 1")
+                connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
                 yield connection
+                connection.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
             raise RequestError(
                 503,
@@ -100,21 +108,6 @@ class JobStore:
                 f"The file of jobs, {self._output / FILE}, cannot be used ({error}): make its "
                 "folder writable, and make room on the disk.",
             ) from error
-
-    @contextmanager
-    def _transaction(self, writes: bool) -> Iterator[sqlite3.Connection]:
-        self._output.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._output / FILE, timeout=30, isolation_level=None)
-        try:
-            if not connection.execute("PRAGMA user_version").fetchone()[0]:
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.executescript(_SCHEMA)
-                connection.execute("PRAGMA user_version = 1")
-            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
-            yield connection
-            connection.execute("COMMIT")
-        finally:
-            connection.close()
 
     def create(
         self, kind: str, budget: float | None, caller: str, key: str, request: str

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
     settings = load_settings(root)
     workflow = load_workflow(root, settings.workflow)
     tables = TableStore(locate_output(root, settings))
-    write = _writer(job.id, store)
+    write = partial(store.update, job.id)
     with closing(open_models(workflow, settings, root, job.budget)) as models:
         services = make_services(settings, models, root)
         check_workflow(workflow, settings, root, services)
@@ -162,13 +163,6 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
                 time.sleep(_LOCK_SECONDS)
         models.mark_finished()
         return result.version.number, sum(record.quarantined for record in result.version.steps)
-
-
-def _writer(job: str, store: JobStore) -> Callable[..., None]:
-    def write(**values: Any) -> None:
-        store.update(job, **values)
-
-    return write
 
 
 def main() -> None:

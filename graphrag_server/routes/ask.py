@@ -1,6 +1,5 @@
 """Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
@@ -222,18 +221,8 @@ async def _answer(
     )
     if not body.stream:
         return _reply(await asker.answer(asked, request), body.context)
-    events = asker.events(asked)
-    # The first event is awaited here, so that a refused question gets its status.
-    first = await anext(events)
-    return stream_events(_write_events(first, events, body.context))
-
-
-async def _write_events(
-    first: AskEvent, events: AsyncIterator[AskEvent], with_context: bool
-) -> AsyncIterator[bytes]:
-    yield _write(first, with_context)
-    async for event in events:
-        yield _write(event, with_context)
+    events = await asker.begin(asked)
+    return stream_events(_write(event, body.context) async for event in events)
 
 
 def _write(event: AskEvent, with_context: bool) -> bytes:

@@ -10,9 +10,16 @@ from pydantic import BaseModel
 
 from graphrag_query.store.filtered_index import FilteredIndex
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import Span, read_spans
-from graphrag_server.routes.entities import EntityPage, list_entities
-from graphrag_server.table_pages import Paging, Version, no_such_row, read_page
+from graphrag_server.routes.entities import Community, EntityPage, list_entities, read_communities
+from graphrag_server.table_pages import (
+    Page,
+    Paging,
+    Span,
+    Version,
+    no_such_row,
+    read_page,
+    read_spans,
+)
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
 
@@ -22,23 +29,8 @@ _STATEMENT_FIELDS = ("finding", "text", "n_documents")
 Level = Annotated[int | None, Query(ge=0, le=1_000, description="0 is the coarsest level.")]
 
 
-class Community(BaseModel):
-    """One community. `parent` is -1 at level 0, the coarsest; `title` is that of its report."""
-
-    community: int
-    level: int
-    parent: int
-    children: list[int]
-    title: str
-    size: int  # number of entities
-
-
-class CommunityPage(BaseModel):
+class CommunityPage(Page[Community]):
     """A page of communities."""
-
-    items: list[Community]
-    total: int
-    next_cursor: str | None
 
 
 class Finding(BaseModel):
@@ -89,12 +81,8 @@ class ReportSummary(BaseModel):
     size: int
 
 
-class ReportPage(BaseModel):
+class ReportPage(Page[ReportSummary]):
     """A page of reports."""
-
-    items: list[ReportSummary]
-    total: int
-    next_cursor: str | None
 
 
 class CommunityNeighbour(Community):
@@ -133,11 +121,7 @@ def list_communities(
         # Sort by level, then by size descending.
         order=pl.col("level") - pl.col("size") / (pl.col("size").max() + 1),
     )
-    if isinstance(opened.store, FilteredIndex):
-        kept = pl.Series(sorted(opened.store.masks.communities), dtype=pl.Int64).implode()
-        rows = rows.filter(pl.col("community").is_in(kept))
-    if level is not None:
-        rows = rows.filter(pl.col("level") == level)
+    rows = _filter_communities(opened, rows, level)
     if parent is not None:
         rows = rows.filter(pl.col("parent") == parent)
     result = read_page(
@@ -204,11 +188,7 @@ def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPa
         *("community", "level", "title", "summary", "rank", "size"),
         human_readable_id=pl.col("community"),
     )
-    if isinstance(opened.store, FilteredIndex):
-        kept = pl.Series(sorted(opened.store.masks.communities), dtype=pl.Int64).implode()
-        rows = rows.filter(pl.col("community").is_in(kept))
-    if level is not None:
-        rows = rows.filter(pl.col("level") == level)
+    rows = _filter_communities(opened, rows, level)
     result = read_page(
         opened,
         rows,
@@ -233,6 +213,14 @@ def read_report(opened: Version, number: int) -> Report:
     return Report.model_validate({**fields, "statements": _read_statements(opened.whole, records)})
 
 
+def _filter_communities(opened: Version, rows: pl.LazyFrame, level: int | None) -> pl.LazyFrame:
+    """Keep the rows of a level, and those that the filters of a request keep."""
+    if isinstance(opened.store, FilteredIndex):
+        kept = pl.Series(sorted(opened.store.masks.communities), dtype=pl.Int64).implode()
+        rows = rows.filter(pl.col("community").is_in(kept))
+    return rows if level is None else rows.filter(pl.col("level") == level)
+
+
 def _read_statements(store: IndexStore, records: list[Mapping[str, Any]]) -> list[Statement]:
     """Read the statements of a report; each of their records is one sentence of a document."""
     ids = pl.Series([one["document_id"] for one in records], dtype=pl.String)
@@ -250,25 +238,6 @@ def _read_statements(store: IndexStore, records: list[Mapping[str, Any]]) -> lis
     for number, found in places.items():
         statements[number].sources = read_spans(store, found)
     return list(statements.values())
-
-
-def read_communities(store: IndexStore, numbers: list[int]) -> list[Community]:
-    """Read communities by number; unknown numbers are left out."""
-    rows = store.communities(numbers)
-    titles: dict[int, str] = {}
-    if store.has_table("report_rows"):
-        titles = dict(store.reports(numbers).select("community", "title").iter_rows())
-    return [
-        Community(
-            community=row["community"],
-            level=row["level"],
-            parent=row["parent"],
-            children=row["children"],
-            title=titles.get(row["community"]) or row["title"],
-            size=row["size"],
-        )
-        for row in rows.iter_rows(named=True)
-    ]
 
 
 def _neighbour_weights(store: IndexStore, number: int, level: int) -> dict[int, float]:

@@ -7,9 +7,16 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import read_texts
 from graphrag_server.routes.entities import Entity, read_entities
-from graphrag_server.table_pages import Paging, Version, read_page, read_page_numbers, scan_kept
+from graphrag_server.table_pages import (
+    Page,
+    Paging,
+    Version,
+    read_page,
+    read_page_numbers,
+    read_texts,
+    scan_kept,
+)
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
 
@@ -31,12 +38,8 @@ class Document(BaseModel):
     n_text_units: int
 
 
-class DocumentPage(BaseModel):
+class DocumentPage(Page[Document]):
     """A page of documents."""
-
-    items: list[Document]
-    total: int
-    next_cursor: str | None
 
 
 class TextUnitSpan(BaseModel):
@@ -85,12 +88,8 @@ class TextUnit(BaseModel):
     text: str
 
 
-class TextUnitPage(BaseModel):
+class TextUnitPage(Page[TextUnit]):
     """A page of text units."""
-
-    items: list[TextUnit]
-    total: int
-    next_cursor: str | None
 
 
 class TextUnitDetails(TextUnit):
@@ -154,7 +153,7 @@ def read_document_text(
     text = read_texts(store, [number])[number]
     start = min(start, len(text))
     end = min(len(text) if end is None else max(start, end), start + MAX_WINDOW, len(text))
-    units = [unit for unit in _text_unit_spans(store, number) if _overlaps(unit, start, end)]
+    units = _text_units_in_window(store, number, start, end)
     return TextWindow(
         document=number,
         title=row["title"] or "",
@@ -190,9 +189,7 @@ def list_text_units(
     )
     found_rows = opened.whole.text_units(found_page.numbers)
     return TextUnitPage(
-        items=[build_text_unit(found_rows[number]) for number in found_page.numbers],
-        total=found_page.total,
-        next_cursor=found_page.next_cursor,
+        **found_page.page_of([build_text_unit(found_rows[number]) for number in found_page.numbers])
     )
 
 
@@ -218,30 +215,25 @@ def build_text_unit(row: Any) -> TextUnit:
     """Build a text unit from a row of `IndexStore.text_units`."""
     return TextUnit(
         number=row["human_readable_id"],
-        document=row["document"],
         document_title=row["title"] or "",
         path=row["path"] or "",
-        start_char=row["start_char"],
-        end_char=row["end_char"],
-        n_tokens=row["n_tokens"],
         headings=row["headings"] or "",
-        text=row["text"],
+        **{name: row[name] for name in ("document", "start_char", "end_char", "n_tokens", "text")},
     )
 
 
-def _text_unit_spans(store: IndexStore, document: int) -> list[TextUnitSpan]:
+def _text_units_in_window(
+    store: IndexStore, document: int, start: int, end: int
+) -> list[TextUnitSpan]:
     table = store.open_mapped("text_unit_rows")
     found = table.find_rows("document", document)
     starts = table.slice("start_char", found.start, found.stop).tolist()
     ends = table.slice("end_char", found.start, found.stop).tolist()
     return [
-        TextUnitSpan(number=number, start_char=start, end_char=end)
-        for number, start, end in zip(found, starts, ends, strict=True)
+        TextUnitSpan(number=number, start_char=first, end_char=stop)
+        for number, first, stop in zip(found, starts, ends, strict=True)
+        if first < end and stop > start
     ]
-
-
-def _overlaps(unit: TextUnitSpan, start: int, end: int) -> bool:
-    return unit.start_char < end and unit.end_char > start
 
 
 def _read_mentions(

@@ -7,20 +7,23 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.document_spans import Span, read_spans
 from graphrag_server.table_pages import (
     MAX_LIMIT,
+    Page,
     Paging,
+    Span,
     Version,
     next_cursor,
     no_such_row,
     number_in,
     read_page_numbers,
+    read_spans,
     scan_kept,
 )
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
 
+_MENTION_FIELDS = ("document", "title", "start_char", "end_char", "text")
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 
 
@@ -36,12 +39,8 @@ class Entity(BaseModel):
     aliases: list[str]
 
 
-class EntityPage(BaseModel):
+class EntityPage(Page[Entity]):
     """A page of entities."""
-
-    items: list[Entity]
-    total: int
-    next_cursor: str | None
 
 
 class Relationship(BaseModel):
@@ -64,12 +63,19 @@ class Relationship(BaseModel):
     stated: bool
 
 
-class RelationshipPage(BaseModel):
+class RelationshipPage(Page[Relationship]):
     """A page of relationships."""
 
-    items: list[Relationship]
-    total: int
-    next_cursor: str | None
+
+class Community(BaseModel):
+    """One community. `parent` is -1 at level 0, the coarsest; `title` is that of its report."""
+
+    community: int
+    level: int
+    parent: int
+    children: list[int]
+    title: str
+    size: int  # number of entities
 
 
 class EntityCommunity(BaseModel):
@@ -102,12 +108,8 @@ class RelationshipEvidence(BaseModel):
     items: list[Span]
 
 
-class MentionPage(BaseModel):
+class MentionPage(Page[Span]):
     """The passages that name an entity, those that describe it first."""
-
-    items: list[Span]
-    total: int
-    next_cursor: str | None
 
 
 @router.get("/entities")
@@ -140,11 +142,7 @@ def list_entities(
         default_sort="-degree",
         searched=("title", "description"),
     )
-    return EntityPage(
-        items=read_entities(opened.whole, found_page.numbers),
-        total=found_page.total,
-        next_cursor=found_page.next_cursor,
-    )
+    return EntityPage(**found_page.page_of(read_entities(opened.whole, found_page.numbers)))
 
 
 @router.get("/entities/{number}")
@@ -153,14 +151,12 @@ def read_entity(opened: Version, number: int) -> EntityDetails:
     store = opened.whole
     opened.check_row("entity_rows", number, "entity")
     row = store.entities([number]).row(0, named=True)
-    levels, communities = store.links.communities_of(number)
-    titles = _community_titles(store, communities.tolist())
+    _, communities = store.links.communities_of(number)
     return EntityDetails(
         **_entity_fields(row),
         communities=[
-            EntityCommunity(community=community, level=level, **titles[community])
-            for level, community in zip(levels.tolist(), communities.tolist(), strict=True)
-            if community in titles
+            EntityCommunity(**community.model_dump(include=set(EntityCommunity.model_fields)))
+            for community in read_communities(store, communities.tolist())
         ],
         evidence=read_spans(store, row["evidence"]),
     )
@@ -203,14 +199,7 @@ def list_mentions(
     taken = [text_unit for text_unit, _ in pairs[first : first + limit]]
     rows = opened.whole.text_units(taken)
     items = [
-        Span(
-            document=rows[text_unit]["document"],
-            title=rows[text_unit]["title"],
-            start_char=rows[text_unit]["start_char"],
-            end_char=rows[text_unit]["end_char"],
-            text=rows[text_unit]["text"],
-            text_unit=text_unit,
-        )
+        Span(text_unit=text_unit, **{name: rows[text_unit][name] for name in _MENTION_FIELDS})
         for text_unit in taken
     ]
     return MentionPage(
@@ -241,11 +230,7 @@ def list_relationships(
         default_sort="-weight",
         searched=("source", "target", "type", "description"),
     )
-    return RelationshipPage(
-        items=read_relationships(opened.whole, found.numbers),
-        total=found.total,
-        next_cursor=found.next_cursor,
-    )
+    return RelationshipPage(**found.page_of(read_relationships(opened.whole, found.numbers)))
 
 
 @router.get("/relationships/{number}")
@@ -320,13 +305,16 @@ def _entities_of_document(store: IndexStore, document: int) -> list[int]:
     return sorted(found)
 
 
-def _community_titles(store: IndexStore, communities: list[int]) -> dict[int, dict[str, Any]]:
-    """Return the title and the size of each community; the title of its report if it has one."""
-    found = {
-        row["community"]: {"title": row["title"], "size": row["size"]}
-        for row in store.communities(communities).iter_rows(named=True)
-    }
+def read_communities(store: IndexStore, numbers: list[int]) -> list[Community]:
+    """Read communities by number; unknown numbers are left out."""
+    rows = store.communities(numbers)
+    titles: dict[int, str] = {}
     if store.has_table("report_rows"):
-        for community, title in store.reports(communities).select("community", "title").iter_rows():
-            found[community]["title"] = title
-    return found
+        titles = dict(store.reports(numbers).select("community", "title").iter_rows())
+    return [
+        Community(
+            title=titles.get(row["community"]) or row["title"],
+            **{name: row[name] for name in ("community", "level", "parent", "children", "size")},
+        )
+        for row in rows.iter_rows(named=True)
+    ]

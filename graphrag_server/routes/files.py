@@ -1,16 +1,178 @@
-"""Documents over HTTP: the files of the input folder are listed, uploaded and removed."""
+"""Files of the input folder over HTTP: uploads with safe names and types, and removals."""
 
-from typing import Annotated
+import os
+import re
+import unicodedata
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, BinaryIO
+from uuid import uuid4
 
 import polars as pl
 from fastapi import APIRouter, Form, Request, UploadFile
 from pydantic import BaseModel
 
 from graphrag_index.readers import READERS
+from graphrag_index.readers.input_files import find_files, input_folder
+from graphrag_index.schema.settings.project_settings import Settings
+from graphrag_index.storage.bucket import Bucket, is_bucket
+from graphrag_index.storage.fetched_folder import fetch_folder
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.jobs.uploads import InputFolder, StoredFile
+from graphrag_server.jobs.parse_check import check_parsing
+from graphrag_server.problems import RequestError, reason_not_stored
+
+# Folder below the input folder that holds uploaded files.
+UPLOAD_FOLDER = "uploads"
+MAX_NAME_CHARS = 120
+_CHUNK = 1 << 20
+_HEAD = 8_192
+_UNSAFE = re.compile(r"[^\w .()+-]+")
+_OFFICE_PARTS = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/"}
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of the input folder; `path` is relative to it."""
+
+    path: str
+    size: int
+    modified: float
+
+
+class InputFolder:
+    """The folder of the documents of a project."""
+
+    def __init__(self, settings: Settings, root: Path, max_bytes: int) -> None:
+        self._settings = settings.load_documents
+        self._root = root
+        # A server runs for long: look again at what is in a bucket.
+        fetch_folder.cache_clear()
+        self._folder = input_folder(self._settings, root)
+        self._max_bytes = max_bytes
+
+    def files(self) -> list[StoredFile]:
+        """List the files that a run would read; the list is empty without a folder."""
+        listed = []
+        for file in find_files(self._settings, self._root, may_be_empty=True):
+            try:
+                status = (self._folder / file.name).stat()
+            except OSError:
+                continue
+            listed.append(StoredFile(file.name, status.st_size, status.st_mtime))
+        return sorted(listed, key=lambda file: file.path)
+
+    def add(self, client_name: str, content: BinaryIO, replace: bool) -> StoredFile:
+        """Store an uploaded file after parsing it once.
+
+        Raises RequestError if its name, type or size is not allowed, if it cannot be parsed, or
+        if there is another of its name and not `replace`.
+        """
+        self._check_is_folder()
+        name = safe_name(client_name)
+        target = self._folder / UPLOAD_FOLDER / name
+        temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{target.suffix.lower()}"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists() and not replace:
+                raise RequestError(
+                    409,
+                    "file_exists",
+                    f"There is a file {name!r}: send replace=true to replace it.",
+                )
+            self._copy(name, content, temporary)
+            check_type(name, temporary)
+            if reason := check_parsing(temporary):
+                raise RequestError(422, "unreadable_file", f"{name} cannot be read: {reason}.")
+            os.replace(temporary, target)
+        except OSError as error:
+            text = f"{name} was not stored: {reason_not_stored(error)}."
+            raise RequestError(507, "not_stored", text) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        status = target.stat()
+        return StoredFile(f"{UPLOAD_FOLDER}/{name}", status.st_size, status.st_mtime)
+
+    def remove(self, path: str) -> None:
+        """Delete a file of the list. Raises RequestError if the list has no such path."""
+        # Only paths that were listed are deleted, so a path cannot lead out of the folder.
+        if path not in {file.path for file in self.files()}:
+            raise RequestError(404, "no_such_file", f"There is no file {path!r}: GET /files.")
+        self._check_is_folder()
+        (self._folder / path).unlink(missing_ok=True)
+
+    def _check_is_folder(self) -> None:
+        """Raise RequestError if the documents are in a bucket, of which this is a copy."""
+        if is_bucket(self._settings.folder):
+            url = Bucket(self._settings.folder).url
+            raise RequestError(
+                409, "documents_in_bucket", f"The documents are in {url}: put or delete them there."
+            )
+
+    def _copy(self, name: str, content: BinaryIO, target: Path) -> None:
+        written = 0
+        with target.open("xb") as file:
+            while chunk := content.read(_CHUNK):
+                written += len(chunk)
+                if written > self._max_bytes:
+                    limit = self._max_bytes >> 20
+                    raise RequestError(
+                        413, "file_too_large", f"{name} is larger than {limit:,} MB."
+                    )
+                file.write(chunk)
+
+
+def safe_name(client_name: str) -> str:
+    """Return the base name of a client's file, without characters that a path could abuse.
+
+    Raises RequestError if the type of the file is not known.
+    """
+    name = unicodedata.normalize("NFC", client_name.replace("\\", "/").rpartition("/")[2])
+    name = _UNSAFE.sub("_", name).strip(" .")
+    stem, suffix = os.path.splitext(name)
+    if suffix.lower() not in READERS or not stem.strip(" ._"):
+        known = ", ".join(sorted(READERS))
+        raise RequestError(
+            415, "unknown_type", f"The type of {client_name[:80]!r} is not known; known: {known}."
+        )
+    return stem[: MAX_NAME_CHARS - len(suffix)].strip(" .") + suffix
+
+
+def check_type(name: str, file: Path) -> None:
+    """Raise RequestError if the content of a file is not that of its suffix."""
+    suffix = Path(name).suffix.lower()
+    with file.open("rb") as stream:
+        head = stream.read(_HEAD)
+    if suffix == ".pdf":
+        fits = b"%PDF-" in head[:1_024]
+    elif suffix == ".parquet":
+        fits = head.startswith(b"PAR1")
+    elif suffix in _OFFICE_PARTS:
+        fits = _is_office(file, _OFFICE_PARTS[suffix])
+    else:
+        # UTF-16 has null bytes; other texts have none.
+        fits = b"\0" not in head or head.startswith((b"\xff\xfe", b"\xfe\xff"))
+        fits = fits and not head.startswith((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"\x7fELF"))
+    if not fits:
+        raise RequestError(
+            415, "wrong_type", f"The content of {name} is not that of a {suffix} file."
+        )
+
+
+def _is_office(file: Path, part: str) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+            total = sum(info.file_size for info in archive.infolist())
+    except (zipfile.BadZipFile, OSError):
+        return False
+    # A small archive that unpacks to gigabytes is an attack.
+    is_bomb = total > 100 * max(file.stat().st_size, _CHUNK)
+    has_parts = "[Content_Types].xml" in names and any(name.startswith(part) for name in names)
+    return has_parts and not is_bomb
+
 
 router = APIRouter(prefix="/v1/indexes/{index}/files", tags=["files"])
 
@@ -50,9 +212,7 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
     return FileList(
         files=[
             InputFileStatus(
-                path=file.path,
-                size=file.size,
-                modified=file.modified,
+                **asdict(file),
                 n_documents=counts.get(file.path, 0),
                 problem=problems.get(file.path, ""),
             )
@@ -72,10 +232,9 @@ def upload_files(
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
     folder = _folder(index, request)
-    stored: list[StoredFile] = []
-    for file in files:
-        stored.append(folder.add(file.filename or "", file.file, replace))
-    return StoredFiles(stored=[file.path for file in stored])
+    return StoredFiles(
+        stored=[folder.add(file.filename or "", file.file, replace).path for file in files]
+    )
 
 
 @router.delete("/{path:path}", status_code=204)

@@ -1,15 +1,31 @@
-"""Parts of the graph: the neighbourhood of an entity, and paths between two."""
+"""Parts of the graph: around an entity, between two, by typed words, and as a map."""
 
 from typing import Annotated
 
+import polars as pl
 from fastapi import APIRouter, Query
+from fastapi.responses import Response
 from pydantic import BaseModel
 
 from graphrag_index.schema.settings.searches import PathSearch
+from graphrag_nlp.text.normalize import fold_name
+from graphrag_query.question.entity_linking import rows_with_prefix
 from graphrag_query.searches.neighbourhood import gather_relationships
 from graphrag_query.searches.path_search import VisitedGraph, connect_entities
-from graphrag_server.routes.entities import Entity, Relationship, read_entities, read_relationships
-from graphrag_server.table_pages import Version
+from graphrag_query.store.index_store import IndexStore
+from graphrag_server.access import ReadIndex
+from graphrag_server.graph_map import ROOT
+from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.routes.documents import TextUnit, build_text_unit
+from graphrag_server.routes.entities import (
+    Community,
+    Entity,
+    Relationship,
+    read_communities,
+    read_entities,
+    read_relationships,
+)
+from graphrag_server.table_pages import VERSION_HEADER, AsOf, Version, no_such_row
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["graph"])
 
@@ -94,3 +110,161 @@ def read_path(
         entities=read_entities(opened.whole, entities),
         relationships=read_relationships(opened.whole, relationships),
     )
+
+
+# Maximum number of known words that begin like a typed word.
+_MAX_WORDS = 500
+
+
+class Suggestions(BaseModel):
+    """The rows that match what is typed, the best of each kind first."""
+
+    entities: list[Entity]
+    communities: list[Community]
+    text_units: list[TextUnit]
+
+
+@router.get("/suggest")
+def suggest(
+    opened: Version,
+    q: Annotated[str, Query(max_length=200, description="The text that is typed.")] = "",
+    limit: Annotated[int, Query(ge=1, le=50, description="Maximum rows of each kind.")] = 8,
+) -> Suggestions:
+    """Find entities, communities and passages by the words that a user types.
+
+    Each word is the beginning of a word of a name or a title, without regard to case and accents.
+    """
+    words = fold_name(q).split()
+    if not words:
+        return Suggestions(entities=[], communities=[], text_units=[])
+    store = opened.store
+    return Suggestions(
+        entities=read_entities(store, find_entities(store, words, limit)),
+        communities=read_communities(store, _find_communities(store, words, limit)),
+        text_units=_find_text_units(store, q, limit),
+    )
+
+
+def find_entities(store: IndexStore, words: list[str], limit: int) -> list[int]:
+    """Return the entities whose names have all words, those with the most relationships first."""
+    if not store.has_table("name_words"):
+        return []
+    table = store.open_mapped("name_words")
+    found: set[int] | None = None
+    for word in words:
+        rows = rows_with_prefix(table, "word", word, _MAX_WORDS)
+        named = {number for row in rows for number in table.numbers("entities", row).tolist()}
+        found = named if found is None else found & named
+    kept = [number for number in found or () if store.keeps_entity(number)]
+    rows_found = store.entities(kept).select("human_readable_id", "title", "degree")
+    typed = " ".join(words)
+    ranked = sorted(
+        rows_found.iter_rows(),
+        key=lambda row: (
+            fold_name(row[1]) != typed,
+            not fold_name(row[1]).startswith(typed),
+            -row[2],
+            row[0],
+        ),
+    )
+    return [number for number, _, _ in ranked[:limit]]
+
+
+def _find_communities(store: IndexStore, words: list[str], limit: int) -> list[int]:
+    """Return the communities whose reports have all words in the title, the largest first."""
+    if not store.has_table("report_rows"):
+        return []
+    reports = store.report_list.select("community", "title", "size")
+    folded = pl.concat_str(
+        pl.lit(" "), reports["title"].map_elements(fold_name, return_dtype=pl.String)
+    )
+    conditions = [folded.str.contains(f" {word}", literal=True) for word in words]
+    found = reports.filter(pl.all_horizontal(conditions)).sort(
+        "size", "community", descending=[True, False]
+    )
+    return found["community"].head(limit).to_list()
+
+
+def _find_text_units(store: IndexStore, text: str, limit: int) -> list[TextUnit]:
+    """Return the passages that match the words best, by full-text search."""
+    if not store.has_table("text_unit_text"):
+        return []
+    found = store.vectors("text_unit_text").find_matching_rows(text, limit, ["human_readable_id"])
+    numbers = found["human_readable_id"].to_list()
+    rows = store.text_units(numbers)
+    return [build_text_unit(rows[number]) for number in numbers if number in rows]
+
+
+map_router = APIRouter(prefix="/v1/indexes/{index}", tags=["map"])
+
+
+class Place(BaseModel):
+    """The place of an entity or a community in the unit disc of the map."""
+
+    number: int
+    title: str
+    type: str
+    x: float
+    y: float
+    radius: float
+
+
+class Places(BaseModel):
+    """The places of some entities and communities, and some relationships between entities."""
+
+    entities: list[Place]
+    communities: list[Place]
+    relationships: list[Relationship]
+
+
+@map_router.get("/map", response_class=Response)
+def read_map(index: ReadIndex, as_of: AsOf = None) -> Response:
+    """Return the communities of the coarsest level as typed arrays; see graph_map.py."""
+    return _read_part(index, as_of, ROOT)
+
+
+@map_router.get("/map/places")
+def read_places(
+    index: ReadIndex,
+    entity: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    community: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    relationship: Annotated[list[int], Query(max_length=500)] = [],  # noqa: B006 - never changed
+    as_of: AsOf = None,
+) -> Places:
+    """Return the places of some entities and communities; unknown numbers are left out.
+
+    The entities at the ends of the relationships are added to the entities.
+    """
+    opened = index.open(as_of)
+    graph_map = index.map_of(opened)
+    known = range(opened.store.n_rows("relationship_rows"))
+    relationships = read_relationships(opened.store, [n for n in relationship if n in known])
+    ends = [end for one in relationships for end in (one.source, one.target)]
+    entities = graph_map.place_entities(list(dict.fromkeys([*entity, *ends])))
+    rows = read_entities(opened.store, [disc.number for disc in entities])
+    return Places(
+        entities=[
+            Place(number=row.number, title=row.title, type=row.type, x=disc.x, y=disc.y, radius=0)
+            for row, disc in zip(rows, entities, strict=True)
+        ],
+        communities=[
+            Place(title="", type="", **disc._asdict())
+            for disc in graph_map.place_communities(community)
+        ],
+        relationships=relationships,
+    )
+
+
+@map_router.get("/map/{community}", response_class=Response)
+def read_map_part(index: ReadIndex, community: int, as_of: AsOf = None) -> Response:
+    """Return the children of a community, or its entities, as typed arrays."""
+    return _read_part(index, as_of, community)
+
+
+def _read_part(hosted: HostedIndex, as_of: int | None, community: int) -> Response:
+    opened = hosted.open(as_of)
+    part = hosted.map_of(opened).read_part(community)
+    if part is None:
+        raise no_such_row("community", community)
+    headers = {VERSION_HEADER: str(opened.store.version.number)}
+    return Response(part, media_type="application/octet-stream", headers=headers)

@@ -1,21 +1,24 @@
-"""Routes for the operation of a server: health, readiness and metrics."""
+"""Routes of the whole server: the page of the explorer, health, readiness and metrics."""
 
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 
 from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 
 import graphrag_index
+from graphrag_evaluation.report.evaluation_page import read_frame
 from graphrag_index.errors import GraphRAGError
+from graphrag_index.export import explorer_page
 from graphrag_server.access import CurrentCaller, require_scope
 from graphrag_server.asking import Asker
-from graphrag_server.hosted_index import HostedIndex, HostedIndexes
+from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.keys import Scope
-from graphrag_server.metrics import CONTENT_TYPE, Metrics, Sample
 from graphrag_server.problems import RequestError
+from graphrag_server.request_recorder import CONTENT_TYPE, Metrics, Sample
 
 logger = logging.getLogger(__name__)
 router = APIRouter(tags=["operation"])
@@ -34,7 +37,7 @@ def read_readiness(request: Request) -> dict[str, str]:
     An index that has not been built yet is ready for its first documents.
     """
     try:
-        for index in _hosted(request):
+        for index in request.app.state.indexes.values():
             _open_version(index)
     except GraphRAGError as error:
         # Nobody was identified, so the reply does not tell which index, nor where.
@@ -59,7 +62,7 @@ def _gauges(request: Request) -> Iterator[Sample]:
     n_running = min(asker.n_open, request.app.state.settings.max_concurrent_questions)
     yield Sample("questions_running", n_running, {})
     yield Sample("questions_waiting", asker.n_open - n_running, {})
-    for index in _hosted(request):
+    for index in request.app.state.indexes.values():
         # A damaged index has no version; the metrics of the others are still wanted.
         with suppress(GraphRAGError):
             yield Sample("index_version", _open_version(index), {"index": index.name})
@@ -70,14 +73,28 @@ def _gauges(request: Request) -> Iterator[Sample]:
     yield Sample("build_info", 1, {"version": graphrag_index.__version__})
 
 
-def _hosted(request: Request) -> HostedIndexes:
-    hosted: HostedIndexes = request.app.state.indexes
-    return hosted
-
-
 def _open_version(index: HostedIndex) -> int:
     """Return the current version of an index; 0 if it has not been built yet."""
     try:
         return index.open().store.version.number
     except RequestError:
         return 0
+
+
+@router.get("/", include_in_schema=False)
+def read_explorer() -> HTMLResponse:
+    """Return the page of the explorer. It holds no data, so it needs no key."""
+    page, policy = _read_page()
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy})
+
+
+@cache
+def _read_page() -> tuple[str, str]:
+    """Return the page, and a security policy that allows only its own scripts and styles.
+
+    The policy also allows those of the report of an evaluation: the explorer opens a report,
+    which it must fetch with its key, in a new tab, and the tab inherits the policy.
+    """
+    page = explorer_page.read_explorer()
+    policy = explorer_page.security_policy(page + read_frame(), connections="'self'")
+    return page, f"{policy}; frame-ancestors 'none'"

@@ -1,6 +1,5 @@
 """Decisions about names over HTTP: previewed, recorded in `resolutions.yaml`, and undone."""
 
-import errno
 import shutil
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ from graphrag_nlp.text.normalize import title_key
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.problems import RequestError
+from graphrag_server.problems import RequestError, reason_not_stored
 from graphrag_server.routes.entities import Entity, read_entities
 from graphrag_server.table_pages import MAX_LIMIT
 
@@ -188,7 +187,8 @@ class Split(BaseModel):
         return tuple(sorted(parts, key=lambda part: part == PartConditions(part.title)))
 
 
-Decision = Annotated[Merge | KeepApart | Rename | Split, Field(discriminator="kind")]
+AnyDecision = Merge | KeepApart | Rename | Split
+Decision = Annotated[AnyDecision, Field(discriminator="kind")]
 
 
 class Title(BaseModel):
@@ -338,7 +338,7 @@ def _decisions_path(index: HostedIndex) -> Path:
     return index.root / index.settings.resolve_entities.file
 
 
-def _record(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
+def _record(decision: AnyDecision, path: Path) -> bool:
     """Write a decision into a file; return False if the file has it already."""
     if isinstance(decision, Merge):
         return decisions_file.add_merge(path, decision.title, decision.names)
@@ -349,7 +349,7 @@ def _record(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
     return decisions_file.add_split(path, decision.name, decision.conditions())
 
 
-def _try(decision: Merge | KeepApart | Rename | Split, path: Path) -> bool:
+def _try(decision: AnyDecision, path: Path) -> bool:
     """Write a decision into a copy of the file; return False if the file has it already."""
     with TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
@@ -368,6 +368,5 @@ def _edited(path: Path) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            what = "the disk is full" if full else (error.strerror or "it cannot be written")
-            raise RequestError(507, "not_stored", f"{path.name} is unchanged: {what}.") from None
+            text = f"{path.name} is unchanged: {reason_not_stored(error)}."
+            raise RequestError(507, "not_stored", text) from None

@@ -40,17 +40,6 @@ def test_an_index_is_listed_with_its_sizes(sample_client: TestClient) -> None:
     assert "local" in listed["methods"]
 
 
-@pytest.mark.parametrize("path", ["/v1/indexes/other", "/v1/nothing"])
-def test_errors_are_problem_details(sample_client: TestClient, path: str) -> None:
-    reply = sample_client.get(path)
-    assert reply.status_code == 404
-    assert reply.headers["content-type"] == "application/problem+json"
-    body = reply.json()
-    assert set(body) == {"type", "title", "status", "detail", "code", "request_id"}
-    assert body["request_id"] == reply.headers["x-request-id"]
-    assert body["status"] == 404
-
-
 def test_a_project_without_an_index_is_listed_and_says_what_to_do(tmp_path: Path) -> None:
     copy_project(tmp_path / "new")
     app = create_app(ServerSettings(indexes={"new": tmp_path / "new"}))

@@ -115,9 +115,9 @@ def test_an_index_that_costs_nothing_is_built_when_its_server_starts(tmp_path: P
     free, paid = write_project(tmp_path / "free"), write_project(tmp_path / "paid")
     (paid / "settings.yaml").write_text("workflow: standard\n", encoding="utf-8")
     app = create_app(ServerSettings(indexes={"a": free, "b": paid}, state_folder=tmp_path))
-    remarks = [start_first_run(index, app.state.jobs) for index in app.state.indexes]
+    remarks = [start_first_run(index, app.state.jobs) for index in app.state.indexes.values()]
     # A second server does not queue it again.
-    start_first_run(next(iter(app.state.indexes)), app.state.jobs)
+    start_first_run(app.state.indexes["a"], app.state.jobs)
     assert remarks == [" (being built now)", " (not built yet: start a run)"]
     queued = [[job.kind for job in app.state.jobs.store(name).jobs()] for name in ("a", "b")]
     assert queued == [["run"], []]

@@ -1,5 +1,6 @@
-"""Tables over HTTP: pages, single rows, and what supports them."""
+"""Tables over HTTP: pages, single rows, what supports them, and two versions side by side."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 import graphrag_query
-from graphrag_server.document_spans import read_spans, read_texts
+from graphrag_server.app import create_app
+from graphrag_server.server_settings import ServerSettings
+from graphrag_server.table_pages import read_spans, read_texts
+from tests.server.conftest import ADDRESS
 
 BASE = "/v1/indexes/sample"
 
@@ -252,3 +256,51 @@ def test_spans_have_the_texts_of_their_places(sample_project: Path) -> None:
         assert span.text == texts[span.document][span.start_char : span.end_char]
     # No text unit holds the whole of the longest document.
     assert [span.text_unit is None for span in spans] == [False] * (len(spans) - 1) + [True]
+
+
+SHIPS = "/v1/indexes/ships"
+
+
+@pytest.fixture(scope="module")
+def ships(project_of_two_versions: Path) -> Iterator[TestClient]:
+    """A client of an index whose version 2 has another document, and one document less."""
+    app = create_app(ServerSettings(indexes={"ships": project_of_two_versions}))
+    with TestClient(app, base_url=ADDRESS) as client:
+        yield client
+
+
+def test_changed_rows_have_the_numbers_of_both_versions(ships: TestClient) -> None:
+    page = ships.get(f"{SHIPS}/diff/documents", params={"from": 1}).json()
+    assert page["counts"] == {"added": 1, "removed": 1}
+    assert {(row["kind"], row["name"]) for row in page["items"]} == {
+        ("added", "aurora.txt"),
+        ("removed", "belgica.txt"),
+    }
+    for row in ships.get(f"{SHIPS}/diff/entities", params={"from": 1}).json()["items"]:
+        for version, number in ((1, row["before"]), (2, row["after"])):
+            if number is not None:
+                reply = ships.get(f"{SHIPS}/entities/{number}", params={"as_of": version})
+                assert reply.json()["title"] == row["name"]
+        assert (row["before"] is None, row["after"] is None) == (
+            row["kind"] == "added",
+            row["kind"] == "removed",
+        )
+
+
+def test_pages_of_changed_rows_hold_each_row_once(ships: TestClient) -> None:
+    query = {"from": 1, "to": 2, "kind": "added"}
+    whole = ships.get(f"{SHIPS}/diff/entities", params=query).json()
+    assert whole["total"] == whole["counts"]["added"] > 1
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = ships.get(f"{SHIPS}/diff/entities", params={**query, "limit": 1, "cursor": cursor})
+        seen += page.json()["items"]
+        cursor = page.json()["next_cursor"]
+    assert seen == whole["items"]
+
+
+def test_a_page_stays_in_its_version(ships: TestClient) -> None:
+    first = ships.get(f"{SHIPS}/entities", params={"as_of": 1, "limit": 1})
+    cursor = first.json()["next_cursor"]
+    second = ships.get(f"{SHIPS}/entities", params={"limit": 1, "cursor": cursor})
+    assert first.headers["x-index-version"] == second.headers["x-index-version"] == "1"

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
-from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,19 +14,22 @@ from graphrag_query.answer import Answer
 from graphrag_query.answering.written_answer import RESTART_TEXT
 from graphrag_server.access import CurrentCaller
 from graphrag_server.asking import AnswerEvent, Asker, AskEvent, ErrorEvent, RestartEvent, TextEvent
+from graphrag_server.event_stream import STREAM_HEADERS
 from graphrag_server.problems import RequestError
-from graphrag_server.protocols.chat_completions import check_provider
-from graphrag_server.protocols.chat_request import (
+from graphrag_server.routes.chat_completions import (
     ChatMessage,
     SearchOptions,
     answer_task,
     ask_model,
+    check_provider,
     describe,
     model_names,
     read_chat,
 )
 
 router = APIRouter(prefix="/api", tags=["Ollama"])
+
+_MEDIA_TYPE = "application/x-ndjson"
 
 
 class OllamaBody(SearchOptions):
@@ -119,10 +120,9 @@ async def _answer(
         answer = await asker.answer(asked, request)
         check_provider(answer)
         return JSONResponse(lines.last(answer.text, answer))
-    events = asker.events(asked)
-    # The first event is awaited here, so that a refused question gets its status.
-    await anext(events)
-    return lines.stream(events)
+    events = await asker.begin(asked)
+    written = (line async for event in events if (line := lines.write_event(event)))
+    return StreamingResponse(written, media_type=_MEDIA_TYPE, headers=STREAM_HEADERS)
 
 
 class _Lines:
@@ -137,22 +137,10 @@ class _Lines:
         if not is_stream:
             return JSONResponse(self.last(text))
         lines = [_write_line(self._part(text)), _write_line(self.last(""))]
-        return StreamingResponse(iter(lines), media_type="application/x-ndjson")
+        return StreamingResponse(iter(lines), media_type=_MEDIA_TYPE)
 
-    def stream(self, events: Any) -> Response:
-        """Return a reply that sends the text of an answer while it is being written."""
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(
-            self._write(events), media_type="application/x-ndjson", headers=headers
-        )
-
-    async def _write(self, events: Any) -> AsyncIterator[bytes]:
-        async with aclosing(events):
-            async for event in events:
-                if line := self._write_event(event):
-                    yield line
-
-    def _write_event(self, event: AskEvent) -> bytes:
+    def write_event(self, event: AskEvent) -> bytes:
+        """Write an event as a line; empty for an event that Ollama does not have."""
         if isinstance(event, TextEvent):
             return _write_line(self._part(event.text))
         if isinstance(event, RestartEvent):

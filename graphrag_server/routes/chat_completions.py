@@ -1,0 +1,399 @@
+"""OpenAI's models and chat completions, as Open WebUI and other front ends read them."""
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+
+from graphrag_query.answer import Answer, Usage
+from graphrag_query.answering.written_answer import RESTART_TEXT
+from graphrag_query.question.conversation import Turn
+from graphrag_query.searches.router import METHODS
+from graphrag_server.access import Caller, CurrentCaller, visible_index
+from graphrag_server.asking import (
+    AnswerEvent,
+    AskedQuestion,
+    Asker,
+    ErrorEvent,
+    RestartEvent,
+    StatusEvent,
+    TextEvent,
+)
+from graphrag_server.event_stream import stream_events, write_event
+from graphrag_server.keys import Scope
+from graphrag_server.problems import RequestError
+from graphrag_server.request_record import current_request_id
+from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
+
+router = APIRouter(tags=["OpenAI"])
+wrong_bases = APIRouter(include_in_schema=False)
+
+# Open WebUI sends prompts with this beginning to the model of the chat: for a title, tags, further
+# questions, search queries and so on. They are no questions to the documents. The prompt around a
+# question with attached files or web pages begins in the same way, but has a question.
+_BEGINNING = "### Task:"
+_HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
+_USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
+# The key of the JSON object that a prompt asks for.
+_KEY = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
+_MAX_TITLE_WORDS = 6
+# The end of the prompt with attached texts: the question is in a tag, or follows the texts.
+_ATTACHED_TEXTS = re.compile(r"<context>.*</context>", re.DOTALL)
+_TAGGED_QUESTION = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
+PREFIX = "graphrag"
+_MARK = re.compile(r"\[(\d+)\]")
+
+
+def is_task(prompt: str) -> bool:
+    """Return whether a message is a hidden prompt of Open WebUI."""
+    return prompt.lstrip().startswith(_BEGINNING)
+
+
+def unwrap_question(message: str) -> str:
+    """Return the question in a prompt with attached texts; any other message as it is."""
+    attached = _ATTACHED_TEXTS.search(message) if is_task(message) else None
+    if attached is None:
+        return message
+    rest = message[attached.end() :]
+    tagged = _TAGGED_QUESTION.search(rest)
+    return (tagged[1] if tagged else rest).strip() or message
+
+
+def answer_task(prompt: str) -> str | None:
+    """Return the reply to a hidden prompt, without a search; None if the prompt is a question."""
+    if not is_task(prompt):
+        return None
+    history = _HISTORY.search(prompt)
+    questions = _USER_LINE.findall(history[1]) if history else []
+    first = questions[0].strip() if questions else ""
+    last = questions[-1].strip() if questions else ""
+    key = _KEY.search(prompt)
+    replies: dict[str, object] = {
+        "title": _make_title(first),
+        "tags": ["Documents"],
+        "follow_ups": [],
+        "queries": [last] if last else [],
+        "text": "",
+        "prompt": last,
+    }
+    if key is None:
+        return _make_title(first)
+    return json.dumps({key[1]: replies[key[1]]}, ensure_ascii=False)
+
+
+def _make_title(question: str) -> str:
+    words = question.split()
+    title = " ".join(words[:_MAX_TITLE_WORDS]).rstrip("?!.,;:")
+    return (f"{title} …" if len(words) > _MAX_TITLE_WORDS else title) or "Conversation"
+
+
+class ChatMessage(BaseModel):
+    """One message. Its content is a text, or a list of parts."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    def text(self) -> str:
+        """Return the text of the message. Raises RequestError for images and other parts."""
+        if isinstance(self.content, str) or self.content is None:
+            return self.content or ""
+        texts = []
+        for part in self.content:
+            if part.get("type") != "text":
+                raise RequestError(
+                    400,
+                    "unsupported_content",
+                    f"A message has a part of the type {part.get('type')!r}: send texts only.",
+                )
+            texts.append(str(part.get("text", "")))
+        return "\n".join(texts)
+
+
+class SearchOptions(BaseModel):
+    """Options of a question in fields of our own."""
+
+    filters: QuestionFilters = QuestionFilters()
+    settings: dict[str, Any] = {}
+    as_of: int | None = None
+
+
+@dataclass(frozen=True)
+class Chat:
+    """The last question of a chat, and the turns before it."""
+
+    question: str
+    turns: tuple[Turn, ...]
+
+
+def read_chat(messages: list[ChatMessage]) -> Chat:
+    """Return the last question of a chat and its history. Raises RequestError if there is none.
+
+    System messages are ignored: the prompts are those of this program.
+    """
+    turns: list[Turn] = []
+    question = ""
+    for message in messages:
+        text = message.text().strip()
+        if message.role == "user":
+            question = unwrap_question(text)
+        elif message.role == "assistant" and question:
+            turns.append(Turn(question, question, text))
+            question = ""
+    if not question:
+        raise RequestError(400, "no_question", "The last message must be a question of the user.")
+    # A hidden prompt holds the whole chat, and is not searched for.
+    if len(question) > MAX_QUESTION_CHARS and not is_task(question):
+        raise RequestError(
+            400, "question_too_long", f"A question has at most {MAX_QUESTION_CHARS:,} characters."
+        )
+    return Chat(question, tuple(turns[-MAX_TURNS:]))
+
+
+def model_names(request: Request, caller: Caller) -> list[str]:
+    """Return the names of the models: one for each index and search that the caller may use."""
+    visible = caller.visible(request.app.state.indexes)
+    return [f"{PREFIX}/{index.name}/{method}" for index in visible for method in METHODS]
+
+
+def ask_model(
+    request: Request, caller: Caller, model: str, chat: Chat, options: SearchOptions
+) -> AskedQuestion:
+    """Return the question to the index and the search that the name of a model says.
+
+    The name is `graphrag/INDEX/SEARCH`. Raises RequestError for any other name.
+    """
+    parts = model.removesuffix(":latest").split("/")
+    if parts[0] == PREFIX:
+        parts = parts[1:]
+    name, method = [*parts, "ask"][:2] if len(parts) <= 2 else ("", "")
+    known = model_names(request, caller)
+    if method not in METHODS or f"{PREFIX}/{name}/{method}" not in known:
+        hint = f", such as {known[0]}" if known else ""
+        raise RequestError(
+            404, "model_not_found", f"There is no model {model!r}: GET /v1/models lists them{hint}."
+        )
+    hosted = visible_index(request, caller, name, Scope.ASK)
+    return AskedQuestion(
+        hosted,
+        caller,
+        chat.question,
+        method,
+        settings=options.settings,
+        filters=options.filters.chosen(),
+        as_of=options.as_of,
+        conversation=chat.turns,
+    )
+
+
+def annotate(
+    text: str, answer: Answer, asked: AskedQuestion, request: Request
+) -> list[dict[str, Any]]:
+    """Return an annotation for each citation mark in a text; offsets count code points."""
+    links = _link_citations(answer, asked, request)
+    annotations = []
+    for mark in _MARK.finditer(text):
+        if link := links.get(int(mark[1])):
+            place = {"start_index": mark.start(), "end_index": mark.end()}
+            annotations.append({"type": "url_citation", "url_citation": {**place, **link}})
+    return annotations
+
+
+def _link_citations(
+    answer: Answer, asked: AskedQuestion, request: Request
+) -> dict[int, dict[str, str]]:
+    """Map the numbers of citations to an address in the explorer and a title."""
+    store = asked.hosted.open(asked.as_of).store
+    if store.version.number != answer.version:
+        store = asked.hosted.open(answer.version).store
+    rows = store.text_units(citation.text_unit for citation in answer.citations)
+    base = f"{str(request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
+    return {
+        citation.number: {
+            "url": f"{base}/{rows[citation.text_unit]['document']}/"
+            f"{citation.start_char}-{citation.end_char}",
+            "title": citation.document,
+        }
+        for citation in answer.citations
+        if citation.text_unit in rows
+    }
+
+
+def describe(answer: Answer) -> dict[str, Any]:
+    """Return the outcome, cost, citations and so on, for which other protocols have no field."""
+    content = answer.to_dict()
+    names = (
+        *("outcome", "method", "question", "citations", "notes", "follow_ups", "suggestion"),
+        *("usage", "version", "table"),
+    )
+    return {**{name: content[name] for name in names}, "request_id": current_request_id()}
+
+
+class ChatBody(SearchOptions):
+    """A request for a chat completion. Fields of OpenAI without a use here are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[ChatMessage]
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+
+
+@wrong_bases.api_route("/v1/v1/{path:path}", methods=["GET", "POST"])
+@wrong_bases.api_route("/v1/chat/completions/{path:path}", methods=["GET", "POST"])
+@wrong_bases.api_route("/chat/completions", methods=["GET", "POST"])
+@wrong_bases.api_route("/models", methods=["GET"])
+def explain_base(request: Request, path: str = "") -> None:
+    """Refuse a request with the wrong base address, which users of front ends often enter."""
+    base = f"{str(request.base_url).rstrip('/')}/v1"
+    raise RequestError(404, "wrong_base_url", f"Set the base URL of the client to {base}.")
+
+
+def openai_error(error: RequestError) -> dict[str, Any]:
+    """Return an error in the shape of OpenAI's API."""
+    kind = "invalid_request_error" if error.status < 500 else "server_error"
+    body = {"message": error.detail, "type": kind, "param": None, "code": error.code}
+    return {"error": body}
+
+
+@router.get("/v1/models")
+def list_models(request: Request, caller: CurrentCaller) -> dict[str, Any]:
+    """List the models: one for each index and search."""
+    names = model_names(request, caller)
+    return {"object": "list", "data": [_describe_model(name) for name in names]}
+
+
+@router.get("/v1/models/{model:path}")
+def read_model(model: str, request: Request, caller: CurrentCaller) -> dict[str, Any]:
+    """Return one model."""
+    if model not in model_names(request, caller):
+        raise RequestError(404, "model_not_found", f"There is no model {model!r}: GET /v1/models.")
+    return _describe_model(model)
+
+
+def _describe_model(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "graphrag-index"}
+
+
+@router.post("/v1/chat/completions", response_model=None)
+async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller) -> Response:
+    """Answer the last question of a chat, whole or streamed, with citations as annotations."""
+    asker: Asker = request.app.state.asker
+    chat = read_chat(body.messages)
+    asked = ask_model(request, caller, body.model, chat, body)
+    completion = _Completion(body.model, asked, request)
+    if (task := answer_task(chat.question)) is not None:
+        if not body.stream:
+            return JSONResponse(completion.whole(task))
+        return stream_events(completion.stream_text(task))
+    if not body.stream:
+        answer = await asker.answer(asked, request)
+        return JSONResponse(completion.answered(answer))
+    with_usage = bool((body.stream_options or {}).get("include_usage"))
+    return stream_events(completion.stream(await asker.begin(asked), with_usage))
+
+
+class _Completion:
+    """The replies to one request, which share an id."""
+
+    def __init__(self, model: str, asked: AskedQuestion, request: Request) -> None:
+        self._asked, self._request = asked, request
+        self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
+
+    def whole(self, text: str, **more: Any) -> dict[str, Any]:
+        """Return a whole completion."""
+        message = {"role": "assistant", "content": text, "refusal": None}
+        message |= {"annotations": more.pop("annotations", [])}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        usage = more.pop("usage", write_usage(Usage()))
+        head = {**self._head, "object": "chat.completion"}
+        return {**head, "choices": [choice], "usage": usage, **more}
+
+    def answered(self, answer: Answer) -> dict[str, Any]:
+        """Return the completion of an answer. Raises RequestError if the model failed."""
+        check_provider(answer)
+        annotations = annotate(answer.text, answer, self._asked, self._request)
+        return self.whole(
+            answer.text,
+            annotations=annotations,
+            usage=write_usage(answer.usage),
+            graphrag=describe(answer),
+        )
+
+    async def stream_text(self, text: str) -> AsyncIterator[bytes]:
+        """Yield the chunks of a text."""
+        yield self._chunk({"role": "assistant", "content": text})
+        yield self._chunk({}, finish="stop")
+        yield _DONE
+
+    async def stream(self, events: AsyncIterator[Any], with_usage: bool) -> AsyncIterator[bytes]:
+        """Yield the chunks of an answer; a failure is the last chunk before the end."""
+        yield self._chunk({"role": "assistant", "content": ""})
+        written = ""
+        async for event in events:
+            if isinstance(event, StatusEvent):
+                yield self._status(event.message, done=False)
+            elif isinstance(event, TextEvent | RestartEvent):
+                text = event.text if isinstance(event, TextEvent) else RESTART_TEXT
+                written += text
+                yield self._chunk({"content": text})
+            elif isinstance(event, ErrorEvent):
+                yield write_event(None, openai_error(event.error))
+            elif isinstance(event, AnswerEvent):
+                for chunk in self._end(written, event.answer, with_usage):
+                    yield chunk
+        yield _DONE
+
+    def _end(self, written: str, answer: Answer, with_usage: bool) -> list[bytes]:
+        try:
+            check_provider(answer)
+        except RequestError as error:
+            return [write_event(None, openai_error(error))]
+        annotations = annotate(written, answer, self._asked, self._request)
+        chunks = [self._status(f"Answered by {answer.method} search.", done=True)]
+        if annotations:
+            chunks.append(self._chunk({"annotations": annotations}))
+        chunks.append(self._chunk({}, finish="stop", graphrag=describe(answer)))
+        if with_usage:
+            usage = {"choices": [], "usage": write_usage(answer.usage)}
+            head = {**self._head, "object": "chat.completion.chunk"}
+            chunks.append(write_event(None, {**head, **usage}))
+        return chunks
+
+    def _status(self, message: str, done: bool) -> bytes:
+        """Return a chunk with a status, which Open WebUI shows; other clients ignore it."""
+        event = {"type": "status", "data": {"description": message, "done": done}}
+        return self._chunk({}, event=event)
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        head = {**self._head, "object": "chat.completion.chunk"}
+        return write_event(None, {**head, "choices": [choice], **more})
+
+
+_DONE = b"data: [DONE]\n\n"
+
+
+def check_provider(answer: Answer) -> None:
+    """Raise RequestError if a model did not answer: this is no answer, but a failure."""
+    if answer.outcome == "provider_error":
+        raise RequestError(502, "provider_error", answer.text)
+
+
+def write_usage(usage: Usage) -> dict[str, Any]:
+    """Return the tokens of an answer; its cost in dollars is null if a price is unknown."""
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "cost": usage.cost,
+    }
