@@ -13,8 +13,7 @@ from uuid import uuid4
 from graphrag_index.readers import READERS
 from graphrag_index.readers.input_files import find_files, input_folder
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.storage.bucket import Bucket, is_bucket
-from graphrag_index.storage.fetched_folder import fetch_folder
+from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_server.jobs.parse_check import check_parsing
 from graphrag_server.problems import RequestError
 

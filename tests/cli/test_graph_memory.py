@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphrag_index.cli import run_session
-from graphrag_index.cli.run_session import (
+from graphrag_index.cli import run_commands
+from graphrag_index.cli.run_commands import (
     describe_graph_memory,
     estimate_graph_memory,
     read_free_memory,
@@ -40,7 +40,7 @@ def test_a_small_graph_is_not_told() -> None:
 def test_a_large_graph_is_told_with_what_is_free(
     free: int | None, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_session, "read_free_memory", lambda: free)
+    monkeypatch.setattr(run_commands, "read_free_memory", lambda: free)
     told = describe_graph_memory("native", 2_000_000, 10_000_000)
     assert told.startswith("The graph of 2,000,000 entities and 10,000,000 relationships")
     assert told.endswith(end)

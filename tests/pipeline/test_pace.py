@@ -11,8 +11,13 @@ from graphrag_index.cli.request_tables import describe_times, format_duration
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import PastReplies
-from graphrag_index.pipeline.estimate import Estimate
-from graphrag_index.pipeline.pace import Pace, StepTime, measure_embedding, seconds_per_request
+from graphrag_index.pipeline.estimate import (
+    Estimate,
+    Pace,
+    StepTime,
+    measure_embedding,
+    seconds_per_request,
+)
 from graphrag_index.pipeline.sample import GrowthRatios, SampleResult, TimedShards
 from graphrag_index.steps.create_communities import create_communities
 from graphrag_index.steps.create_text_units import create_text_units

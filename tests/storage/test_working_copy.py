@@ -18,8 +18,7 @@ from graphrag_index.pipeline.run import RunResult, Watcher
 from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
-from graphrag_index.storage.commits import Commit
-from graphrag_index.storage.working_copy import WorkingCopy
+from graphrag_index.storage.working_copy import Commit, WorkingCopy
 from tests.fixtures.kill_history import Machines, Tables, equal, read
 from tests.fixtures.object_server import Fault, FaultyProxy, StaleReads, new_bucket, set_credentials
 

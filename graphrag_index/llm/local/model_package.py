@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from graphrag_index.errors import ModelError
-from graphrag_index.storage.user_cache import cache_folder
+from graphrag_index.storage.bucket import cache_folder
 
 
 @dataclass(frozen=True)
