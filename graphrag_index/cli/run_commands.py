@@ -156,7 +156,7 @@ class RunSession:
         return TerminalWatcher(bars=not self.options.verbose, remark=self._remark)
 
     def _open_runner(self) -> "Runner":
-        from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
+        from graphrag_index.pipeline.shards import LocalRunner, count_cores
 
         if self.options.runner == RunnerName.RAY:
             from graphrag_index.pipeline.ray_runner import RayRunner

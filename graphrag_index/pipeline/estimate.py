@@ -23,7 +23,6 @@ from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS, PastReplies, RequestCount
-from graphrag_index.pipeline.local_runner import count_cores
 from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.sample import (
     CHARACTERS_PER_TOKEN,
@@ -35,6 +34,7 @@ from graphrag_index.pipeline.sample import (
     SampleResult,
     SampleRuns,
 )
+from graphrag_index.pipeline.shards import count_cores
 from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings

@@ -24,8 +24,7 @@ from graphrag_index import __version__
 from graphrag_index.errors import GraphRAGError, StepError, TableError, WaitingError, describe_error
 from graphrag_index.llm.request import Spending
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.local_runner import LocalRunner
-from graphrag_index.pipeline.shards import Runner, StepShards
+from graphrag_index.pipeline.shards import LocalRunner, Runner, StepShards
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import explain_failures
-from graphrag_index.pipeline.history import lock_output
-from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import Call, ask, call, small_project, write_project
 from tests.fixtures.small_index import SHIPPED, TEXTS
 
@@ -144,34 +142,6 @@ class TestRefusals:
         )
         assert graphrag_index("run", "--root", root, "--quiet").code == 0
         assert graphrag_index("show", "--root", root).code == 0
-
-    def test_a_damaged_pointer_is_one_sentence(self, graphrag_index: Call, tmp_path: Path) -> None:
-        root = small_project(tmp_path)
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        (root / "output" / "index.json").write_text("{", encoding="utf-8")
-        for name in ("run", "show"):
-            result = graphrag_index(name, "--root", root)
-            assert (result.code, result.out) == (1, "")
-            assert result.err.startswith(f"Error: {root / 'output' / 'index.json'} is damaged: ")
-
-    def test_an_output_that_is_a_file_is_wrong_use(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        root = small_project(tmp_path)
-        (root / "output").write_text("mine", encoding="utf-8")
-        result = graphrag_index("run", "--root", root)
-        assert (result.code, result.out) == (2, "")
-        assert result.err == (
-            f"Error: The output {root / 'output'} is not a folder: "
-            "name another with `--set output=FOLDER`.\n"
-        )
-
-    def test_a_run_beside_another_is_wrong_use(self, graphrag_index: Call, tmp_path: Path) -> None:
-        root = small_project(tmp_path)
-        with lock_output(TableStore(root / "output")):
-            result = graphrag_index("run", "--root", root)
-        assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("Error: Another run is writing to ")
 
     @pytest.mark.parametrize(
         ("error", "said"),
