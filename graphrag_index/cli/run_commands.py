@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from graphrag_index.storage.versions import StepRecord
 
 # Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
-BYTES_PER_EDGE = {"native": 210, "igraph": 270, "leidenalg": 300}
+BYTES_PER_EDGE = {"native": 210, "microsoft": 210, "igraph": 270, "leidenalg": 300}
 # A graph of fewer edges fits anywhere.
 MIN_STATED_BYTES = 500_000_000
 
@@ -108,6 +108,7 @@ class RunSession:
             f" --set {quote_argument(place)}" for place in places
         )
         self.settings, self.workflow = load_project(root, overrides)
+        from graphrag_index.pipeline.history import begin_purge
         from graphrag_index.pipeline.run import RunSetup
         from graphrag_index.pipeline.workflow import (
             check_keys,
@@ -130,22 +131,16 @@ class RunSession:
             self._reopen_requests()
         self.purged: PurgeCounts | None = None
         self.project = self.workflow, self.settings, root, services
+        # A purge records the used requests, for which some steps must run.
+        project = self.models, self.workflow, self.settings
         self.setup = RunSetup(
             watcher=self._open_watcher(),
             runner=self._open_runner(),
             models=self.models,
-            forced_steps=self._begin_purge(),
+            forced_steps=begin_purge(*project) if options.purge else (),
             wait=self._wait_for_batch,
             at_end=self._purge_if_complete,
         )
-
-    def _begin_purge(self) -> list[str]:
-        """With `--purge`, record the used requests; return the steps that must run for this."""
-        from graphrag_index.pipeline.history import begin_purge
-
-        if not self.options.purge:
-            return []
-        return begin_purge(self.models, self.workflow, self.settings)
 
     def _open_watcher(self) -> "Watcher":
         from graphrag_index.cli.terminal import TerminalWatcher
@@ -309,8 +304,7 @@ class RunSession:
 
 def estimate_graph_memory(engine: str, n_edges: int) -> int:
     """Return the peak memory in bytes of an engine of communities on a graph."""
-    # The engine microsoft is the same library as native.
-    return n_edges * BYTES_PER_EDGE.get(engine, BYTES_PER_EDGE["native"])
+    return n_edges * BYTES_PER_EDGE[engine]
 
 
 def read_free_memory() -> int | None:
@@ -320,19 +314,17 @@ def read_free_memory() -> int | None:
     """
     free = []
     try:
-        free.append(int(_read("/proc/meminfo").partition("MemAvailable:")[2].split()[0]) * 1024)
+        about = Path("/proc/meminfo").read_text("ascii")
+        free.append(int(about.partition("MemAvailable:")[2].split()[0]) * 1024)
     except (OSError, IndexError, ValueError):
         return None
     for limit, used in _LIMITS:
         try:
-            free.append(int(_read(limit)) - int(_read(used)))
+            limit_text, used_text = (Path(path).read_text("ascii") for path in (limit, used))
+            free.append(int(limit_text) - int(used_text))
         except (OSError, ValueError):  # no container, or one without a limit ("max")
             continue
     return max(0, min(free))
-
-
-def _read(path: str) -> str:
-    return Path(path).read_text(encoding="utf-8")
 
 
 def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
@@ -420,11 +412,7 @@ def run(
         return
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
-    from graphrag_index.pipeline.run import run_workflow
-
-    with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
-            raise typer.Exit(exit_code)
+    _run(root, set_, options)
 
 
 def retry(
@@ -442,9 +430,13 @@ def retry(
     """Send requests without a valid reply again, and bring the index up to date."""
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
+    _run(root, set_, options)
+
+
+def _run(root: Path, overrides: list[str] | None, options: RunOptions) -> None:
     from graphrag_index.pipeline.run import run_workflow
 
-    with traced(), open_session(root, set_, options) as session:
+    with traced(), open_session(root, overrides, options) as session:
         if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 

@@ -75,12 +75,8 @@ def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict
         "version": version.number,
         "workflow": version.workflow,
         "rows": {name: table.rows for name, table in version.tables.items() if name in shown},
-        "tables": {name: _columns(frame) for name, frame in shown.items()},
+        "tables": {name: frame.to_dict(as_series=False) for name, frame in shown.items()},
     }
-
-
-def _columns(frame: pl.DataFrame) -> Columns:
-    return {name: frame[name].to_list() for name in frame.columns}
 
 
 def _read_entities(
@@ -289,11 +285,13 @@ def _with_numbers(rows: pl.DataFrame, column: str, numbers: pl.DataFrame) -> pl.
         .group_by("number", maintain_order=True)
         .agg(pl.col("value").alias(column))
     )
-    return (
-        rows.drop(column)
-        .join(lists, on="number", how="left", maintain_order="left")
-        .with_columns(pl.col(column).fill_null([]))
-    )
+    return _with_lists(rows, lists, column)
+
+
+def _with_lists(rows: pl.DataFrame, lists: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Replace a column by that of `lists`; a row that is not there gets an empty list."""
+    joined = rows.drop(column).join(lists, on="number", how="left", maintain_order="left")
+    return joined.with_columns(pl.col(column).fill_null([]))
 
 
 def _with_spans(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
@@ -310,11 +308,7 @@ def _with_spans(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
         .group_by("number", maintain_order=True)
         .agg(evidence=pl.concat_list("document", "start_char", "end_char"))
     )
-    return (
-        rows.drop("evidence")
-        .join(lists, on="number", how="left", maintain_order="left")
-        .with_columns(pl.col("evidence").fill_null([]))
-    )
+    return _with_lists(rows, lists, "evidence")
 
 
 # Maximum size of a static page.

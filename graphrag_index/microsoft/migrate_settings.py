@@ -249,7 +249,7 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
 
 # Names of the models that a step uses if its settings name no model.
 _DEFAULT_MODEL_NAMES = ("default_completion_model", "default_chat_model", "default_embedding_model")
-_NEW_KEYS, _SKIPPED = invert_section("model"), invert_section("skipped_model_keys")
+_NEW_KEYS, _SKIPPED_OF_MODELS = invert_section("model"), invert_section("skipped_model_keys")
 # Request parameters with these names may be secrets: do not copy them into our settings.
 _SECRET_NAME = re.compile(r"key|secret|password|credential|auth|header|token$", re.IGNORECASE)
 # Settings that identify the model: keep them even if their variable is not set.
@@ -323,8 +323,10 @@ class _ModelConversion:
             self._convert_setting("", "concurrency", value, old_path=key)
         if not is_embedding:
             self._convert_parameters()
-        for old_key in dict.fromkeys(find_parent_key(key, _SKIPPED) or key for key in self.old):
-            self._skip_key(old_key, _SKIPPED.get(old_key, UNKNOWN_KEY))
+        for old_key in dict.fromkeys(
+            find_parent_key(key, _SKIPPED_OF_MODELS) or key for key in self.old
+        ):
+            self._skip_key(old_key, _SKIPPED_OF_MODELS.get(old_key, UNKNOWN_KEY))
         return self.new
 
     def _convert_provider(self) -> None:

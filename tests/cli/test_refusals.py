@@ -1,7 +1,6 @@
 """Wrong use of the command line: one sentence that says what would be right."""
 
 import errno
-import os
 import re
 import subprocess
 import sys
@@ -116,32 +115,6 @@ class TestRefusals:
             assert (result.returncode, result.stdout) == (1, "")
             assert "`graphrag-index download-model`" in result.stderr
         assert not (root / "output").exists()
-
-    def test_an_index_that_is_not_there_cannot_be_shown(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        result = graphrag_index("show", "--root", small_project(tmp_path))
-        assert (result.code, result.out) == (1, "")
-        assert result.err == (
-            f"Error: There is no index in {tmp_path / 'output'} yet: "
-            "run `graphrag-index run` first.\n"
-        )
-
-    def test_a_damaged_table_is_one_sentence_and_a_run_mends_it(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        root = write_project(tmp_path, SHIPPED, documents=TEXTS)
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        path = (root / "output" / "entities.parquet").resolve()
-        os.truncate(path, 100)
-        result = graphrag_index("show", "--root", root)
-        assert result.code == 1
-        assert result.err == (
-            f"Error: The table entities is damaged ({path}): "
-            "run `graphrag-index run` to write it again.\n"
-        )
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        assert graphrag_index("show", "--root", root).code == 0
 
     @pytest.mark.parametrize(
         ("error", "said"),

@@ -1,8 +1,6 @@
 """Each rule of Microsoft GraphRAG's tables, on an index of ours that was exported as one."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,6 @@ from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
 from tests.conftest import run_project
-from tests.fixtures.commands import environment
 from tests.fixtures.examples import examples
 from tests.fixtures.exported_index import RULES, Index
 from tests.fixtures.microsoft_index import (
@@ -453,21 +450,6 @@ def test_a_damaged_table_leaves_nothing(ours: TableStore, tmp_path: Path) -> Non
     with pytest.raises(TableError, match=r"relationships is damaged"):
         export(ours, version, tmp_path / "theirs")
     assert left_behind(tmp_path) == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of files")
-def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    texts = table("documents", {"id": "d", "text": "".join(map(str, range(9_000)))})
-    write_index(tmp_path / "ours", **tables(documents=texts))
-    (tmp_path / "settings.yaml").write_text("output: ours\n", encoding="utf-8")
-    command = [sys.executable, "-m", "graphrag_index", "export", "--to", "microsoft"]
-    done = subprocess.run(
-        ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *command, "theirs"],
-        cwd=tmp_path, env=environment(), capture_output=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr.startswith("Error: The disk is full")
-    assert left_behind(tmp_path) == ["settings.yaml"]
 
 
 RECORDS: dict[str, tuple[list[Any], pa.DataType]] = {

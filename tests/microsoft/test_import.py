@@ -448,12 +448,3 @@ def test_the_folder_of_theirs_is_not_written_over(
     assert "is the output folder of this project" in result.err
     assert {path: path.read_bytes() for path in theirs.glob("*.parquet")} == before
     assert not (project / "imported").exists()
-
-
-def test_a_workflow_without_the_imported_index_needs_documents(
-    graphrag_index: Call, theirs: Path, project: Path
-) -> None:
-    graphrag_index("import", theirs, "--root", project)
-    result = graphrag_index("run", "--root", project, "--set", "workflow=standard")
-    assert result.code == ExitCode.WRONG_USE
-    assert "is empty" in result.err

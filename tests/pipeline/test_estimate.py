@@ -114,14 +114,6 @@ def test_nothing_is_sent_and_nothing_is_written(project: Path, server: Server) -
     assert not (project / "output").exists()
 
 
-def test_an_index_stays_as_it_is(indexed: Path, server: Server) -> None:
-    before = files(indexed)
-    asked = len(server.requests)
-    assert call(indexed, "estimate", "--sample", "2", MODEL_KEY=KEY).returncode == 0
-    assert files(indexed) == before
-    assert len(server.requests) == asked
-
-
 def test_the_table_adds_up(project: Path) -> None:
     arguments = ("--set", "models.embedding.price={input: 100.0}")
     lines = call(project, "estimate", *arguments, MODEL_KEY=KEY).stdout.splitlines()

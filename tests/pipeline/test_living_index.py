@@ -154,7 +154,10 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
+@pytest.mark.parametrize(
+    ("n_sequences", "n_steps"), [(2, 3), pytest.param(200, 5, marks=pytest.mark.slow)]
+)
+def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
     Edits.server = server
     run_state_machine_as_test(
         Edits,
@@ -165,15 +168,6 @@ def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
-
-
-def test_random_edits(server: Server) -> None:
-    edit_at_random(server, n_sequences=2, n_steps=3)
-
-
-@pytest.mark.slow
-def test_random_edits_of_200_sequences(server: Server) -> None:
-    edit_at_random(server, n_sequences=200, n_steps=5)
 
 
 REPOSITORY = Path(__file__).parents[2]
