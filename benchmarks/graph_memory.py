@@ -4,7 +4,7 @@
 
 The graphs are planted: communities of 40 nodes with five edges a node, one of them across. A row
 has the bytes that a process needed beyond those before the graph was built, and these divided by
-the number of edges. `cli/run_session.py` of the package has the constants.
+the number of edges. `cli/run_commands.py` of the package has the constants.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from graphrag_index.pipeline.local_runner import count_cores
+from graphrag_index.pipeline.shards import count_cores
 
 REPOSITORY = Path(__file__).parent.parent
 PLANTED, SCORE = (REPOSITORY / "benchmarks" / name for name in ("planted.py", "score.py"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from index import describe_machine, markdown, measure
 
 from graphrag_index.pipeline.estimate import MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS, estimate
-from graphrag_index.pipeline.local_runner import count_cores
+from graphrag_index.pipeline.shards import count_cores
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import load_settings
 

@@ -30,8 +30,8 @@ from graphrag_index.storage.vector_store import (
     ROW_NUMBER,
     ROWS_PER_FRAGMENT,
     VectorTable,
+    VectorWriter,
 )
-from graphrag_index.storage.vector_writer import VectorWriter
 from graphrag_nlp.text.sentences import split_sentences
 
 SETS = Path(__file__).parent.parent.parent / "shared/data/retrieval"

@@ -22,7 +22,7 @@ from graphrag_evaluation.retrieval_scores import (
 )
 from graphrag_evaluation.systems import System, SystemPlan, open_systems
 from graphrag_index.errors import GraphRAGError, SettingsError
-from graphrag_index.pipeline.local_runner import separate_processes
+from graphrag_index.pipeline.shards import separate_processes
 from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_query.answer import Answer
 

@@ -1,40 +1,468 @@
-"""The commands `evaluate`: measure searches on questions with known answers."""
+"""The commands `evaluate`: measure searches on questions, and the graph of an index."""
 
+import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
-from graphrag_index.cli import Against, AsOf, Json, Root, exit_on_ctrl_c, format_paid, parse_limits
-from graphrag_index.cli.graph_quality_command import graph
-from graphrag_index.cli.judging import (
-    ALL_CRITERIA,
-    Estimate,
-    JudgeBudget,
-    JudgeModel,
-    JudgeWith,
-    Judging,
-    SecondJudge,
-    check_judging,
-    judge_results,
-    print_judged,
+from graphrag_index.cli import (
+    Against,
+    AsOf,
+    Json,
+    OnlyEstimate,
+    Root,
+    Set,
+    describe_estimate,
+    exit_on_ctrl_c,
+    format_paid,
+    load_project_settings,
+    parse_limits,
 )
-from graphrag_index.cli.question_commands import make
-from graphrag_index.cli.run_commands import Workers
-from graphrag_index.errors import ExitCode, GraphRAGError, SettingsError, format_count
+from graphrag_index.cli.run_commands import Budget, Workers
+from graphrag_index.errors import (
+    BudgetError,
+    ExitCode,
+    GraphRAGError,
+    ModelError,
+    SettingsError,
+    format_count,
+    let_ctrl_c_end_waits,
+)
 from graphrag_index.explaining_command import ExplainingCommand
+from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
+    from graphrag_evaluation.generation.natural_questions import QuestionMaker
+    from graphrag_evaluation.graph_quality.graph_measurement import GraphQuality
+    from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
+    from graphrag_evaluation.judging.criteria import PairVerdict
     from graphrag_evaluation.questions import EvaluationQuestion
     from graphrag_evaluation.report.evaluation_record import EvaluationRecord
     from graphrag_evaluation.runs import Result
+    from graphrag_evaluation.statistics import Agreement
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import System
-    from graphrag_index.llm.request import Spending
+    from graphrag_index.llm.request import Request, Spending
+    from graphrag_index.schema.settings.project_settings import Settings
+
+NumberOfQuestions = Annotated[
+    int, typer.Option("--n", metavar="N", min=1, help="Number of questions at most.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Equal seeds give equal questions.")]
+Kinds = Annotated[
+    str, typer.Option("--kinds", metavar="KINDS", help="Kinds of questions, separated by commas.")
+]
+Split = Annotated[
+    str,
+    typer.Option("--split", metavar="SPLIT", help="Only questions to tune on, or to report on."),
+]
+QuestionsFile = Annotated[
+    Path, typer.Option("--to", metavar="FILE", help="The file: .json or .jsonl.")
+]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
+
+
+def make(
+    root: Root = Path(),
+    n: NumberOfQuestions = 300,
+    seed: Seed = 17,
+    kinds: Kinds = "local,two-hop,comparison,whole-corpus,temporal,unanswerable",
+    split: Split = "",
+    to: QuestionsFile = Path("questions.jsonl"),
+    model: Model = "",
+    budget: Budget = None,
+    estimate: OnlyEstimate = False,
+    force: Force = False,
+    set_: Set = None,
+) -> None:
+    """Make questions with known answers from an index, without a model or in natural words."""
+    import graphrag_query
+    from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
+    from graphrag_evaluation.generation.natural_questions import QuestionMaker
+    from graphrag_evaluation.project_folders import EVALUATIONS
+    from graphrag_evaluation.questions import write_questions
+    from graphrag_index.cli import load_project_settings
+    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.llm.prompts import Prompts
+
+    if split and split not in SPLITS:
+        raise SettingsError(f"There is no split {split!r}, but {', '.join(SPLITS)}.")
+    if not model and (estimate or budget is not None):
+        raise SettingsError("--estimate and --budget need a model: name one with --model.")
+    if to.exists() and not (force or estimate):
+        raise SettingsError(f"{to} is there: choose another file with --to, or add --force.")
+    settings = load_project_settings(root, set_)
+    wanted = list(dict.fromkeys(kind.strip() for kind in kinds.split(",")))
+    with graphrag_query.open(locate_output(root, settings), settings, root) as index:
+        if model:
+            if model not in settings.models:
+                known = ", ".join(settings.models)
+                raise SettingsError(f"--model {model}: there is no such model, but {known}.")
+            prompts = Prompts(root, "graphrag_evaluation")
+            splits = [split] if split else SPLITS
+            maker = QuestionMaker(index, n, seed, wanted, prompts, splits)
+            if estimate:
+                _print_estimate(list(maker.expected_requests()), model, settings)
+                return
+            made = _ask_model(maker, model, settings, root / EVALUATIONS, budget)
+        else:
+            made = make_questions(index, n, seed, wanted)
+    kept = [question for question in made if split in ("", question.split)]
+    if not kept:
+        raise GraphRAGError(
+            f"None of the {len(made):,} questions is of the split {split}: raise --n."
+        )
+    write_questions(kept, to)
+    counts = Counter((question.kind, question.split) for question in kept)
+    rows: list[Sequence[str]] = [("kind", *SPLITS)]
+    for kind in dict.fromkeys(question.kind for question in kept):
+        rows.append((kind, *(f"{counts[kind, name]:,}" for name in SPLITS)))
+    print(*align_columns(rows, left=[0]), sep="\n")
+    if not model and len(made) < n:
+        print(f"The index states enough for {len(made):,} questions, not for {n:,}.")
+    print(f"{len(kept):,} questions: {to}", file=sys.stderr)
+
+
+def _ask_model(
+    maker: "QuestionMaker", model: str, settings: "Settings", ledger: Path, budget: float | None
+) -> "list[EvaluationQuestion]":
+    """Let a model make questions, and print what was dropped."""
+    from graphrag_evaluation.generation.natural_questions import LEDGER_STEP
+    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.terminal import temporary_bar
+    from graphrag_index.llm.registry import Models
+
+    let_ctrl_c_end_waits()
+    needed = {model: ""}
+    with (
+        closing(Models(settings.models, ledger, needed=needed, budget=budget)) as models,
+        temporary_bar(sys.stderr, "replies") as bar,
+    ):
+        # Replies that failed before may be readable now.
+        models.ledger.reopen_quarantined([LEDGER_STEP])
+        with exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on."):
+            found = maker.make(models.open_chat_model(model, LEDGER_STEP), bar.advance)
+    paid = format_paid(found.spent.cost)
+    print(f"{model}: {found.spent.calls:,} requests sent for {paid}.", file=sys.stderr)
+    if found.dropped:
+        rows = [("dropped questions", "")]
+        rows += [(reason, f"{number:,}") for reason, number in found.dropped.most_common()]
+        print(*align_columns(rows, left=[0]), "", sep="\n")
+    if not found.questions:
+        raise GraphRAGError(f"No question passed the checks of {model}: the table above says why.")
+    if len(found.questions) < maker.n_wanted:
+        print(
+            f"{len(found.questions):,} of {maker.n_wanted:,} questions were made: the others were "
+            "dropped, or the index has no more passages for their kind.\n"
+        )
+    return found.questions
+
+
+def _print_estimate(requests: "Sequence[Request]", model: str, settings: "Settings") -> None:
+    """Print what the requests for questions and their checks cost, if none is dropped."""
+    from graphrag_evaluation.generation.natural_questions import MAX_ROUNDS
+    from graphrag_index.llm.limits import estimate_requests
+
+    said = describe_estimate(model, *estimate_requests(requests, settings.models[model]))
+    print(f"{said}. Others replace dropped questions: at most {MAX_ROUNDS} times as much.")
+
+
+# Examples of a measure in the terminal, and their maximum length.
+_MAX_EXAMPLES, _MAX_CHARACTERS = 3, 160
+# Compared documents below which the terminal says that intervals are too narrow.
+_MIN_DOCUMENTS = 10
+
+
+def graph(
+    root: Root = Path(),
+    as_of: AsOf = None,
+    against: Against = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference",
+            metavar="PATH",
+            help="Marked passages (JSON Lines), or another index, to compare with.",
+        ),
+    ] = None,
+    resamples: Annotated[
+        int,
+        typer.Option(
+            "--resamples", metavar="N", min=1, help="Samples of documents for the stability."
+        ),
+    ] = 20,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all samples.")
+    ] = 17,
+    fail_below: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-below",
+            metavar="MEASURE=VALUE",
+            help="Exit with 1 if lower, as grounded_mentions=0.9.",
+        ),
+    ] = None,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-above",
+            metavar="MEASURE=VALUE",
+            help="Exit with 1 if higher, as duplicate_names=0.02.",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure the graph of an index: grounding, duplicates, reports, stability."""
+    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph, open_reference
+    from graphrag_evaluation.systems import Place
+    from graphrag_index.cli.terminal import temporary_bar
+
+    lowest = parse_limits("--fail-below", fail_below)
+    highest = parse_limits("--fail-above", fail_above)
+    _check_measures({**lowest, **highest}, has_reference=reference is not None)
+    places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
+    opened = None if reference is None else open_reference(reference, root)
+    measured = []
+    for place in places:
+        with temporary_bar(sys.stderr, "evaluate graph") as progress:
+            measured.append(
+                measure_graph(
+                    place, n_resamples=resamples, seed=seed, progress=progress, reference=opened
+                )
+            )
+    if as_json:
+        found = {quality.name: quality.to_dict() for quality in measured}
+        print(json.dumps({"indexes": found, "seed": seed}, ensure_ascii=False, indent=2))
+    else:
+        _print_figures(measured)
+    _check_graph_limits(measured, lowest, highest)
+
+
+def _check_measures(names: Iterable[str], has_reference: bool) -> None:
+    """Raise SettingsError if a measure is unknown, or needs a reference that is not given."""
+    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
+
+    known = [*GRAPH_MEANINGS, *REFERENCE_MEANINGS]
+    for name in names:
+        if name not in known:
+            raise SettingsError(f"There is no measure {name!r} of a graph, but {', '.join(known)}.")
+        if name in REFERENCE_MEANINGS and not has_reference:
+            raise SettingsError(f"The measure {name} needs --reference.")
+
+
+def _print_figures(measured: "Sequence[GraphQuality]") -> None:
+    """Print the figures of the indexes side by side, then examples and reasons."""
+    from graphrag_index.cli.index_tables import align_columns
+
+    names = list(dict.fromkeys(name for quality in measured for name in quality.figures))
+    rows: list[Sequence[str]] = [("measure", *(q.name for q in measured), "rows")]
+    for name in names:
+        figures = [quality.figures.get(name) for quality in measured]
+        found = [figure.interval for figure in figures if figure]
+        cells = [
+            f"{f.interval.mean:.3f} [{f.interval.low:.3f}, {f.interval.high:.3f}]" if f else "-"
+            for f in figures
+        ]
+        rows.append((name, *cells, " ".join(f"{interval.n:,}" for interval in found)))
+    print("In brackets the interval of 95 %\n", *align_columns(rows, left=[0]), sep="\n")
+    for quality in measured:
+        heading = f" of {quality.name}" if len(measured) > 1 else ""
+        for name, figure in quality.figures.items():
+            if figure.examples:
+                print(f"\nExamples for {name}{heading}")
+                for example in figure.examples[:_MAX_EXAMPLES]:
+                    line = " ".join(example.split())
+                    print(f"  {line[:_MAX_CHARACTERS]}{'…' * (len(line) > _MAX_CHARACTERS)}")
+        if quality.comparison is not None:
+            _print_comparison(quality.comparison, heading)
+        if quality.not_measured:
+            print(f"\nNot measured{heading}")
+            print(*(f"  {name}: {why}" for name, why in quality.not_measured.items()), sep="\n")
+
+
+def _print_comparison(comparison: "ReferenceComparison", heading: str) -> None:
+    """Print the number of compared documents, and documents that were not found."""
+    n_missing = len(comparison.not_found)
+    print(
+        f"\nCompared{heading} with {comparison.reference}: {comparison.n_documents:,} of "
+        f"{comparison.n_documents_of_index:,} documents; {n_missing:,} of the reference were not "
+        f"found{': ' * bool(n_missing)}{', '.join(comparison.not_found[:_MAX_EXAMPLES])}"
+        f"{', …' * (n_missing > _MAX_EXAMPLES)}"
+    )
+    if comparison.n_documents < _MIN_DOCUMENTS:
+        print(f"Intervals over fewer than {_MIN_DOCUMENTS} documents are too narrow.")
+
+
+def _check_graph_limits(
+    measured: "Sequence[GraphQuality]", lowest: Mapping[str, float], highest: Mapping[str, float]
+) -> None:
+    """Raise `GraphRAGError` if a figure misses a limit, or a figure with a limit is missing."""
+    failures = []
+    for limits, word, sign in ((lowest, "below", 1), (highest, "above", -1)):
+        for name, limit in limits.items():
+            for quality in measured:
+                figure = quality.figures.get(name)
+                if figure is None:
+                    why = quality.not_measured[name]
+                    failures.append(f"{name} of {quality.name} cannot be measured: {why}")
+                elif sign * (figure.interval.mean - limit) < 0:
+                    mean = figure.interval.mean
+                    failures.append(f"{name} of {quality.name} is {mean:.4g}, {word} {limit:g}")
+    if failures:
+        raise GraphRAGError("; ".join(failures) + ".")
+
+
+JudgeModel = Annotated[
+    str, typer.Option("--judge", metavar="MODEL", help="Chat model that judges the answers.")
+]
+SecondJudge = Annotated[
+    str, typer.Option("--second-judge", metavar="MODEL", help="Model whose agreement is measured.")
+]
+JudgeWith = Annotated[
+    str,
+    typer.Option(
+        "--judge-with", metavar="CRITERIA", help="What the judge is asked, separated by commas."
+    ),
+]
+JudgeBudget = Annotated[
+    float | None,
+    typer.Option("--budget", min=0, metavar="DOLLARS", help="Stop judging before this cost."),
+]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Print the requests to judges and their cost at most.")
+]
+ALL_CRITERIA = "statements,claims,relevance,correctness,pairwise"
+
+
+class Judging(NamedTuple):
+    """The options of the judges; `root` is the folder of the project."""
+
+    root: Path
+    judge: str
+    second: str
+    criteria: Sequence[str]
+    budget: float | None
+    only_estimates: bool
+
+
+class Judged(NamedTuple):
+    """The results with the scores of the first judge, and all verdicts.
+
+    `stopped` is the error that ended the judgements before all were made.
+    """
+
+    results: "Mapping[str, Sequence[Result]]"
+    verdicts: "Sequence[PairVerdict]" = ()
+    agreements: "Sequence[Agreement]" = ()
+    stopped: BudgetError | ModelError | None = None
+
+
+def check_judging(options: Judging) -> None:
+    """Check the options before any answer is paid for; raise `SettingsError` for a wrong one."""
+    given = {
+        "--second-judge": options.second,
+        "--estimate": options.only_estimates,
+        "--budget": options.budget is not None,
+    }
+    if not options.judge:
+        if alone := [name for name, value in given.items() if value]:
+            raise SettingsError(f"{alone[0]} needs --judge, with a chat model of settings.yaml.")
+        return
+    from graphrag_evaluation.judging.judge import check_criteria, check_judge
+
+    check_criteria(options.criteria)
+    settings = load_project_settings(options.root, None)
+    judges = [*filter(None, (options.judge, options.second))]
+    for name in judges:
+        check_judge(name, settings)
+    # A model under two names agrees with itself, which says nothing about its verdicts.
+    models = {settings.models[name].identity()["model"] for name in judges}
+    if len(models) < len(judges):
+        raise SettingsError(
+            f"--second-judge {options.second} is the judge itself, {models.pop()}: name another "
+            "chat model."
+        )
+
+
+def judge_results(
+    systems: "Sequence[System]", results: "Mapping[str, Sequence[Result]]", options: Judging
+) -> Judged | None:
+    """Let the judges of the options judge; None if only the cost was asked for."""
+    if not options.judge:
+        return Judged(results)
+    from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
+    from graphrag_evaluation.project_folders import EVALUATIONS
+
+    settings = load_project_settings(options.root, None)
+    tasks = list_tasks(systems, results, options.criteria, options.root)
+    found = []
+    with ExitStack() as stack:
+        for name in filter(None, (options.judge, options.second)):
+            ledger = options.root / EVALUATIONS
+            judge = Judge(name, settings, options.root, ledger, options.budget)
+            stack.callback(judge.close)
+            if options.only_estimates:
+                calls, tokens, cost = judge.estimate(tasks)
+                print(describe_estimate(name, calls, tokens, cost))
+                continue
+            verdicts = judge.judge(tasks)
+            print(
+                f"{name}: {verdicts.spent.calls:,} requests sent for "
+                f"{format_paid(verdicts.spent.cost)}; "
+                f"{verdicts.n_unread:,} verdicts could not be read or lack their evidence.",
+                file=sys.stderr,
+            )
+            found.append(verdicts)
+            if verdicts.stopped is not None:
+                break
+    if options.only_estimates:
+        return None
+    agreements = compare_judges(*found) if len(found) == 2 else []
+    scored = found[0].add_scores(results)
+    return Judged(scored, found[0].pairs, agreements, found[-1].stopped)
+
+
+def print_judged(judged: Judged) -> None:
+    """Print the pairs with the flips of the judge, and the agreement of two judges."""
+    from graphrag_evaluation.judging.criteria import summarize_pairs
+    from graphrag_index.cli.index_tables import align_columns
+
+    pairs = summarize_pairs(judged.verdicts)
+    if pairs:
+        print("\nPairs, each judged in both orders; a win counts if both orders agree\n")
+        rows: list[Sequence[str]] = [
+            ("first", "second", "wins", "ties", "wins", "difference", "p", "flips", "first place")
+        ]
+        for one in pairs:
+            share = "-" if one.first_place is None else f"{one.first_place:.0%}"
+            difference = f"{one.difference:+.3f} [{one.low:+.3f}, {one.high:+.3f}]"
+            counts = (str(one.wins[0]), str(one.ties), str(one.wins[1]))
+            numbers = (f"{one.p_value:.4f}", f"{one.flip_rate:.0%}", share)
+            rows.append((one.first, one.second, *counts, difference, *numbers))
+        print(*align_columns(rows, left=[0, 1]), sep="\n")
+    if n_unread := sum(verdict.winner is None for verdict in judged.verdicts):
+        print(f"\nPairs left out, without a readable verdict for each order: {n_unread:,}")
+    if judged.agreements:
+        print("\nAgreement of the two judges\n")
+        rows = [("criterion", "verdicts of both", "of one", "equal", "kappa")]
+        for found in judged.agreements:
+            kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
+            n_both, n_one = f"{found.n:,}", f"{found.n_of_one:,}"
+            rows.append((found.criterion, n_both, n_one, f"{found.share:.0%}", kappa))
+        print(*align_columns(rows, left=[0]), sep="\n")
+
 
 # Smallest budget of tokens in which a context has room.
 MIN_BUDGET = 1_000
@@ -155,7 +583,7 @@ def run_evaluation(
     from graphrag_evaluation.report.record_results import record_evaluation
     from graphrag_evaluation.summary import Evaluation, check_measures
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
-    from graphrag_index.pipeline.local_runner import count_cores
+    from graphrag_index.pipeline.shards import count_cores
 
     criteria = [criterion.strip() for criterion in judge_with.split(",")]
     judging = Judging(root, judge, second_judge, criteria, budget, estimate)

@@ -148,8 +148,8 @@ def diff(
 ) -> None:
     """Print the rows added, removed and changed between two versions."""
     from graphrag_index.cli.index_tables import difference_as_json, write_difference
+    from graphrag_index.pipeline.changes import compare_versions
     from graphrag_index.pipeline.history import current_version
-    from graphrag_index.pipeline.version_differences import compare_versions
 
     store = open_store(root, set_)
     new = current_version(store)

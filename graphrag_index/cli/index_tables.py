@@ -7,7 +7,7 @@ from typing import NamedTuple, TextIO
 import polars as pl
 
 from graphrag_index.errors import format_count, join_names
-from graphrag_index.pipeline.version_differences import Difference
+from graphrag_index.pipeline.changes import Difference
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version, VersionOrigin

@@ -1,19 +1,349 @@
 """The commands that send or count model requests: `run`, `retry`, `status` and `estimate`."""
 
+import signal
 import sys
-from contextlib import closing
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, load_project, root_option, traced
-from graphrag_index.cli.run_session import RunnerName, RunOptions, open_session
-from graphrag_index.errors import SettingsError, print_lines
+from graphrag_index.cli import Root, Set, exit_on_ctrl_c, load_project, root_option, traced
+from graphrag_index.errors import (
+    ExitCode,
+    GraphRAGError,
+    SettingsError,
+    WaitingError,
+    format_count,
+    let_ctrl_c_end_waits,
+    print_lines,
+    quote_argument,
+)
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
+    from graphrag_index.llm.registry import PurgeCounts
+    from graphrag_index.pipeline.run import RunResult, Watcher
+    from graphrag_index.pipeline.shards import Runner
     from graphrag_index.schema.settings.project_settings import Settings
+    from graphrag_index.storage.versions import StepRecord
+
+# Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
+BYTES_PER_EDGE = {"native": 210, "microsoft": 210, "igraph": 270, "leidenalg": 300}
+# A graph of fewer edges fits anywhere.
+MIN_STATED_BYTES = 500_000_000
+
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+class RunnerName(StrEnum):
+    """Who makes the shards of a run: processes of this machine, or a Ray cluster."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The command-line options of `run` and `retry`."""
+
+    quiet: bool
+    verbose: bool
+    budget: float | None
+    allowed_share: float
+    batch: bool
+    wait: bool
+    n_workers: int | None
+    runner: RunnerName = RunnerName.LOCAL
+    retry: bool = False
+    purge: bool = False
+
+
+@contextmanager
+def open_session(
+    root: Path, overrides: list[str] | None, options: RunOptions
+) -> "Iterator[RunSession]":
+    """Open a project and its models for a run; on Ctrl-C, print a message and exit."""
+    if options.wait and not options.batch:
+        raise typer.BadParameter("--wait needs --batch.")
+    import logging
+
+    from graphrag_index.cli.terminal import MessageHandler
+
+    level = logging.ERROR if options.quiet else logging.WARNING
+    logging.basicConfig(
+        format="%(levelname)s: %(message)s", level=logging.WARNING, handlers=[MessageHandler()]
+    )
+    logging.getLogger("graphrag_index").setLevel(logging.DEBUG if options.verbose else level)
+    # Handle SIGTERM (`kill`, `docker stop`) like Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    told = (
+        "Stopped. The index has not changed, and finished steps are kept: "
+        f"`graphrag-index run{' --batch' * options.batch}{root_option(root)}` continues with the "
+        "interrupted step."
+    )
+    with exit_on_ctrl_c(told):
+        session = RunSession(root, overrides, options)
+        let_ctrl_c_end_waits()
+        with closing(session.models):
+            yield session
+
+
+class RunSession:
+    """A run of a workflow from the command line, with its progress and its report."""
+
+    def __init__(self, root: Path, overrides: list[str] | None, options: RunOptions) -> None:
+        self.started = time.perf_counter()
+        self.root, self.options = root, options
+        # An index that only an option names is asked with the same option.
+        places = [text for text in overrides or () if text.startswith("output=")]
+        self.query_options = root_option(root) + "".join(
+            f" --set {quote_argument(place)}" for place in places
+        )
+        self.settings, self.workflow = load_project(root, overrides)
+        from graphrag_index.pipeline.history import begin_purge
+        from graphrag_index.pipeline.run import RunSetup
+        from graphrag_index.pipeline.workflow import (
+            check_keys,
+            check_workflow,
+            make_services,
+            open_models,
+        )
+        from graphrag_index.storage.table_store import TableStore
+
+        self.store = TableStore(locate_output(root, self.settings))
+        announce = (lambda line: None) if options.quiet else print_lines
+        self.models = open_models(
+            self.workflow, self.settings, root, options.budget, options.batch, announce
+        )
+        services = make_services(self.settings, self.models, root)
+        check_workflow(self.workflow, self.settings, root, services)
+        check_keys(self.workflow, self.settings)
+        self._restore_imported()
+        if options.retry:
+            self._reopen_requests()
+        self.purged: PurgeCounts | None = None
+        self.project = self.workflow, self.settings, root, services
+        # A purge records the used requests, for which some steps must run.
+        project = self.models, self.workflow, self.settings
+        self.setup = RunSetup(
+            watcher=self._open_watcher(),
+            runner=self._open_runner(),
+            models=self.models,
+            forced_steps=begin_purge(*project) if options.purge else (),
+            wait=self._wait_for_batch,
+            at_end=self._purge_if_complete,
+        )
+
+    def _open_watcher(self) -> "Watcher":
+        from graphrag_index.cli.terminal import TerminalWatcher
+        from graphrag_index.pipeline.run import Watcher
+
+        if self.options.quiet:
+            return Watcher()
+        return TerminalWatcher(bars=not self.options.verbose, remark=self._remark)
+
+    def _open_runner(self) -> "Runner":
+        from graphrag_index.pipeline.shards import LocalRunner, count_cores
+
+        if self.options.runner == RunnerName.RAY:
+            from graphrag_index.pipeline.ray_runner import RayRunner
+
+            return RayRunner(self.options.n_workers or count_cores())
+        return LocalRunner(self.options.n_workers)
+
+    def _restore_imported(self) -> None:
+        """Make the imported version again, if the run starts from it and it is gone."""
+        from graphrag_index.pipeline.import_version import restore_imported
+
+        project = self.workflow, self.settings, self.root
+        restored = restore_imported(*project, self._open_watcher())
+        if restored and not self.options.quiet:
+            version = f"The imported index is version {restored.number} again"
+            print_lines(f"{version}; this run updates it.\n")
+
+    def _reopen_requests(self) -> None:
+        """Send the quarantined requests of all steps again."""
+        from graphrag_index.pipeline.history import lock_output
+
+        # Lock the output folder, so that no other run sends requests at the same time.
+        with lock_output(self.store):
+            self.models.reopen_requests([step.name for step in self.workflow.steps])
+
+    def _purge_if_complete(self, result: "RunResult") -> None:
+        """Purge unused replies, unless the run is incomplete: a purged reply must be paid again."""
+        from graphrag_index.pipeline.history import end_purge
+
+        if self.options.purge and self._is_complete(result):
+            self.purged = end_purge(
+                self.models, self.workflow, self.settings, self.store, result.version
+            )
+
+    def _wait_for_batch(self, error: WaitingError) -> None:
+        """With `--wait`, wait until a batch has ended; else exit. A later run gets the replies."""
+        from graphrag_index.cli.terminal import wait_for_batches
+
+        out = None if self.options.quiet else sys.stdout
+        if out is not None:
+            later = "" if self.options.wait else " The same command collects the replies later."
+            print_lines(f"{error}{later}")
+        if not self.options.wait:
+            raise typer.Exit(error.exit_code)
+        queue = self.models.newest_queue
+        wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
+
+    def _remark(self, record: "StepRecord") -> str:
+        """Describe the loaded documents, and the memory that the graph step will need."""
+        return self._describe_input(record) or self._describe_graph(record)
+
+    def _describe_graph(self, record: "StepRecord") -> str:
+        """Describe the memory for a large graph, after the step that has written the graph."""
+        if not {"entities", "relationships"} <= record.tables.keys():
+            return ""
+        counts = (record.tables[name].rows for name in ("entities", "relationships"))
+        return describe_graph_memory(self.settings.create_communities.engine, *counts)
+
+    def _describe_input(self, record: "StepRecord") -> str:
+        """Describe the loaded documents: changes since the last run, and the time of a long run."""
+        from graphrag_index.pipeline.changes import compare_with_index
+
+        version, loader = self.store.read_pointer(), self.workflow.loader
+        if loader is None or record.name != loader.name:
+            return ""
+        changes = compare_with_index(self.store, version, loader, record)
+        described = f"Since version {version.number}: {changes}." if version and changes else ""
+        # Without changed documents, steps run because their settings have changed.
+        share = changes.changed_share if changes else 1.0
+        return "\n".join(filter(None, (described, self._announce_time(record, share))))
+
+    def _announce_time(self, record: "StepRecord", changed_share: float) -> str:
+        """Describe the time of the steps ahead; empty if the run is short.
+
+        Steps of the user are not run on a sample, because their side effects are not known.
+        """
+        import logging
+
+        from graphrag_index.cli.request_tables import describe_times
+        from graphrag_index.pipeline.changes import plan_steps
+        from graphrag_index.pipeline.estimate import estimate_steps_ahead
+
+        if not all(step.is_shipped for step in self.workflow.steps):
+            return ""
+        project, options = (self.workflow, self.settings, self.root), self.options
+        try:
+            ahead = plan_steps(*project)[0]
+            found = estimate_steps_ahead(
+                *(*project, ahead, record, changed_share, options.batch, options.n_workers)
+            )
+        except (GraphRAGError, OSError):
+            # The run itself may succeed: its documents differ from the sample.
+            logging.getLogger(__name__).debug("The time of the run is unknown:", exc_info=True)
+            return ""
+        return f"Ahead: {describe_times(found)}" if found else ""
+
+    def _is_complete(self, result: "RunResult") -> bool:
+        """Return whether all input was read and no more requests failed than allowed."""
+        steps = (record.name for record in result.version.steps if record.quarantined)
+        share = max(map(self.models.quarantined_share, steps), default=0.0)
+        return share <= self.options.allowed_share and not self._unread_files(result)
+
+    def _unread_files(self, result: "RunResult") -> list[tuple[str, str]]:
+        table = result.version.tables.get("unread_files")
+        if table is None or not table.rows:
+            return []
+        return list(self.store.scan("unread_files", table).collect().iter_rows())
+
+    def print_report(self, result: "RunResult") -> ExitCode:
+        """Print the result of the run; return its exit code: the index may be incomplete."""
+        self.models.mark_finished()
+        if not self.options.quiet:
+            self._print_summary(result)
+        unread = self._unread_files(result)
+        if unread:
+            from graphrag_index.cli.request_tables import describe_unread_files
+
+            print_lines(describe_unread_files(unread), sys.stderr, indent=2)
+        failed = self.models.quarantined_requests(
+            [r.name for r in result.version.steps if r.quarantined]
+        )
+        if failed:
+            from graphrag_index.cli.request_tables import describe_quarantined
+
+            hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
+            print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
+        if self._is_complete(result):
+            return ExitCode.DONE
+        if self.options.purge:
+            why = "the next run would have to pay again for replies about the missing parts"
+            print_lines(f"Nothing was purged, since the index is incomplete: {why}.", sys.stderr)
+        return ExitCode.QUARANTINED
+
+    def _print_summary(self, result: "RunResult") -> None:
+        tables, number = result.version.tables, result.version.number
+        if not result.steps_run:
+            print_lines(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
+        else:
+            names = ("documents", "text_units", "entities", "relationships", "communities")
+            counts = [format_count(n, tables[n].rows) for n in names if n in tables]
+            seconds = time.perf_counter() - self.started
+            print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
+            print_lines(f"The tables are in {self.store.place} (version {number}).")
+        print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
+        if self.purged:
+            from graphrag_index.cli.request_tables import describe_purge
+
+            print_lines(describe_purge(self.purged, self.root, root_option(self.root)))
+
+
+def estimate_graph_memory(engine: str, n_edges: int) -> int:
+    """Return the peak memory in bytes of an engine of communities on a graph."""
+    return n_edges * BYTES_PER_EDGE[engine]
+
+
+def read_free_memory() -> int | None:
+    """Return the bytes that this process may still use; None if the system does not tell.
+
+    The limit of a container counts too. Memory that files are cached in is free.
+    """
+    free = []
+    try:
+        about = Path("/proc/meminfo").read_text("ascii")
+        free.append(int(about.partition("MemAvailable:")[2].split()[0]) * 1024)
+    except (OSError, IndexError, ValueError):
+        return None
+    for limit, used in _LIMITS:
+        try:
+            limit_text, used_text = (Path(path).read_text("ascii") for path in (limit, used))
+            free.append(int(limit_text) - int(used_text))
+        except (OSError, ValueError):  # no container, or one without a limit ("max")
+            continue
+    return max(0, min(free))
+
+
+def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
+    """Describe the memory for a graph; empty for a small graph."""
+    needed = estimate_graph_memory(engine, n_edges)
+    if needed < MIN_STATED_BYTES:
+        return ""
+    free = read_free_memory()
+    text = (
+        f"The graph of {n_nodes:,} entities and {n_edges:,} relationships needs about "
+        f"{needed / 1e9:.1f} GB with the engine {engine}"
+    )
+    if free is None or needed <= free:
+        return f"{text}."
+    return (
+        f"{text}, and {free / 1e9:.1f} GB are free: the run may be killed. Finished steps are "
+        "kept, so that it can go on with more memory."
+    )
+
 
 SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate
 
@@ -82,11 +412,7 @@ def run(
         return
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
-    from graphrag_index.pipeline.run import run_workflow
-
-    with traced(), open_session(root, set_, options) as session:
-        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
-            raise typer.Exit(exit_code)
+    _run(root, set_, options)
 
 
 def retry(
@@ -104,9 +430,13 @@ def retry(
     """Send requests without a valid reply again, and bring the index up to date."""
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
+    _run(root, set_, options)
+
+
+def _run(root: Path, overrides: list[str] | None, options: RunOptions) -> None:
     from graphrag_index.pipeline.run import run_workflow
 
-    with traced(), open_session(root, set_, options) as session:
+    with traced(), open_session(root, overrides, options) as session:
         if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from graphrag_index.errors import format_count, print_lines
-from graphrag_index.pipeline.local_runner import measure_peak_memory
 from graphrag_index.pipeline.run import Watcher
+from graphrag_index.pipeline.shards import measure_peak_memory
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord

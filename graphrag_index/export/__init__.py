@@ -3,8 +3,7 @@
 exported_graph.py   Select the graph with filters, and format its rows as lines of text.
 graph_files.py      Write GraphML, GEXF and node-link JSON.
 graph_databases.py  Write the whole index as a property graph: Neo4j, Cypher, Kùzu and RDF.
-explorer_page.py    Write the explorer as an HTML page that holds an index.
-embedded_index.py   Read the part of an index that fits into such a page.
+explorer_page.py    Write the explorer as an HTML page that holds the part of an index that fits.
 """
 
 from collections.abc import Callable, Mapping

@@ -9,16 +9,307 @@ import html
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from graphrag_index.errors import format_count
-from graphrag_index.export.embedded_index import PartLimits, embed_index
+import numpy as np
+import polars as pl
+
+from graphrag_index.errors import TableError, format_count
 from graphrag_index.storage.atomic import write_text_file
-from graphrag_index.storage.table_store import open_index
+from graphrag_index.storage.memo import join_batches
+from graphrag_index.storage.table_store import TableStore, open_index, scan_table
+from graphrag_index.storage.versions import Version
+
+Columns = dict[str, list[Any]]
+_Scan = Callable[[str], pl.LazyFrame]
+
+
+@dataclass(frozen=True)
+class PartLimits:
+    """Maximum size of an embedded part of an index."""
+
+    entities: int
+    relationships: int
+    characters: int  # of documents, and the same number of reports
+
+
+def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict[str, Any]:
+    """Read the entities with the most neighbours, and what belongs to them, within the limits.
+
+    Raises TableError if the index has no entities.
+    """
+    scan = partial(scan_table, store, version)
+    chosen = (
+        scan("entities")
+        .select("id", "degree", "frequency", entity="human_readable_id")
+        .sort("degree", "frequency", "entity", descending=[True, True, False])
+        .head(limits.entities)
+        .select("id", "entity")
+        .collect(engine="streaming")
+    )
+    if chosen.is_empty():
+        raise TableError(
+            f"The index in {store.place} has no entities to draw: "
+            "`graphrag-index show` without --html tells what it has."
+        )
+    relationships = _read_relationships(scan, chosen, limits.relationships)
+    places, discs = _read_map(scan, version, chosen, relationships)
+    documents, units = _read_documents(scan, chosen, limits.characters)
+    entities = _read_entities(scan, chosen, places, documents)
+    relationships = _with_numbers(relationships, "text_unit_ids", units)
+    shown = {
+        "entities": entities,
+        "relationships": _with_spans(relationships, documents),
+        "communities": _read_communities(scan, discs, limits.characters),
+        "documents": documents.drop("id"),
+        "text_units": units.drop("id"),
+        "mentions": _read_mentions(scan, chosen, units),
+    }
+    return {
+        "version": version.number,
+        "workflow": version.workflow,
+        "rows": {name: table.rows for name, table in version.tables.items() if name in shown},
+        "tables": {name: frame.to_dict(as_series=False) for name, frame in shown.items()},
+    }
+
+
+def _read_entities(
+    scan: _Scan, chosen: pl.DataFrame, places: pl.DataFrame, documents: pl.DataFrame
+) -> pl.DataFrame:
+    return (
+        scan("entities")
+        .join(chosen.lazy(), on="id", maintain_order="right")
+        .select(
+            pl.col("human_readable_id").alias("number"),
+            pl.col("title", "type", "description").fill_null(""),
+            pl.col("degree", "frequency"),
+            pl.col("aliases").fill_null([]),
+            "evidence",
+        )
+        .collect(engine="streaming")
+        .join(places, left_on="number", right_on="entity", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("community").fill_null(-1),
+            pl.col("x", "y").fill_null(0.0).cast(pl.Float64).round(5),
+        )
+        .pipe(_with_spans, documents)
+    )
+
+
+def _read_relationships(scan: _Scan, chosen: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Return the strongest relationships between the chosen entities."""
+    ends = chosen.lazy()
+    return (
+        scan("relationships")
+        .drop("source", "target")
+        .join(ends.rename({"entity": "source"}), left_on="source_id", right_on="id")
+        .join(ends.rename({"entity": "target"}), left_on="target_id", right_on="id")
+        .sort("weight", "human_readable_id", descending=[True, False])
+        .head(most)
+        .select(
+            pl.col("human_readable_id").alias("number"),
+            *("source", "target"),
+            pl.col("type", "description").fill_null(""),
+            pl.col("weight").round_sig_figs(5),
+            *("text_unit_ids", "evidence"),
+            stated=(pl.col("type").fill_null("") != "") | (pl.col("evidence").list.len() > 0),
+        )
+        .collect(engine="streaming")
+    )
+
+
+def _read_map(
+    scan: _Scan, version: Version, chosen: pl.DataFrame, relationships: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the place of each entity in its deepest community, and the discs around them."""
+    numbers = chosen["entity"].implode()
+    if "map_communities" in version.tables:
+        places = scan("map_entities").filter(pl.col("entity").is_in(numbers)).collect()
+        discs = scan("map_communities").collect()
+    else:
+        places, discs = _layout_map(scan, chosen, relationships)
+    parents = dict(discs.select("community", "parent").iter_rows())
+    kept = set[int]()
+    for community in places["community"].unique().to_list():
+        while community in parents and community not in kept:
+            kept.add(community)
+            community = parents[community]
+    return places, discs.filter(pl.col("community").is_in(sorted(kept))).sort("community")
+
+
+def _layout_map(
+    scan: _Scan, chosen: pl.DataFrame, relationships: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Place the chosen entities of an index that has no map, and their communities."""
+    from graphrag_index.communities.map_layout import create_map
+    from graphrag_index.communities.simple_graph import build_graph
+
+    nodes = chosen.with_row_index("node")
+    position = dict(nodes.select("entity", "node").iter_rows())
+    source, target = (
+        relationships[end].replace_strict(position).to_numpy() for end in ("source", "target")
+    )
+    graph = build_graph(len(nodes), source, target, relationships["weight"].to_numpy())
+    members = (
+        scan("communities")
+        .select("community", "level", "parent", id="entity_ids")
+        .explode("id")
+        .join(nodes.lazy(), on="id")
+        .sort("level", "community", "node")
+        .collect(engine="streaming")
+    )
+    keys = ("community", "level", "parent")
+    communities = members.group_by(keys, maintain_order=True).agg(size=pl.len().cast(pl.Int64))
+    communities = communities.with_row_index("row")
+    rows = dict(communities.select("community", "row").iter_rows())
+    communities = communities.with_columns(
+        above=pl.col("parent").replace_strict(rows, default=-1, return_dtype=pl.Int64)
+    )
+    levels = []
+    for _, part in members.group_by("level", maintain_order=True):
+        labels = np.full(len(nodes), -1)
+        labels[part["node"].to_numpy()] = part["community"].replace_strict(rows).to_numpy()
+        levels.append(labels)
+    drawn = join_batches(
+        create_map(graph, communities, levels, chosen["id"], np.arange(len(nodes)))
+    )
+    return drawn["map_entities"].with_columns(entity=chosen["entity"]), drawn["map_communities"]
+
+
+def _read_communities(scan: _Scan, discs: pl.DataFrame, max_characters: int) -> pl.DataFrame:
+    """Read communities with their reports, the full ones of the largest communities first."""
+    reports = scan("community_reports").select(
+        *("community", "summary", "full_content", "rank"), report="title"
+    )
+    return (
+        scan("communities")
+        .select("community", "level", "title", "size")
+        .join(discs.lazy(), on="community")
+        .join(reports, on="community", how="left")
+        .sort("level", "size", "community", descending=[False, True, False])
+        .with_columns(
+            pl.col("x", "y", "radius").cast(pl.Float64).round(5),
+            pl.col("summary").fill_null(""),
+            title=pl.coalesce("report", "title", pl.lit("")),
+            full_content=_within("full_content", max_characters),
+        )
+        .drop("report")
+        .collect(engine="streaming")
+    )
+
+
+def _read_documents(
+    scan: _Scan, chosen: pl.DataFrame, max_characters: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read the documents and text units that name the chosen entities.
+
+    The documents that name most of them come with their texts, up to `max_characters`.
+    """
+    links = scan("entities").select("id", text_unit="text_unit_ids").join(chosen.lazy(), on="id")
+    named = links.explode("text_unit").group_by("text_unit").agg(times=pl.len())
+    found = (
+        scan("text_units")
+        .join(named, left_on="id", right_on="text_unit", how="left")
+        .group_by("document_id")
+        .agg(times=pl.col("times").sum())
+    )
+    documents = (
+        scan("documents")
+        .join(found, left_on="id", right_on="document_id", how="left")
+        .sort("times", "human_readable_id", descending=[True, False], nulls_last=True)
+        .select(
+            pl.col("human_readable_id").alias("number"),
+            "id",
+            pl.col("title", "path", "creation_date", "language").fill_null(""),
+            "metadata",
+            n_characters=pl.col("text").str.len_chars(),
+            n_text_units=pl.col("text_unit_ids").list.len(),
+            text=_within("text", max_characters),
+        )
+        .filter(pl.col("text").is_not_null())
+        .collect(engine="streaming")
+        .sort("number")
+    )
+    units = (
+        scan("text_units")
+        .join(documents.lazy().select("number", "id"), left_on="document_id", right_on="id")
+        .select(
+            "id",
+            pl.col("number").alias("document"),
+            pl.col("human_readable_id").alias("number"),
+            *("start_char", "end_char"),
+            pl.col("headings").fill_null(""),
+        )
+        .sort("number")
+        .collect(engine="streaming")
+    )
+    return documents, units
+
+
+def _read_mentions(scan: _Scan, chosen: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """Read the places where the text units name the chosen entities."""
+    mentions = scan("mentions").select(
+        pl.col("entity", "text_unit").cast(pl.Int64), "start_char", "end_char"
+    )
+    return (
+        mentions.join(chosen.lazy(), on="entity", how="semi")
+        .join(units.lazy(), left_on="text_unit", right_on="number", how="semi")
+        .sort("text_unit", "start_char", "end_char", "entity")
+        .collect(engine="streaming")
+    )
+
+
+def _within(column: str, max_characters: int) -> pl.Expr:
+    """Return the texts of the first rows, as long as their sum is within the limit.
+
+    A text that exceeds the limit alone is passed over, and takes nothing from the others.
+    """
+    length = pl.col(column).str.len_chars().fill_null(0)
+    fits = length <= max_characters
+    sum_of_fitting = pl.when(fits).then(length).otherwise(0).cum_sum()
+    return pl.when(fits & (sum_of_fitting <= max_characters)).then(column)
+
+
+def _with_numbers(rows: pl.DataFrame, column: str, numbers: pl.DataFrame) -> pl.DataFrame:
+    """Replace the ids in a column of lists by numbers; ids without a number are left out."""
+    lists = (
+        rows.select("number", id=column)
+        .explode("id")
+        .join(numbers.select("id", value="number"), on="id", maintain_order="left")
+        .group_by("number", maintain_order=True)
+        .agg(pl.col("value").alias(column))
+    )
+    return _with_lists(rows, lists, column)
+
+
+def _with_lists(rows: pl.DataFrame, lists: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Replace a column by that of `lists`; a row that is not there gets an empty list."""
+    joined = rows.drop(column).join(lists, on="number", how="left", maintain_order="left")
+    return joined.with_columns(pl.col(column).fill_null([]))
+
+
+def _with_spans(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
+    """Replace the evidence of rows by lists of document, first character and end."""
+    lists = (
+        rows.select("number", "evidence")
+        .explode("evidence")
+        .unnest("evidence")
+        .join(
+            documents.select(document_id="id", document="number"),
+            on="document_id",
+            maintain_order="left",
+        )
+        .group_by("number", maintain_order=True)
+        .agg(evidence=pl.concat_list("document", "start_char", "end_char"))
+    )
+    return _with_lists(rows, lists, "evidence")
+
 
 # Maximum size of a static page.
 MAX_BYTES = 2_000_000

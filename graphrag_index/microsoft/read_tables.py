@@ -16,7 +16,6 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_index.microsoft.locate_text_units import SPAN_COLUMNS, locate_text_units
 from graphrag_index.microsoft.prepended_text import separate_text
 from graphrag_index.microsoft.read_files import (
     COLUMN_RULES,
@@ -29,9 +28,11 @@ from graphrag_index.microsoft.read_files import (
     open_vectors,
 )
 from graphrag_index.microsoft.read_positions import (
+    SPAN_COLUMNS,
     TextPositions,
     compute_positions,
     find_first_rows,
+    locate_text_units,
 )
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.storage.memo import read_batches

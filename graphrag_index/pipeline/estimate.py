@@ -10,7 +10,8 @@ find. If text units have no reply yet, the steps run a second time on the names 
 units without a reply.
 """
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,19 +20,13 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
+from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.request import Usage
-from graphrag_index.pipeline.counting_models import PastReplies, RequestCount
-from graphrag_index.pipeline.local_runner import count_cores
-from graphrag_index.pipeline.pace import (
-    MIN_ANNOUNCED_TEXT_UNITS,
-    MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL,
-    Pace,
-    StepTime,
-    seconds_per_request,
-)
+from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS, PastReplies, RequestCount
 from graphrag_index.pipeline.run import Watcher
 from graphrag_index.pipeline.sample import (
     CHARACTERS_PER_TOKEN,
+    EMBEDDING_STEP,
     EXTRACTION_STEP,
     GrowthRatios,
     LoadedDocuments,
@@ -39,13 +34,116 @@ from graphrag_index.pipeline.sample import (
     SampleResult,
     SampleRuns,
 )
+from graphrag_index.pipeline.shards import count_cores
 from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
 from graphrag_index.step import Step
 from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import StepRecord
+from graphrag_index.storage.versions import StepRecord, Version
 from graphrag_index.storage.working_copy import locate_output
+
+# A model is measured until one call takes this many seconds, or until it has embedded all texts.
+MIN_EMBEDDING_SECONDS = 0.3
+# Minimum number of text units of a run whose time is announced: of a run without models, and of a
+# run that asks a model or embeds with another model than the default one. Such a run takes a minute
+# or longer on one core, and the sample for its time takes two to four seconds.
+MIN_ANNOUNCED_TEXT_UNITS, MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL = 24_000, 1_500
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """The estimated time of one step for all documents, in seconds.
+
+    Both times are None if the step asks a model whose speed is not known, or needs a local model
+    that is not on this machine. `cpu_seconds` is None too if the step asks a model.
+    """
+
+    step: str
+    seconds: float | None
+    cpu_seconds: float | None
+    n_requests: int = 0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The times of the steps in a sample, to be scaled to all documents.
+
+    `fixed` are the steps in a run on almost no text.
+    """
+
+    sample: SampleResult
+    fixed: Mapping[str, StepRecord]
+    growth: GrowthRatios
+    model: EmbeddingModel | None
+    n_workers: int
+
+    def estimate_step(self, step: Step) -> StepTime:
+        """Estimate the time of a step that sends no request.
+
+        The time of a step that reads entities grows with the names in the text.
+        """
+        grows_with_names = any(read.table.endswith("entities") for read in step.reads)
+        growth = self.growth.names if grows_with_names else self.growth.text_units
+        cpu = self.sample.records[step.name].cpu_seconds
+        fixed = min(cpu, self.fixed[step.name].cpu_seconds) if self.fixed else 0.0
+        growing = (cpu - fixed) * growth
+        shards = self.sample.shards.get(step.name)
+        parallel = min(growing, shards.cpu_seconds * growth) if shards else 0.0
+        # Elapsed time per CPU second, which depends on the other programs on this machine.
+        records = self.sample.records.values()
+        load = sum(one.seconds for one in records) / max(
+            0.001, sum(one.cpu_seconds for one in records)
+        )
+        wall = (fixed + growing - parallel * (1 - 1 / self.n_workers)) * load
+        cpu = fixed + growing
+        if step.name == EMBEDDING_STEP and self.sample.embedded:
+            if self.model is None:
+                return StepTime(step.name, None, None)
+            wall_vectors, cpu_vectors = self.estimate_embedding(self.model)
+            wall, cpu = wall + wall_vectors, cpu + cpu_vectors
+        return StepTime(step.name, wall, cpu)
+
+    def estimate_embedding(self, model: EmbeddingModel) -> tuple[float, float]:
+        """Return the elapsed seconds and CPU seconds in which a model embeds all texts."""
+        version, store = self.sample.version, self.sample.store
+        units = store.scan("text_units", version.tables["text_units"]).select("text").collect()
+        known, wall, cpu = set(units["text"]), 0.0, 0.0
+        for texts in self.sample.embedded:
+            # The texts of one call are of one kind: text units, entities or reports.
+            growth = self.growth.text_units if texts[0] in known else self.growth.names
+            sampled_wall, sampled_cpu = measure_embedding(model, texts)
+            wall, cpu = wall + sampled_wall * growth, cpu + sampled_cpu * growth
+        return wall, cpu
+
+
+def measure_embedding(model: EmbeddingModel, texts: Sequence[str]) -> tuple[float, float]:
+    """Return the elapsed seconds and CPU seconds for all texts, measured with some of them."""
+    model.embed(texts[:1])  # The first call loads parts of the model.
+    n = 2
+    while True:
+        n = min(n, len(texts))
+        chosen = [texts[number * len(texts) // n] for number in range(n)]
+        wall, cpu = time.perf_counter(), time.process_time()
+        model.embed(chosen)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        if n == len(texts) or wall >= MIN_EMBEDDING_SECONDS:
+            return wall * len(texts) / n, cpu * len(texts) / n
+        n *= 4
+
+
+def seconds_per_request(past: PastReplies, step: str, version: Version | None) -> float | None:
+    """Return the average seconds per request of a step in the run that made a version.
+
+    The requests of a run overlap. Return None if the run sent fewer than `MIN_PAST_CALLS`.
+    """
+    if version is None or version.made is None or step not in version.made.steps_run:
+        return None
+    seconds = sum(record.seconds for record in version.steps if record.name == step)
+    query = "SELECT count(*) FROM calls WHERE step = ? AND version = ?"
+    n_calls = past.fetch_rows(query, step, version.number)[0][0]
+    return seconds / n_calls if n_calls >= MIN_PAST_CALLS else None
+
 
 # If the length of replies, or the number of requests, is a guess, the bounds of the estimate are
 # larger and smaller by this factor.

@@ -18,8 +18,12 @@ from typing import Any, NamedTuple
 
 from graphrag_index import __version__
 from graphrag_index.errors import SettingsError, StepError, WorkflowError
-from graphrag_index.pipeline.local_runner import MIN_BYTES_FOR_WORKERS, measure_peak_memory
-from graphrag_index.pipeline.shards import make_part, write_file
+from graphrag_index.pipeline.shards import (
+    MIN_BYTES_FOR_WORKERS,
+    make_part,
+    measure_peak_memory,
+    write_file,
+)
 
 # A shard whose processes were killed this often is not tried again.
 MAX_ATTEMPTS = 3

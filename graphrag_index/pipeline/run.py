@@ -5,28 +5,26 @@ finished. The last result may be in the current version or in an interrupted run
 have finished, the new version becomes the current version.
 """
 
+import inspect
+import json
 import logging
+import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+from pydantic import BaseModel
 
 from graphrag_index import __version__
 from graphrag_index.errors import GraphRAGError, StepError, TableError, WaitingError, describe_error
 from graphrag_index.llm.request import Spending
-from graphrag_index.pipeline.finished_steps import (
-    find_finished_steps,
-    hash_step_code,
-    hash_step_inputs,
-    is_complete,
-)
 from graphrag_index.pipeline.history import clean_up_output, lock_output, make_version_record
-from graphrag_index.pipeline.local_runner import LocalRunner
-from graphrag_index.pipeline.shards import Runner, StepShards
+from graphrag_index.pipeline.shards import LocalRunner, Runner, StepShards
 from graphrag_index.pipeline.workflow import (
     Service,
     Workflow,
@@ -40,12 +38,66 @@ from graphrag_index.spans import span
 from graphrag_index.step import Frames, Progress, Silent, Step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.table_writer import TableCheck, TableWriter
-from graphrag_index.storage.vector_writer import VectorWriter
+from graphrag_index.storage.vector_store import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
+
+
+def hash_step_inputs(
+    step: Step,
+    section: Any,
+    tables: Mapping[str, StoredTable],
+    services: Mapping[str, Service],
+    root: Path,
+) -> str:
+    """Hash the code, the settings and the inputs of a step.
+
+    `tables` are the tables that the earlier steps have written.
+    """
+    needs = [name for name in step.needs(section) if name in services]
+    parts: list[Any] = [
+        hash_step_code(step, section),
+        [(r.table, tables[r.table].digest) for r in step.reads if r.table in tables],
+        [table.name for table in step.writes],
+        *([name, services[name].identity(step, section)] for name in needs),
+    ]
+    if step.fingerprint is not None:
+        parts.append(step.fingerprint(section, root))
+    return _hash_values(parts)
+
+
+def hash_step_code(step: Step, section: Any) -> str:
+    """Hash the code and the settings of a step, without its inputs."""
+    values = section.model_dump(mode="json") if isinstance(section, BaseModel) else section
+    code = __version__
+    if not step.is_shipped:
+        try:
+            # Hash the source of the whole module, because the step may call functions of it.
+            code = inspect.getsource(sys.modules[step.function.__module__])
+        except (OSError, TypeError):  # the step is defined in an interactive session
+            code = inspect.getsource(step.function)
+    return _hash_values([step.name, code, step.code_version, values])
+
+
+def _hash_values(parts: list[Any]) -> str:
+    return blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+
+def find_finished_steps(
+    store: TableStore, current: Version | None, number: int
+) -> dict[str, StepRecord]:
+    """Return finished steps of the current version and an interrupted run, by input hash."""
+    records = (*(current.steps if current else ()), *store.read_journal(number))
+    return {record.key: record for record in records}
+
+
+def is_complete(store: TableStore, record: StepRecord) -> bool:
+    """Return True if all tables of a step still exist."""
+    return all(store.exists(name, table) for name, table in record.tables.items())
+
 
 logger = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from graphrag_index.pipeline.counting_models import (
     PastReplies,
     RequestCount,
 )
-from graphrag_index.pipeline.local_runner import LocalRunner
 from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
+from graphrag_index.pipeline.shards import LocalRunner
 from graphrag_index.pipeline.workflow import Service, Workflow, load_step, make_services
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings

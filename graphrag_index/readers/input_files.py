@@ -11,8 +11,7 @@ from typing import NamedTuple
 from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, describe_os_error
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_index.storage.bucket import Bucket, is_bucket
-from graphrag_index.storage.fetched_folder import fetch_folder
+from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_nlp.text.normalize import translate_glob
 

@@ -12,16 +12,19 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from configparser import Error as ConfigError
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from graphrag_index.errors import SettingsError, TableError
+from graphrag_index.errors import InputError, SettingsError, TableError
+from graphrag_index.storage.atomic import temporary_path, write_json
 
 Found = TypeVar("Found")
 
@@ -49,6 +52,7 @@ BROKEN_REPLIES = (
 NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL)
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
+TRANSFERS_AT_ONCE = 8
 # Names of values in the files, and in the configuration of obstore.
 _NAMES = {
     "aws_access_key_id": "access_key_id",
@@ -349,3 +353,81 @@ def read_aws_profile() -> dict[str, str]:
     if {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
         found.pop("region", None)
     return found
+
+
+def cache_folder() -> Path:
+    """Return `$GRAPHRAG_INDEX_CACHE`, or `graphrag-index` in the user's cache folder."""
+    if own := os.environ.get("GRAPHRAG_INDEX_CACHE"):
+        return Path(own)
+    user_folder = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(user_folder) if user_folder else Path.home() / ".cache") / "graphrag-index"
+
+
+def copies_folder(address: str, kind: str) -> Path:
+    """Return the folder on this machine for copies from an address."""
+    url = Bucket(address).url
+    name = blake2b(address.encode(), digest_size=8).hexdigest()
+    return cache_folder() / kind / f"{url.rpartition('/')[2]}-{name}"
+
+
+@cache
+def fetch_folder(address: str) -> Path:
+    """Make a folder on this machine equal to the objects at an address, and return it.
+
+    An object is fetched if its etag or its size has changed. Files whose objects are gone are
+    deleted. Raises `InputError` if there is no object.
+    """
+    from filelock import FileLock
+
+    bucket, folder = Bucket(address), copies_folder(address, "inputs")
+    folder.mkdir(parents=True, exist_ok=True)
+    # Beside the folder, because all files in it are documents.
+    path = folder.with_name(f"{folder.name}.json")
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        found = {one["path"]: one for one in bucket.list_objects() if _is_document(one["path"])}
+        if not found:
+            raise InputError(f"There is no document in {bucket.url}: name another folder.")
+        etags = {name: [one["e_tag"], one["size"]] for name, one in found.items()}
+        changed = [
+            name
+            for name, etag in etags.items()
+            if known.get(name) != etag or not (folder / name).is_file()
+        ]
+        # A fetch that is interrupted must not take its old files for the new ones.
+        write_json(path, {name: etag for name, etag in known.items() if name not in changed})
+
+        def fetch(name: str) -> None:
+            _fetch(bucket, found[name], folder / name)
+
+        with ThreadPoolExecutor(TRANSFERS_AT_ONCE) as threads:
+            list(threads.map(fetch, changed))
+        for file in folder.rglob("*"):
+            if file.is_file() and file.relative_to(folder).as_posix() not in found:
+                file.unlink()
+        write_json(path, etags)
+    return folder
+
+
+def _is_document(name: str) -> bool:
+    """Return whether a key is a path of a file below the folder, and not an empty folder."""
+    parts = name.split("/")
+    return bool(parts[-1]) and not any(part in ("", ".", "..") for part in parts)
+
+
+def _fetch(bucket: Bucket, listed: Mapping[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_path(path)
+    try:
+        bucket.download(listed["path"], temporary)
+        if temporary.stat().st_size != listed["size"]:
+            raise InputError(
+                f"{bucket.url}/{listed['path']} was cut off or changed meanwhile: run again."
+            )
+        temporary.replace(path)
+    except FileNotFoundError:
+        raise InputError(
+            f"{bucket.url}/{listed['path']} was deleted meanwhile: run again."
+        ) from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -42,8 +42,7 @@ from graphrag_index.storage.versions import (
 from graphrag_index.storage.working_copy import WorkingCopy
 
 if TYPE_CHECKING:
-    from graphrag_index.storage.vector_store import VectorTable
-    from graphrag_index.storage.vector_writer import VectorWriter
+    from graphrag_index.storage.vector_store import VectorTable, VectorWriter
 
 JOURNAL_FILE = "steps.json"
 
@@ -191,7 +190,7 @@ class TableStore:
         writer describes the table. `vector_options` are arguments of `VectorWriter`.
         """
         if table.kind == "vectors":
-            from graphrag_index.storage.vector_writer import VectorWriter
+            from graphrag_index.storage.vector_store import VectorWriter
 
             return VectorWriter(self.lancedb, table, version, **vector_options)
         if table.kind == "mapped":

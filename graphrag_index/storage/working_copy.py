@@ -13,34 +13,180 @@ the newest version, and fetches those of others when they are read.
 import json
 import logging
 import shutil
+import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import TableError, WorkflowError
 from graphrag_index.storage.atomic import digest_file, temporary_path, write_json
-from graphrag_index.storage.bucket import Bucket, is_bucket, wait_for
-from graphrag_index.storage.commits import (
-    CURRENT,
-    NO_COMMIT,
-    OBJECTS,
-    Commit,
-    Commits,
-    StoredFile,
-    object_key,
+from graphrag_index.storage.bucket import (
+    CONFLICT_PAUSES,
+    TRANSFERS_AT_ONCE,
+    Bucket,
+    copies_folder,
+    is_bucket,
+    wait_for,
 )
-from graphrag_index.storage.user_cache import cache_folder
 from graphrag_index.storage.versions import INDEX_FILE
 
 if TYPE_CHECKING:
     from graphrag_index.schema.settings.project_settings import Settings
+
+CURRENT, COMMITS, OBJECTS = "current.json", "commits", "objects"
+# The tables whose rows have a key. A reply that is known replaces an open request.
+_ADD_ROWS = """
+INSERT INTO requests SELECT * FROM other.requests WHERE true
+    ON CONFLICT (key) DO UPDATE SET state = excluded.state, reply = excluded.reply,
+        reason = excluded.reason, raw = excluded.raw
+    WHERE excluded.state = 'done' AND requests.state != 'done';
+INSERT OR IGNORE INTO uses SELECT * FROM other.uses;
+INSERT OR IGNORE INTO metadata SELECT * FROM other.metadata;
+INSERT INTO calls SELECT * FROM other.calls
+    WHERE key NOT IN (SELECT key FROM calls);
+"""
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of the index: the key of its object, and its size in bytes."""
+
+    object: str
+    n_bytes: int
+
+    def is_content_of(self, path: Path) -> bool:
+        """Return whether a file on this machine has the content of the object."""
+        size = path.stat().st_size
+        return size == self.n_bytes and self.object == object_key(path, digest_file(path))
+
+
+def object_key(path: Path, digest: str) -> str:
+    """Return the key of the object for the content of a file."""
+    return f"{OBJECTS}/{digest}-{path.name}"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The content of a commit. `writer` tells it from the commits of others."""
+
+    number: int
+    version: int
+    files: Mapping[str, StoredFile]
+    writer: str = ""
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self), sort_keys=True, indent=1).encode()
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Commit":
+        files = {path: StoredFile(**file) for path, file in content["files"].items()}
+        return cls(content["number"], content["version"], files, content["writer"])
+
+
+NO_COMMIT = Commit(0, 0, {})
+
+
+class Commits:
+    """The commits in a bucket. A server may show objects, and changes of objects, late."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    def find(self, number: int) -> Commit | None:
+        """Read a commit, if there is one of this number."""
+        try:
+            return Commit.from_json(self._bucket.read_json(_key(number)))
+        except FileNotFoundError:
+            return None
+
+    def read(self, number: int) -> Commit:
+        """Read a commit that must be there."""
+        try:
+            return Commit.from_json(wait_for(lambda: self._bucket.read_json(_key(number))))
+        except FileNotFoundError:
+            raise TableError(
+                f"{self._bucket.url} has lost its commit {number}: restore it from a backup."
+            ) from None
+
+    def has(self, number: int) -> bool:
+        """Return whether a commit that was there is still there."""
+        with suppress(FileNotFoundError):
+            wait_for(lambda: self._bucket.read(_key(number)))
+            return True
+        return False
+
+    def create(self, commit: Commit) -> bool:
+        """Create a commit; return False if another writer has created the one of its number."""
+        return self._bucket.create(_key(commit.number), commit.to_json())
+
+    def delete(self, numbers: Iterable[int]) -> None:
+        """Delete commits, in this order."""
+        self._bucket.delete([_key(number) for number in numbers])
+
+    def move_current(self, number: int, etag: str | None) -> str | None:
+        """Make a commit the current one; another writer may have made a later one current.
+
+        Returns the etag of the pointer; None if it names a later commit.
+        """
+        content = json.dumps({"commit": number}).encode()
+        for pause in CONFLICT_PAUSES:
+            moved = self._bucket.replace(CURRENT, content, etag)
+            if moved is not None:
+                return moved
+            with suppress(FileNotFoundError):
+                found = self._bucket.read(CURRENT)
+                assert found is not None
+                etag = found[1]
+                if int(json.loads(found[0])["commit"]) > number:
+                    return None
+            # The server shows an old pointer. If it does so for long, the next writer moves it.
+            time.sleep(pause)
+        return etag
+
+
+def _key(number: int) -> str:
+    return f"{COMMITS}/{number}.json"
+
+
+@contextmanager
+def copy_ledger(path: Path) -> Iterator[Path]:
+    """Yield a consistent copy of a ledger, which may be written meanwhile."""
+    snapshot = temporary_path(path)
+    snapshot.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(snapshot)) as copy:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        yield snapshot
+    except sqlite3.DatabaseError as error:
+        raise TableError(f"{path} cannot be copied: {error}.") from error
+    finally:
+        snapshot.unlink(missing_ok=True)
+
+
+def merge_ledger(snapshot: Path, path: Path) -> None:
+    """Add the requests, replies and calls of a snapshot that a ledger lacks.
+
+    Calls for one request are added if the ledger has none for it. Open batches stay where they
+    were sent.
+    """
+    if not path.exists():
+        with copy_ledger(snapshot) as copy:
+            copy.replace(path)
+        return
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as database:
+            database.execute("ATTACH ? AS other", (str(snapshot),))
+            database.executescript(f"BEGIN IMMEDIATE;{_ADD_ROWS}COMMIT;")
+    except sqlite3.DatabaseError as error:
+        raise TableError(f"The replies of a bucket cannot be added to {path}: {error}.") from error
+
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +200,6 @@ LEDGER_FILE = "ledger.sqlite"
 PATTERNS = ("versions/*/*", "lancedb/**/*")
 # An object that no commit names may belong to a run that has not committed yet.
 MIN_AGE_OF_GARBAGE = timedelta(days=1)
-TRANSFERS_AT_ONCE = 8
 
 
 def _read_state(folder: Path) -> "_State":
@@ -312,7 +457,6 @@ class WorkingCopy:
         return file
 
     def _upload_ledger(self) -> StoredFile:
-        from graphrag_index.storage.commits import copy_ledger
 
         path = self.folder / LEDGER_FILE
         with copy_ledger(path) as snapshot:
@@ -324,8 +468,6 @@ class WorkingCopy:
 
     def _take_ledger(self, file: StoredFile) -> None:
         """Add the replies of a ledger in the bucket to the one on this machine."""
-        from graphrag_index.storage.commits import merge_ledger
-
         if self._state.files.get(LEDGER_FILE) == file and (self.folder / LEDGER_FILE).exists():
             return
         # The name of a file is part of the key of its object.
@@ -369,10 +511,3 @@ def locate_output(root: Path, settings: "Settings") -> Path:
 def locate_working_copy(address: str) -> Path:
     """Return the folder on this machine for the index at an address."""
     return WorkingCopy.create(copies_folder(address, "indexes"), address).folder
-
-
-def copies_folder(address: str, kind: str) -> Path:
-    """Return the folder on this machine for copies from an address."""
-    url = Bucket(address).url
-    name = blake2b(address.encode(), digest_size=8).hexdigest()
-    return cache_folder() / kind / f"{url.rpartition('/')[2]}-{name}"

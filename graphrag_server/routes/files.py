@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from graphrag_index.readers import READERS
 from graphrag_index.readers.input_files import find_files, input_folder
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.storage.bucket import Bucket, is_bucket
-from graphrag_index.storage.fetched_folder import fetch_folder
+from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex

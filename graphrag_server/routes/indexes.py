@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.pipeline.version_differences import compare_rows, compare_versions
+from graphrag_index.pipeline.changes import compare_rows, compare_versions
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version as StoredVersion
 from graphrag_query.store.filtered_index import FILTER_COLUMNS

@@ -1,7 +1,6 @@
 """Wrong use of the command line: one sentence that says what would be right."""
 
 import errno
-import os
 import re
 import subprocess
 import sys
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.errors import explain_failures
-from graphrag_index.pipeline.history import lock_output
-from graphrag_index.storage.table_store import TableStore
 from tests.fixtures.commands import Call, ask, call, small_project, write_project
 from tests.fixtures.small_index import SHIPPED, TEXTS
 
@@ -118,60 +115,6 @@ class TestRefusals:
             assert (result.returncode, result.stdout) == (1, "")
             assert "`graphrag-index download-model`" in result.stderr
         assert not (root / "output").exists()
-
-    def test_an_index_that_is_not_there_cannot_be_shown(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        result = graphrag_index("show", "--root", small_project(tmp_path))
-        assert (result.code, result.out) == (1, "")
-        assert result.err == (
-            f"Error: There is no index in {tmp_path / 'output'} yet: "
-            "run `graphrag-index run` first.\n"
-        )
-
-    def test_a_damaged_table_is_one_sentence_and_a_run_mends_it(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        root = write_project(tmp_path, SHIPPED, documents=TEXTS)
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        path = (root / "output" / "entities.parquet").resolve()
-        os.truncate(path, 100)
-        result = graphrag_index("show", "--root", root)
-        assert result.code == 1
-        assert result.err == (
-            f"Error: The table entities is damaged ({path}): "
-            "run `graphrag-index run` to write it again.\n"
-        )
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        assert graphrag_index("show", "--root", root).code == 0
-
-    def test_a_damaged_pointer_is_one_sentence(self, graphrag_index: Call, tmp_path: Path) -> None:
-        root = small_project(tmp_path)
-        assert graphrag_index("run", "--root", root, "--quiet").code == 0
-        (root / "output" / "index.json").write_text("{", encoding="utf-8")
-        for name in ("run", "show"):
-            result = graphrag_index(name, "--root", root)
-            assert (result.code, result.out) == (1, "")
-            assert result.err.startswith(f"Error: {root / 'output' / 'index.json'} is damaged: ")
-
-    def test_an_output_that_is_a_file_is_wrong_use(
-        self, graphrag_index: Call, tmp_path: Path
-    ) -> None:
-        root = small_project(tmp_path)
-        (root / "output").write_text("mine", encoding="utf-8")
-        result = graphrag_index("run", "--root", root)
-        assert (result.code, result.out) == (2, "")
-        assert result.err == (
-            f"Error: The output {root / 'output'} is not a folder: "
-            "name another with `--set output=FOLDER`.\n"
-        )
-
-    def test_a_run_beside_another_is_wrong_use(self, graphrag_index: Call, tmp_path: Path) -> None:
-        root = small_project(tmp_path)
-        with lock_output(TableStore(root / "output")):
-            result = graphrag_index("run", "--root", root)
-        assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("Error: Another run is writing to ")
 
     @pytest.mark.parametrize(
         ("error", "said"),

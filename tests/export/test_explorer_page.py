@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import TableError
-from graphrag_index.export.embedded_index import PartLimits, embed_index
-from graphrag_index.export.explorer_page import write_page
+from graphrag_index.export.explorer_page import PartLimits, embed_index, write_page
 from graphrag_index.storage.table_store import open_index
 from tests.conftest import REPOSITORY
 from tests.fixtures.page_parser import HOSTILE, Page

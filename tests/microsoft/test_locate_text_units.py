@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_index.llm.tokens import load_encoding
-from graphrag_index.microsoft.locate_text_units import find_text_unit
 from graphrag_index.microsoft.prepended_text import read_prepended, restore_text
+from graphrag_index.microsoft.read_positions import find_text_unit
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
 from graphrag_index.storage.table_store import open_index
 from graphrag_query.terminal import print_answer

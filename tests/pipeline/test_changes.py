@@ -16,10 +16,12 @@ from graphrag_index.pipeline.changes import (
     CHANGE_KINDS,
     COMPARED_COLUMNS,
     UNCHANGED,
+    Difference,
     compare_documents,
+    compare_rows,
+    compare_versions,
     digest_documents,
 )
-from graphrag_index.pipeline.version_differences import Difference, compare_rows, compare_versions
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StepRecord, StoredTable, Version, VersionOrigin

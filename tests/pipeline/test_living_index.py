@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import open_index
 from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
+from tests.fixtures.small_index import read_table
 from tests.model_server import Server
 
 PEOPLE = ["Ada Vance", "Boris Kemp", "Carla Diem", "Dora Lund", "Emil Roth", "Fay Moor"]
@@ -152,7 +154,10 @@ def server() -> Iterator[Server]:
         yield server
 
 
-def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
+@pytest.mark.parametrize(
+    ("n_sequences", "n_steps"), [(2, 3), pytest.param(200, 5, marks=pytest.mark.slow)]
+)
+def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
     Edits.server = server
     run_state_machine_as_test(
         Edits,
@@ -165,10 +170,50 @@ def edit_at_random(server: Server, n_sequences: int, n_steps: int) -> None:
     )
 
 
-def test_random_edits(server: Server) -> None:
-    edit_at_random(server, n_sequences=2, n_steps=3)
+REPOSITORY = Path(__file__).parents[2]
+TEXTS = {".md", ".txt", ".html"}
 
 
 @pytest.mark.slow
-def test_random_edits_of_200_sequences(server: Server) -> None:
-    edit_at_random(server, n_sequences=200, n_steps=5)
+@pytest.mark.parametrize("position", [0, 11, 24])
+def test_one_of_25_documents_is_added(server: Server, tmp_path: Path, position: int) -> None:
+    folder = LivingFolder(tmp_path / "project", server.url)
+    paths = sorted(p for p in (REPOSITORY / "input").rglob("*.*") if p.suffix in TEXTS)[:25]
+    assert len(paths) == 25
+    for path in paths:
+        if path is not paths[position]:
+            folder.write(path.name, path.read_text(encoding="utf-8"))
+    folder.update()
+    before = steps_asked(folder)
+    communities = set(read_table(folder.root, "communities")["community"])
+    descriptions = texts(folder)
+
+    folder.write(paths[position].name, paths[position].read_text(encoding="utf-8"))
+    folder.update()
+    after = steps_asked(folder)
+    new = {step: after[step] - before[step] for step in before}
+    units = read_table(folder.root, "text_units").join(
+        read_table(folder.root, "documents").filter(pl.col("path") == paths[position].name),
+        left_on="document_id",
+        right_on="id",
+    )
+    assert new["extract_graph"] == new["extract_covariates"] == len(units)
+    assert new["summarize_descriptions"] <= len(texts(folder) - descriptions)
+    assert new["create_community_reports"] <= 0.15 * before["create_community_reports"]
+    kept = communities & set(read_table(folder.root, "communities")["community"])
+    assert len(kept) >= 0.9 * len(communities)
+
+
+def steps_asked(folder: LivingFolder) -> dict[str, int]:
+    """How many requests of each step have a reply in the ledger."""
+    import sqlite3
+
+    with sqlite3.connect(folder.output / "ledger.sqlite") as ledger:
+        rows = ledger.execute("SELECT step, count(*) FROM requests WHERE state = 'done' GROUP BY 1")
+        return dict(rows.fetchall())
+
+
+def texts(folder: LivingFolder) -> set[str]:
+    """The descriptions of entities and relationships."""
+    tables = (read_table(folder.root, name) for name in ("entities", "relationships"))
+    return {text for table in tables for text in table["description"]}

@@ -16,12 +16,13 @@ import polars as pl
 import pytest
 
 from graphrag_index.errors import StepError
-from graphrag_index.pipeline import local_runner
-from graphrag_index.pipeline.local_runner import LocalRunner, count_cores
+from graphrag_index.pipeline import shards
 from graphrag_index.pipeline.run import RunSetup, run_workflow
 from graphrag_index.pipeline.shards import (
     MIN_MAPPED_BYTES,
+    LocalRunner,
     StepShards,
+    count_cores,
     decode_frames,
     encode_frames,
 )
@@ -92,10 +93,10 @@ def test_workers_start_after_some_seconds_of_a_step_of_an_update(
         pids = {int(path.read_text()) for path in log.iterdir()}
         return len(pids - {os.getpid()})
 
-    monkeypatch.setattr(local_runner, "SECONDS_BEFORE_WORKERS", 60)
+    monkeypatch.setattr(shards, "SECONDS_BEFORE_WORKERS", 60)
     with closing(LocalRunner(2)) as workers:
         assert count_processes("short") == 0
-        monkeypatch.setattr(local_runner, "SECONDS_BEFORE_WORKERS", 1e-9)
+        monkeypatch.setattr(shards, "SECONDS_BEFORE_WORKERS", 1e-9)
         # The first shard takes longer than that.
         assert count_processes("long") > 0
         # Workers that have started take all shards.
@@ -124,7 +125,7 @@ def test_fewer_rows_go_to_workers_that_run(tmp_path: Path) -> None:
         assert [part["squares"]["square"][0] for _, part in parts] == [0, 1]
         return {path.read_text() == str(os.getpid()) for path in log.iterdir()}
 
-    few = local_runner.MIN_BYTES_FOR_RUNNING_WORKERS // 8
+    few = shards.MIN_BYTES_FOR_RUNNING_WORKERS // 8
     with closing(LocalRunner(2)) as workers:
         assert where(workers, "before", few) == {True}
         assert where(workers, "start", N_ROWS) == {False}
@@ -246,7 +247,7 @@ def test_the_command_says_how_many_workers(
             super().__init__(n)
             numbers.append(self.n)
 
-    monkeypatch.setattr(local_runner, "LocalRunner", CountedRunner)
+    monkeypatch.setattr(shards, "LocalRunner", CountedRunner)
     command = ["run", "--set", "workflow=loading", *option]
     assert call_here("graphrag-index", command, root).returncode == 0
     assert numbers == [expected]
@@ -267,8 +268,8 @@ def test_tables_are_equal_for_any_number_of_workers(
     ]
     (root / "input/people/chat.txt").write_text("\n".join(turns), encoding="utf-8")
     # So many shards that workers are worth their start.
-    monkeypatch.setattr(local_runner, "MIN_BYTES_FOR_WORKERS", 10_000)
-    monkeypatch.setattr(local_runner, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
+    monkeypatch.setattr(shards, "MIN_BYTES_FOR_WORKERS", 10_000)
+    monkeypatch.setattr(shards, "MIN_BYTES_FOR_RUNNING_WORKERS", 0)
     for constant, size in (
         ("create_text_units.SHARD_BYTES", 60_000),
         ("extract_graph_nlp.MEAN_SHARD_BYTES", 20_000),

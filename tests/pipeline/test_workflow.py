@@ -306,15 +306,6 @@ def test_positional_parameters_are_tables_and_keywords_are_services() -> None:
     assert redact.fingerprint is None
 
 
-def test_settings_without_a_model_are_the_plain_values() -> None:
-    @step(writes=[WORDS])
-    def list_words(*, settings: dict[str, str]) -> pl.DataFrame:
-        return WORDS.empty()
-
-    assert list_words.settings_model is None
-    assert list_words.services == ("settings",)
-
-
 def test_a_step_can_be_called_as_the_function_that_it_is() -> None:
     @step(writes=[WORDS])
     def list_words(documents: pl.DataFrame, *, settings: Redact) -> pl.DataFrame:

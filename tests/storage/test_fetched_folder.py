@@ -15,9 +15,8 @@ from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.steps.load_documents import load_documents
-from graphrag_index.storage.bucket import Bucket
-from graphrag_index.storage.commits import copy_ledger, merge_ledger
-from graphrag_index.storage.fetched_folder import fetch_folder
+from graphrag_index.storage.bucket import Bucket, fetch_folder
+from graphrag_index.storage.working_copy import copy_ledger, merge_ledger
 from tests.fixtures.object_server import FaultyProxy, new_bucket, set_credentials
 
 

@@ -33,22 +33,9 @@ CHANGES: dict[str, Callable[[Machines], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_writer_may_be_killed_before_some_requests(
-    change: str, machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_writers(change, machines, server, expected, every=15)
-
-
-@pytest.mark.slow
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_writer_may_be_killed_before_any_request(
-    change: str, machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_writers(change, machines, server, expected, every=1)
-
-
-def kill_writers(
     change: str, machines: Machines, server: str, expected: list[Tables], every: int
 ) -> None:
     after = {"run": expected[2], "rollback": expected[0], "gc": expected[1]}[change]
@@ -120,7 +107,10 @@ class Reader(threading.Thread):
                 self.problems.append(str(found))
 
 
-def kill_commands(machines: Machines, server: str, expected: list[Tables], n_kills: int) -> None:
+@pytest.mark.parametrize("n_kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_commands_show_readers_nothing_half(
+    machines: Machines, server: str, expected: list[Tables], n_kills: int
+) -> None:
     root, chance = write_project(machines.folder / "project", STEPS), random.Random(n_kills)
     direct, proxy = machines.address, FaultyProxy(server)
     address = direct.replace(server, proxy.address)
@@ -164,16 +154,3 @@ def kill_commands(machines: Machines, server: str, expected: list[Tables], n_kil
     for name in ("a", "b", "c", "d", "reader", "new"):
         assert equal(machines.read(name), expected[2])
     proxy.close()
-
-
-def test_killed_commands_show_readers_nothing_half(
-    machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_commands(machines, server, expected, 3)
-
-
-@pytest.mark.slow
-def test_many_killed_commands_show_readers_nothing_half(
-    machines: Machines, server: str, expected: list[Tables]
-) -> None:
-    kill_commands(machines, server, expected, 50)

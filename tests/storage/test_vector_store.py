@@ -16,11 +16,11 @@ from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import (
     ROWS_PER_FRAGMENT,
     VectorTable,
+    VectorWriter,
     connect,
     delete_versions,
     make_versions_newest,
 )
-from graphrag_index.storage.vector_writer import VectorWriter
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version, move_pointer
 
 REPORTS = replace(TABLES["community_full_content"], full_text=True)

@@ -18,8 +18,7 @@ from graphrag_index.pipeline.run import RunResult, Watcher
 from graphrag_index.storage import bucket as bucket_module
 from graphrag_index.storage import working_copy
 from graphrag_index.storage.bucket import Bucket
-from graphrag_index.storage.commits import Commit
-from graphrag_index.storage.working_copy import WorkingCopy
+from graphrag_index.storage.working_copy import Commit, WorkingCopy
 from tests.fixtures.kill_history import Machines, Tables, equal, read
 from tests.fixtures.object_server import Fault, FaultyProxy, StaleReads, new_bucket, set_credentials
 
@@ -157,7 +156,12 @@ def write_version(copy: WorkingCopy, number: int, text: str) -> None:
     (folder / "index.json").write_text(json.dumps({"made by": text}))
 
 
-def race(tmp_path: Path, address: str, n_rounds: int) -> None:
+@pytest.mark.parametrize("n_rounds", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_of_two_writers_one_wins(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rounds: int
+) -> None:
+    set_credentials(monkeypatch)
+    address = new_bucket(server)
     copies = [WorkingCopy.create(tmp_path / name, address) for name in ("a", "b")]
     for number in range(1, n_rounds + 1):
         for copy in copies:
@@ -181,19 +185,6 @@ def race(tmp_path: Path, address: str, n_rounds: int) -> None:
             for file in ("numbers.parquet", "index.json"):
                 found = (copy.folder / "versions" / str(number) / file).read_text()
                 assert f"{winner} {number}" in found
-
-
-def test_of_two_writers_one_wins(server: str, tmp_path: Path, monkeypatch: Any) -> None:
-    set_credentials(monkeypatch)
-    race(tmp_path, new_bucket(server), 10)
-
-
-@pytest.mark.slow
-def test_of_two_writers_one_wins_a_hundred_times(
-    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_credentials(monkeypatch)
-    race(tmp_path, new_bucket(server), 100)
 
 
 def test_a_run_that_another_has_overtaken_says_so(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from graphrag_index.errors import GraphRAGError, ModelError, SettingsError
 from graphrag_index.schema.tables import content_id
-from graphrag_index.storage.user_cache import cache_folder
+from graphrag_index.storage.bucket import cache_folder
 
 if TYPE_CHECKING:
     import numpy as np

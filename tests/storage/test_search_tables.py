@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from graphrag_index.storage import text_unit_topics
-from graphrag_index.storage.text_unit_topics import pair_text_units_with_entities
+from graphrag_index.storage import search_tables
+from graphrag_index.storage.search_tables import pair_text_units_with_entities
 
 MENTIONS = {"text_unit": pl.Int32, "entity": pl.Int32, "start_char": pl.Int32}
 UNIT_LENGTH = 1_000  # characters from one text unit to the next
@@ -132,7 +132,7 @@ def test_the_size_of_batches_does_not_matter(monkeypatch: pytest.MonkeyPatch) ->
     mentions = [(0, 1), (0, 0), (0, 1), (1, 2), (3, 1), (3, 0), (4, 0), (4, 0), (4, 1)]
     expected = told_about(mentions, entities, documents)
     for size in (1, 2, 3, 8):
-        monkeypatch.setattr(text_unit_topics, "LINKS_PER_BATCH", size)
+        monkeypatch.setattr(search_tables, "LINKS_PER_BATCH", size)
         assert told_about(mentions, entities, documents) == expected
     assert len(expected) == 9
 
