@@ -410,9 +410,13 @@ def run(
     if dry_run:
         _print_dry_run(root, set_, batch, json)
         return
+    from graphrag_index.pipeline.run import run_workflow
+
     share = parse_share(allow_partial)
     options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, purge=purge)
-    _run(root, set_, options)
+    with traced(), open_session(root, set_, options) as session:
+        if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
+            raise typer.Exit(exit_code)
 
 
 def retry(
@@ -428,15 +432,11 @@ def retry(
     runner: RunnerOption = RunnerName.LOCAL,
 ) -> None:
     """Send requests without a valid reply again, and bring the index up to date."""
-    share = parse_share(allow_partial)
-    options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
-    _run(root, set_, options)
-
-
-def _run(root: Path, overrides: list[str] | None, options: RunOptions) -> None:
     from graphrag_index.pipeline.run import run_workflow
 
-    with traced(), open_session(root, overrides, options) as session:
+    share = parse_share(allow_partial)
+    options = RunOptions(quiet, verbose, budget, share, batch, wait, workers, runner, retry=True)
+    with traced(), open_session(root, set_, options) as session:
         if exit_code := session.print_report(run_workflow(*session.project, session.setup)):
             raise typer.Exit(exit_code)
 

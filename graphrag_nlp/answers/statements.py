@@ -170,7 +170,10 @@ def _split_prose(text: str, start: int = 0, end: int | None = None) -> Iterator[
         sentence = part[first:last]
         is_whole = sentence.endswith((".", "!", "?", "…"))
         is_heading = not is_whole and part.startswith("\n\n", last)
-        if is_prose or (sentence.count(" ") >= MIN_SPACES_OF_FRAGMENT and not is_heading):
+        # "Dee sails." is a sentence; a word with a full stop may be an abbreviation.
+        is_short_sentence = is_whole and " " in sentence and sentence[0].isupper()
+        is_long = sentence.count(" ") >= MIN_SPACES_OF_FRAGMENT and not is_heading
+        if is_prose or is_short_sentence or is_long:
             left, right = find_edges(sentence)
             place = start + first
             yield Statement(place + left, place + right, sentence[left:right])

@@ -55,7 +55,9 @@ def communities(root: Path) -> dict[int, set[str]]:
 
 def test_the_communities_of_two_triangles_are_the_triangles(indexed: Path) -> None:
     assert communities(indexed) == {0: {"p1", "p2", "p3"}, 1: {"p4", "p5", "p6"}}
-    reports = dict(table(indexed, "community_reports").select("community", "summary").iter_rows())
+    reports = dict(
+        table(indexed, "community_reports").select("community", "full_content").iter_rows()
+    )
     assert "Ada taught Bo." in reports[0]
     # That two are related is no sentence to quote where others say how.
     assert "Ada – Cy." not in reports[0]
@@ -68,7 +70,7 @@ def test_the_communities_of_two_triangles_are_the_triangles(indexed: Path) -> No
         ("local", "Who taught Bo?", "Ada taught Bo.", "links.csv"),
         ("local", "Does Dee sail?", "Dee sails.", "people.csv"),
         ("basic", "a debt", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
-        ("global_", "What are the main themes?", "Ada taught Bo.", "links.csv"),
+        ("global_", "What are the main themes?", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
         ("path", "How is Bo connected to Dee?", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
         ("path", "How is Ada connected to Cy?", "Ada – Cy.", "links.csv"),
     ],
@@ -191,7 +193,7 @@ def test_a_graph_without_a_sentence_has_reports_and_searches_find_no_evidence(
     (root / "g.graphml").write_text(f"<graphml><graph>{nodes}</graph></graphml>", encoding="utf-8")
     run_project(root, "read_graph.entities=null", "read_graph.relationships=g.graphml")
     assert len(table(root, "text_units")) == 0
-    assert table(root, "community_reports")["title"].to_list() == ["Ada and Bo"]
+    assert table(root, "community_reports")["title"].to_list() == ["Ada, Bo"]
     index = graphrag_query.open(root / "output")
     assert index.local("Who is Ada?").outcome is Outcome.NO_EVIDENCE
     assert index.path("Ada", "Bo").outcome is Outcome.NO_EVIDENCE
