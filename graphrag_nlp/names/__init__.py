@@ -10,6 +10,7 @@ span_boundaries.py    finds the spans; skips the parts of a text that have no na
 sentence_case.py      headlines, headings, and names in text in capital letters
 span_ends.py          ends of spans, and what belongs to a name beside its capitals
 name_joints.py        joints inside names, such as "&" and "of"
+definitions.py        names that the first sentence of a paragraph defines
 law_names.py          names with words in lower case, such as laws
 span_trimming.py      removes function words, dates and numbers at both ends of a span
 span_usage.py         the words around spans that show their usage

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_nlp.names.compounds import is_model
+from graphrag_nlp.names.definitions import find_defined_names
 from graphrag_nlp.names.law_names import find_law_names
 from graphrag_nlp.names.name_words import CALENDAR_WORDS, word_before
 from graphrag_nlp.names.span_boundaries import find_capitalized_spans
@@ -217,7 +218,8 @@ class NameCandidates:
         """Return the candidate spans as (start, end before trimming, span number, flags)."""
         rows: list[tuple[int, int, int, int]] = []
         ended, has_authors = 0, _AUTHOR.search(text) is not None
-        defined = _drop_inner_ranges(find_law_names(text, language))[::-1]
+        found_whole = (*find_defined_names(text, language), *find_law_names(text, language))
+        defined = _drop_inner_ranges(found_whole)[::-1]
         for start, end, initial, prose, titled in find_capitalized_spans(text, sentences, language):
             while defined and defined[-1][1] <= start:
                 ended = defined[-1][1]

@@ -1,0 +1,141 @@
+"""The name that the first sentence of a paragraph defines: "Life of Crime is a 2013 film".
+
+Such a name may contain function words, and begin with any word, as no other name may. The noun
+after the verb shows that the name is a work, an organization or a place. Names of persons are left
+to the other rules, which cut roles from them: "Apple manager Tim Cook is a director".
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from graphrag_nlp.names.name_words import common_words, is_wrapped_line
+from graphrag_nlp.names.word_table import FINAL_PUNCTUATION, cue_type
+from graphrag_nlp.text.languages import ABBREVIATED_TITLES, Language, read_lists, word_set
+from graphrag_nlp.text.type_words import TYPE_WORDS
+
+MAX_DEFINED_WORDS = 12
+# Maximum number of words from the verb to the noun: "is a 1951 American musical fantasy film".
+MAX_WORDS_TO_NOUN = 10
+# Maximum number of characters of a paragraph that are read.
+MAX_DEFINITION_CHARS = 500
+MAX_SHORT_WORD_CHARS = 3
+_CONJUNCTIONS = word_set(read_lists("graphrag_nlp/text/data/phrase_words")["conjunctions"])
+# Function words before the noun: "is the second largest city", "was her first novel".
+_ORDINALS = word_set(read_lists("graphrag_nlp/names/data/words")["ordinals"])
+_LINE_START = re.compile(r"\n\s*")
+_ELIDED_ARTICLE = re.compile(r"[Ll]['’](?=\w)")
+_DASHES = frozenset("-–—/")
+_YEAR = re.compile(r"\b[12]\d{3}\b")
+# Quotation marks, and the marks of Markdown for italics and bold type.
+_QUOTES = "[\"“”„«»‹›‘’'`*_]{1,3}"
+_TITLES = "|".join(title.title() for title in sorted(ABBREVIATED_TITLES))
+_WORD = rf"(?:(?:{_TITLES})\.|[^\W\d_]\.(?: ?[^\W\d_]\.)*|\w(?:[\w'’&/+.-]*[\w+])?)"
+_BRACKETS = r"(?: ?\((?:[^()]|\([^()]*\)){0,200}\))"
+_COMMAS = r"(?:, [^.;:\n]{1,100}?,)"
+
+
+@cache
+def _definition_pattern(language: Language) -> re.Pattern[str]:
+    copulas = "|".join(sorted(language.copulas))
+    return re.compile(
+        rf"(?P<open>{_QUOTES})? ?(?=[^\W_a-z])"
+        rf"(?P<name>{_WORD}(?:[:,]? {_WORD}){{0,{MAX_DEFINED_WORDS - 1}}}?)"
+        rf"[!?]?(?: ?(?P<close>{_QUOTES}))?"
+        rf"(?P<between>{_BRACKETS}{{0,2}}{_COMMAS}?{_BRACKETS}?)"
+        # A space may lack behind a mark: ``After the Gold Rush ''is a song.
+        rf"(?: {{1,2}}|(?<=['’]))(?:{copulas}) (?P<rest>[^\n]+)"
+    )
+
+
+def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the names that paragraphs define, without articles before the names."""
+    if not language.copulas:
+        return
+    pattern = _definition_pattern(language)
+    # With a line break before the text, each line begins behind one.
+    for line in _LINE_START.finditer(f"\n{text}"):
+        before, start = line.start() - 1, line.end() - 1
+        if before >= 0 and is_wrapped_line(text, before):
+            continue
+        found = pattern.match(text, start, start + MAX_DEFINITION_CHARS)
+        if found and (length := _find_name_length(found, language)):
+            yield found.end("name") - length, found.end("name")
+
+
+def _find_name_length(found: re.Match[str], language: Language) -> int:
+    """Return the number of characters of the defined name at the end of its group; 0 if none."""
+    name = found["name"]
+    if language.code in ("fr", "it") and (elided := _ELIDED_ARTICLE.match(name)):
+        name = name[elided.end() :]
+    words = name.split(" ")
+    articles = language.articles or language.determiners
+    # In "Le grand Soir", the article is a part of the title.
+    has_article = len(words) > 1 and words[0].lower() in articles and _is_capitalized(words[1])
+    words = words[has_article:]
+    begins_with_function_word = words[0].lower() in language.function_words
+    is_alone = len(words) == 1
+    if not _is_capitalized(words[0]) or (is_alone and begins_with_function_word):
+        return 0
+    kind = _find_kind(found["rest"], language)
+    # The title of a work or of a species may be in another language: "Ples v dežju is a film".
+    is_foreign = kind == "name" and _is_foreign(words, language)
+    if not (_is_capitalized(words[-1]) or is_foreign):
+        return 0
+    has_function_word = not language.function_words.isdisjoint(words)
+    # "Nicholas the Small (1322 – 1358) was a duke": years show where the name of a person ends.
+    is_person = has_function_word and _YEAR.search(found["between"]) is not None
+    if kind in ("", "person") and not is_person:
+        # A word that no other rule knows: "Bankview is a community".
+        determined = found["rest"].partition(" ")[0] in language.determiners
+        is_known = language.capitalizes_nouns or words[0].lower() in common_words(language.code)
+        if not is_alone or is_known or not determined:
+            return 0
+    if not (found["open"] and found["close"]):
+        # Only titles of works are like this.
+        is_doubtful = (
+            begins_with_function_word
+            or any(word[-1] in ":," for word in words)
+            or not _CONJUNCTIONS.isdisjoint(words)
+            or (is_alone and has_article)
+            or (language.capitalizes_nouns and (has_article or is_alone or has_function_word))
+        )
+        if is_doubtful and kind != "name":
+            return 0
+        content_words = (word for word in words if word not in language.function_words)
+        if not (is_foreign or all(map(_is_capitalized, content_words))):
+            return 0
+    return len(" ".join(words))
+
+
+def _is_capitalized(word: str) -> bool:
+    return word[0].isupper() or word[0].isdigit()
+
+
+def _is_foreign(words: list[str], language: Language) -> bool:
+    """Return whether a name has words in lower case, and none of them is of the language.
+
+    Short words are of many languages: den, la, ton.
+    """
+    lower = [word for word in words if word.islower() and len(word) > MAX_SHORT_WORD_CHARS]
+    known = common_words(language.code) | language.function_words
+    return bool(lower) and known.isdisjoint(lower)
+
+
+def _find_kind(rest: str, language: Language) -> str:
+    """Return the type that the noun of a definition shows; "" if it shows none."""
+    kind = ""
+    for word in rest.split()[:MAX_WORDS_TO_NOUN]:
+        if word in _DASHES or word in _ORDINALS:
+            continue
+        if word in language.function_words and word not in language.determiners:
+            break
+        bare = word.rstrip(FINAL_PUNCTUATION)
+        shown = cue_type(bare) or ("thing" if bare in TYPE_WORDS else "")
+        # In "film director", the last noun counts.
+        if kind and not shown:
+            break
+        kind = shown or kind
+        if bare != word and (kind or word[-1] != ","):
+            break
+    return kind
