@@ -33,6 +33,7 @@ from graphrag_index.errors import WorkflowError
 from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.tables import TABLES, Table, content_id
 from graphrag_index.storage.partitions import Partitions
+from graphrag_nlp.corpus import Progress, ShardFrames
 
 __all__ = [
     "Frames",
@@ -54,19 +55,7 @@ __all__ = [
 MODELS = ("chat_model", "embedding_model")
 
 Frames = pl.DataFrame | Mapping[str, pl.DataFrame | None]
-# The rows of a shard, or of its result: frames by name.
-ShardFrames = Mapping[str, pl.DataFrame]
 T = TypeVar("T")
-
-
-class Progress(Protocol):
-    """The service `progress`: a step reports its progress, and the command line displays it."""
-
-    def start(self, total: int | None, unit: str) -> None:
-        """Start counting `total` units, such as "text units"; None: the total is unknown."""
-
-    def advance(self, n: int = 1) -> None:
-        """Add `n` to the number of finished units."""
 
 
 class Silent:

@@ -27,7 +27,7 @@ PARTS = {
     "rules": "text",
     "schema": "text",
     "storage": "schema text",
-    "step": "schema storage",
+    "step": "schema text storage",
     "llm": "schema text storage",
     "communities": "schema step text storage",
     "extraction": "schema step text storage llm",
