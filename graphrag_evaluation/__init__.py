@@ -2,3 +2,7 @@
 
 CONTRIBUTING.md maps its files.
 """
+
+# Folders of a project: reports of evaluations, and proposals of `tune`, each with the replies of
+# models to them.
+EVALUATIONS, TUNING = "evaluations", "tuning"

@@ -17,11 +17,11 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from graphrag_evaluation.project_folders import EVALUATIONS, check_folder_name
+from graphrag_evaluation import EVALUATIONS
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord, SystemRecord
 from graphrag_evaluation.statistics import Agreement, Interval
 from graphrag_evaluation.summary import EFFORT, Comparison, largest_cutoffs, meaning
-from graphrag_index.errors import ExportError, format_count
+from graphrag_index.errors import ExportError, SettingsError, format_count
 from graphrag_index.export.explorer_page import security_policy
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE
 from graphrag_index.storage.atomic import lock_target, write_text_file
@@ -336,7 +336,12 @@ def report_name(questions: Path, name: str = "") -> str:
     Raises SettingsError if the name cannot be that of a folder.
     """
     name = name or Path(questions.name.removesuffix(".gz")).stem
-    check_folder_name(name)
+    # Windows drops dots and spaces at the end, and has another use for a colon.
+    ends_well = bool(name) and name == name.strip().strip(".")
+    if not ends_well or not name.isprintable() or set(name) & set("/\\:"):
+        raise SettingsError(
+            f"--name {name!r} cannot name a folder: use letters, digits and hyphens."
+        )
     return name
 
 

@@ -1,7 +1,6 @@
-"""Prompts, types and examples for the documents of an index, measured on held-out ones.
+"""Prompts for the documents of an index.
 
-corpus_sample.py     passages that cover the documents, and their known entities and relationships
-prompt_trial.py      a prompt with its types, its requests about passages, scores of replies
-tuned_prompt.py      types, examples and text of a prompt for these documents
-tuning_run.py        the whole tuning, from the sample to the files of a proposal
+corpus_sample.py   passages that cover the documents, and what the index states about them
+tuned_prompt.py    types, examples and the text of the proposed prompts
+tuning_run.py      the requests of a tuning, and the files that it writes
 """

@@ -89,9 +89,9 @@ def make(
 ) -> None:
     """Make questions with known answers from an index, without a model or in natural words."""
     import graphrag_query
+    from graphrag_evaluation import EVALUATIONS
     from graphrag_evaluation.generation.make_questions import SPLITS, make_questions
     from graphrag_evaluation.generation.natural_questions import QuestionMaker
-    from graphrag_evaluation.project_folders import EVALUATIONS
     from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
     from graphrag_index.cli.index_tables import align_columns
@@ -402,8 +402,8 @@ def judge_results(
     """Let the judges of the options judge; None if only the cost was asked for."""
     if not options.judge:
         return Judged(results)
+    from graphrag_evaluation import EVALUATIONS
     from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
-    from graphrag_evaluation.project_folders import EVALUATIONS
 
     settings = load_project_settings(options.root, None)
     tasks = list_tasks(systems, results, options.criteria, options.root)
@@ -711,12 +711,19 @@ def _ask_systems(
 
 
 def _sum_spending(projects: Collection[Path]) -> "Spending":
-    from graphrag_evaluation.project_folders import spent_in
+    """Return what all evaluations of projects have paid for so far, answers and judgements."""
+    from graphrag_evaluation import EVALUATIONS
+    from graphrag_index.llm.ledger import FILE, Ledger
     from graphrag_index.llm.request import Spending
 
     total = Spending()
-    for project in projects:
-        total.add(spent_in(project))
+    for folder in (project / EVALUATIONS for project in projects):
+        if not (folder / FILE).exists():
+            continue
+        with closing(Ledger(folder, read_only=True)) as ledger:
+            # A full disk leaves a file without tables.
+            if ledger.fetch_rows("SELECT 1 FROM sqlite_schema WHERE name = 'calls'"):
+                total.add(ledger.spent_for(ledger.version))
     return total
 
 

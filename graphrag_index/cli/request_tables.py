@@ -31,7 +31,7 @@ MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change,
 
 def describe_purge(purged: PurgeCounts, root: Path, option: str) -> str:
     """Describe what a purge has deleted, and what still holds deleted text."""
-    from graphrag_evaluation.project_folders import EVALUATIONS, TUNING
+    from graphrag_evaluation import EVALUATIONS, TUNING
 
     deleted = format_count("requests", purged.n_deleted)
     lines = [

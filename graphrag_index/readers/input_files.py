@@ -15,10 +15,8 @@ from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_nlp.text.normalize import translate_glob
 
-# The files of the report of an evaluation, which graphrag_evaluation writes.
-REPORT_FILES = {"evaluation.json", "evaluation.html", "junit.xml"}
-# Files of a folder that `graphrag-index tune` writes.
-PROPOSAL_FILES = {"tuning.json", "changes.diff"}
+# Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
+REPORT_FILES, PROPOSAL_FILES = {"evaluation.json", "evaluation.html"}, {"prompts", "changes.diff"}
 # Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
@@ -150,7 +148,7 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
             continue
         # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
-        is_written = names == REPORT_FILES or names >= PROPOSAL_FILES
+        is_written = names >= REPORT_FILES or names >= PROPOSAL_FILES
         if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
         for entry in children:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from graphrag_evaluation.project_folders import EVALUATIONS, spent_in
+from graphrag_evaluation import EVALUATIONS
+from graphrag_index.cli.evaluation_commands import _sum_spending
 from graphrag_index.errors import ExitCode
 from graphrag_index.llm.ledger import FILE
 from graphrag_index.llm.request import Spending
@@ -76,7 +77,7 @@ def test_a_ledger_that_a_full_disk_left_without_tables_is_empty(tmp_path: Path) 
     folder = tmp_path / EVALUATIONS
     folder.mkdir()
     (folder / FILE).touch()
-    assert spent_in(tmp_path) == Spending()
+    assert _sum_spending([tmp_path]) == Spending()
 
 
 def test_searches_that_failed_are_told(

@@ -1,11 +1,8 @@
-"""The command `tune`, with a model behind the test server whose replies depend on the prompt."""
+"""The command `tune`, with a model behind the test server."""
 
-import json
 import re
 import shutil
 import subprocess
-from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,48 +23,32 @@ PROMPT = "prompts/extract_graph.txt"
 PRICE = "models.chat.price={input: 1, output: 1}"
 
 
-@dataclass
-class PromptDependentModel:
-    """Finds all names if the prompt has one of the `hints`, and the first of a passage if not.
-
-    The model `strong_model` always finds all.
-    """
-
-    hints: Collection[str] = ()
-    strong_model: str = ""
-
-    def __call__(self, request: ChatRequest) -> Json | str:
-        wanted = set((request.schema or {}).get("properties", {}))
-        if "domain" in wanted:
-            return self._describe(request)
+def describe_or_extract(request: ChatRequest) -> Json:
+    """Describe documents, with a type of invented names; or find the names of a passage."""
+    if "domain" not in (request.schema or {}).get("properties", {}):
         found = extract(request)
-        is_strong = request.body["model"] == self.strong_model
-        if not is_strong and not any(hint in request.texts[0] for hint in self.hints):
-            found = {"entities": found["entities"][:1], "relationships": []}
         entities = [
-            {"name": one["title"], "type": one["type"], "description": one["description"]}
+            {"name": one["title"], "type": "person", "description": one["description"]}
             for one in found["entities"]
         ]
         return {"entities": entities, "relationships": found["relationships"]}
-
-    def _describe(self, request: ChatRequest) -> Json:
-        """Describe documents: the names of ships are a type, and one type has invented names."""
-        ships = sorted(set(NAMES_OF_SHIPS.findall(request.texts[-1])))
-        people = [n for _, names in sentences_with_names(passage(request)) for n in names][:2]
-        return {
-            "domain": "Accounts of expeditions to the Antarctic.",
-            "types": [
-                {"name": "ship", "names": ships},
-                {"name": "person", "names": people},
-                {"name": "submarine", "names": ["Nautilus of Nowhere"]},
-            ],
-        }
+    ships = sorted(set(NAMES_OF_SHIPS.findall(request.texts[-1])))
+    people = [n for _, names in sentences_with_names(passage(request)) for n in names][:2]
+    return {
+        "domain": "Accounts of expeditions to the Antarctic.",
+        "persona": "a historian of exploration",
+        "types": [
+            {"name": "ship", "names": ships},
+            {"name": "person", "names": people},
+            {"name": "submarine", "names": ["Nautilus of Nowhere"]},
+        ],
+    }
 
 
 def arguments(server: Server, *more: str) -> list[str]:
     values = (f"base_url={server.url}", "model=test-model", "api_key=key", "timeout=60")
     settings = [part for value in values for part in ("--set", f"models.chat.{value}")]
-    return ["tune", "--model", "chat", "--passages", "16", *settings, *more]
+    return ["tune", "--model", "chat", "--passages", "8", *settings, *more]
 
 
 @pytest.fixture
@@ -76,150 +57,95 @@ def project(sample_project: Path, tmp_path: Path) -> Path:
     return shutil.copytree(sample_project, tmp_path / "project")
 
 
-def report(folder: Path) -> Any:
-    return json.loads((folder / "tuning.json").read_text(encoding="utf-8"))
-
-
-def test_without_a_model_a_proposal_is_written_and_nothing_changes(
-    sample_project: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "proposal"
-    settings = (sample_project / "settings.yaml").read_bytes()
-    told = call(sample_project, "tune", "--types", "Sledge", "--to", str(folder))
+def test_without_a_model_prompts_are_written_and_nothing_changes(project: Path) -> None:
+    settings = (project / "settings.yaml").read_bytes()
+    told = call(project, "tune", "--types", "Sledge")
     assert told.returncode == 0, told.stderr
-    assert "Not measured, since no model was asked." in told.stdout
-    assert (sample_project / "settings.yaml").read_bytes() == settings
-    assert not (sample_project / "prompts").exists()
-    names = [one["name"] for one in report(folder)["types"]]
-    assert names[0] == "Sledge"
-    assert {"person", "geo"} < set(names)
-    assert len(report(folder)["examples"]) == 2
-    assert "entity_types: [Sledge, " in (folder / "settings.yaml").read_text(encoding="utf-8")
-    difference = (folder / "changes.diff").read_text(encoding="utf-8")
-    assert "+# About these documents" in difference
-    assert "-  entity_types: []" in difference
+    assert "2 examples from the documents." in told.stdout
+    assert "extract_graph: {entity_types: [Sledge, " in told.stdout
+    assert (project / "settings.yaml").read_bytes() == settings
+    assert not (project / "prompts").exists()
+    difference = (project / "tuning" / "changes.diff").read_bytes()
+    assert b"+# About these documents" in difference
+    prompt = (project / "tuning" / PROMPT).read_bytes()
     # A proposal below the input folder is no document of the next run.
-    (tmp_path / "notes.txt").touch()
-    listed = find_files(LoadDocuments(folder="."), tmp_path)
-    assert [file.path.name for file in listed] == ["notes.txt"]
-    # The same seed gives the same bytes.
-    again = tmp_path / "again"
-    call(sample_project, "tune", "--types", "Sledge", "--to", str(again))
-    for name in (PROMPT, "settings.yaml", "changes.diff", "tuning.json"):
-        assert (folder / name).read_bytes() == (again / name).read_bytes()
+    listed = find_files(LoadDocuments(folder=".", include=["**/*.txt", "**/*.diff"]), project)
+    assert not any(file.name.startswith("tuning/") for file in listed)
+    # The same seed gives the same bytes, also where the prompt is in force already.
+    shutil.copytree(project / "tuning" / "prompts", project / "prompts")
+    call(project, "tune", "--types", "Sledge")
+    assert (project / "tuning" / PROMPT).read_bytes() == prompt
+    assert (project / "tuning" / "changes.diff").read_bytes() == b""
 
 
-def test_a_better_prompt_is_installed_and_a_worse_one_is_not(
+def test_a_model_describes_the_documents_and_gives_the_examples(
     project: Path, model_server: Server
 ) -> None:
-    model_server.answer = PromptDependentModel()
-    told = call(project, *arguments(model_server, "--install", "--yes"))
-    assert told.returncode == ExitCode.FAILED
-    assert "Nothing was installed, since the proposal is not better" in told.stderr
-    assert not (project / "prompts").exists()
-    told = call(project, *arguments(model_server, "--install"))
-    assert told.returncode == ExitCode.WRONG_USE
-    assert "add --yes" in told.stderr
-
-    # This model finds all names only where the prompt tells what the documents are.
-    model_server.answer = PromptDependentModel(hints=["# About these documents"])
-    before = (project / "settings.yaml").read_bytes()
-    folder = project / "tuning" / "better"
-    told = call(project, *arguments(model_server, "--install", "--yes", "--to", str(folder)))
+    model_server.answer = describe_or_extract
+    told = call(project, *arguments(model_server, "--set", "workflow=standard"))
     assert told.returncode == 0, told.stdout + told.stderr
-    assert report(folder)["evaluation"]["is_better"]
-    assert report(folder)["unreadable"] == 1  # the type whose names are in no passage
-    assert {one["name"] for one in report(folder)["types"][:2]} == {"person", "ship"}
-    assert (project / PROMPT).read_bytes() == (folder / PROMPT).read_bytes()
-    assert (project / "settings.yaml").read_bytes() == (folder / "settings.yaml").read_bytes()
-    assert (folder / "previous" / "1" / "settings.yaml").read_bytes() == before
+    # The type whose names are in no passage.
+    assert "1 reply or record could not be read." in told.stdout
+    assert "submarine" not in told.stdout
+    prompt = (project / "tuning" / PROMPT).read_text(encoding="utf-8")
+    about = (
+        "# About these documents\n"
+        "Accounts of expeditions to the Antarctic.\n"
+        "Read them as a historian of exploration.\n"
+        "They are written in English"
+    )
+    assert about in prompt
+    assert "\nReply:\n{" in prompt
+    reports = project / "tuning" / "prompts" / "create_community_reports.txt"
+    assert about in reports.read_text(encoding="utf-8")
 
 
 def test_a_tuning_that_stops_at_its_budget_goes_on_and_pays_nothing_twice(
-    sample_project: Path, tmp_path: Path, model_server: Server
+    project: Path, model_server: Server
 ) -> None:
-    model_server.answer = PromptDependentModel(hints=["# About"])
-    folder = tmp_path / "proposal"
-    common = arguments(model_server, "--to", str(folder), "--set", PRICE)
-    told = call(sample_project, *common, "--estimate")
+    model_server.answer = describe_or_extract
+    common = arguments(model_server, "--passages", "24", "--set", PRICE)
+    told = call(project, *common, "--estimate")
     assert told.returncode == 0, told.stderr
-    assert "25" in told.stdout  # a description, 8 passages to tune on, 8 measured twice
+    assert "chat: 25 requests" in told.stdout  # a description, and 24 passages
     assert not model_server.requests
-    told = call(sample_project, *common, "--budget", "0.02")
-    assert told.returncode == ExitCode.BUDGET
-    n_paid = len(model_server.requests)
-    assert n_paid > 1
-    assert not (folder / "tuning.json").exists()
-    told = call(sample_project, *common, "--budget", "5")
+    told = call(project, *common, "--budget", "0.035")
+    assert told.returncode == ExitCode.BUDGET, told.stderr
+    assert len(model_server.requests) > 1
+    assert not (project / "tuning" / PROMPT).exists()
+    told = call(project, *common, "--budget", "5")
     assert told.returncode == 0, told.stderr
     # Only the question whether the server answers is asked again.
-    repeated = [n for n in model_server.counts().values() if n > 1]
-    assert repeated in ([], [2])
-    assert report(folder)["evaluation"]["is_better"]
+    assert [n for n in model_server.counts().values() if n > 1] in ([], [2])
 
 
-def test_replies_that_cannot_be_read_are_counted(
-    sample_project: Path, tmp_path: Path, model_server: Server
-) -> None:
-    model_server.answer = PromptDependentModel(hints=["# About"])
+def test_replies_that_cannot_be_read_are_counted(project: Path, model_server: Server) -> None:
+    model_server.answer = describe_or_extract
     model_server.faults = Faults(rate=1.0, kinds=["wrong_schema"])
-    told = call(sample_project, *arguments(model_server, "--to", str(tmp_path / "proposal")))
+    told = call(project, *arguments(model_server))
     assert told.returncode == 0, told.stderr
     assert "9 replies or records could not be read." in told.stdout
-    evaluation = report(tmp_path / "proposal")["evaluation"]
-    assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 8
-    assert not evaluation["is_better"]
     # They are asked again: the server may be mended.
     model_server.faults = Faults()
-    told = call(sample_project, *arguments(model_server, "--to", str(tmp_path / "proposal")))
-    assert told.returncode == 0, told.stderr
-    evaluation = report(tmp_path / "proposal")["evaluation"]
-    assert evaluation["before"]["unreadable"] == evaluation["after"]["unreadable"] == 0
-    assert evaluation["is_better"]
+    told = call(project, *arguments(model_server))
+    assert "1 reply or record could not be read." in told.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [
-        (("--install", "--yes"), "--install needs a model"),
-        (("--to", "."), "holds other files"),
-        (("--to", "output/proposal"), "lies in the index folder"),
-        (("--model", "chat", "--no-model"), "exclude each other"),
-        (("--model", "missing"), "missing"),
-        (("--set", "output=nowhere"), "There is no index"),
-    ],
+    [(("--model", "missing"), "missing"), (("--set", "output=nowhere"), "There is no index")],
 )
-def test_a_wrong_option_is_told(
-    sample_project: Path, tmp_path: Path, options: tuple[str, ...], reason: str
-) -> None:
-    to = () if "--to" in options else ("--to", str(tmp_path / "proposal"))
-    told = call(sample_project, "tune", *options, *to)
+def test_a_wrong_option_is_told(project: Path, options: tuple[str, ...], reason: str) -> None:
+    told = call(project, "tune", *options)
     assert told.returncode != 0
     assert reason in told.stderr
-    assert not any(tmp_path.rglob("tuning.json"))
-
-
-def test_replies_are_compared_with_a_stronger_model(
-    sample_project: Path, tmp_path: Path, model_server: Server
-) -> None:
-    model_server.answer = PromptDependentModel(hints=["# About"], strong_model="strong")
-    strong = [
-        f"models.strong.{value}" for value in (f"base_url={model_server.url}", "model=strong")
-    ]
-    common = [*arguments(model_server), *(part for value in strong for part in ("--set", value))]
-    told = call(
-        sample_project, *common, "--reference-model", "strong", "--to", str(tmp_path / "one")
-    )
-    assert told.returncode == 0, told.stderr
-    evaluation = report(tmp_path / "one")["evaluation"]
-    assert evaluation["reference"] == "the model strong"
-    assert evaluation["before"]["recall"] < evaluation["after"]["recall"] == 1
+    assert not (project / "tuning" / PROMPT).exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_requests", [3, 12, 22])
+@pytest.mark.parametrize("n_requests", [2, 5])
 def test_a_killed_tuning_goes_on(project: Path, model_server: Server, n_requests: int) -> None:
-    model_server.answer = PromptDependentModel(hints=["# About"])
+    model_server.answer = describe_or_extract
     model_server.latency = 0.05
     options = arguments(model_server, "--set", "models.chat.concurrency=1")
     with subprocess.Popen(command(*options), cwd=project, env=environment()) as process:
