@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from graphrag_evaluation.statistics import SEED, Interval, ratio_interval
+from graphrag_evaluation.statistics import Interval, ratio_interval
 
 # Number of examples that a figure has.
 MAX_EXAMPLES = 5
@@ -30,23 +30,17 @@ GRAPH_MEANINGS = {
     "cited_claims": "share of the sentences of reports that cite rows; counts of the community "
     "are left out",
     "supported_claims": "share of these sentences whose words the cited rows have",
-    "stable_communities": "mean over the communities of the overlap (Jaccard) with the most "
-    "similar community of resampled documents",
-}
-_PARTS = {
-    "precision": "share of the index's {} that the reference has{}",
-    "recall": "share of the reference's {} that the index has{}",
-    "f1": "harmonic mean of precision and recall of {}{}",
 }
 # Measures that compare an index with a reference, document by document.
 REFERENCE_MEANINGS = {
-    f"{name}_{part}": text.format(*rows)
-    for name, rows in {
-        "entity": ("entities", ""),
-        "typed": ("entities", " with the same type"),
-        "relationship": ("relationships", ", in either direction"),
-    }.items()
-    for part, text in _PARTS.items()
+    "entity_precision": "share of the index's entities that the reference has",
+    "entity_recall": "share of the reference's entities that the index has",
+    "entity_f1": "harmonic mean of precision and recall of entities",
+    "relationship_precision": "share of the index's relationships that the reference has, in "
+    "either direction",
+    "relationship_recall": "share of the reference's relationships that the index has, in either "
+    "direction",
+    "relationship_f1": "harmonic mean of precision and recall of relationships",
 }
 
 
@@ -74,8 +68,7 @@ def share_figure(
     examples: Sequence[str] = (),
     *,
     none: str,
-    seed: int = SEED,
 ) -> Figure | str:
     """Return the ratio of two sums over clusters; the text `none` if there are no rows."""
-    interval = ratio_interval(counts, totals, seed)
+    interval = ratio_interval(counts, totals)
     return none if interval is None else Figure(interval, tuple(examples[:MAX_EXAMPLES]))

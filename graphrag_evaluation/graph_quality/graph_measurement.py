@@ -1,16 +1,13 @@
 """Measurement of the graph of an index: all measures at one version."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from graphrag_evaluation.graph_quality.community_stability import measure_stability
 from graphrag_evaluation.graph_quality.graph_figures import (
     MAX_EXAMPLES,
     Figure,
@@ -18,13 +15,10 @@ from graphrag_evaluation.graph_quality.graph_figures import (
     share_figure,
 )
 from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
-from graphrag_evaluation.graph_quality.reference import (
-    Reference,
+from graphrag_evaluation.graph_quality.reference_comparison import (
+    ReferenceComparison,
     compare_with_reference,
-    open_marked_file,
 )
-from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
-from graphrag_evaluation.statistics import SEED
 from graphrag_evaluation.systems import Place
 from graphrag_index.communities.simple_graph import count_neighbours, find_components
 from graphrag_index.errors import TableError, describe_error
@@ -40,12 +34,12 @@ MIN_COMPONENT_SIZE = 3
 NO_ENTITIES = "the index has no entities"
 
 
-def measure_structure(index: CheckedIndex, seed: int = SEED) -> Figures:
+def measure_structure(index: CheckedIndex) -> Figures:
     """Measure equal and doubtful names, entities alone, and connected components."""
-    return {**_measure_names(index, seed), **_measure_components(index, seed)}
+    return {**_measure_names(index), **_measure_components(index)}
 
 
-def _measure_names(index: CheckedIndex, seed: int) -> Figures:
+def _measure_names(index: CheckedIndex) -> Figures:
     if not index.has("entities", "title"):
         return dict.fromkeys(("duplicate_names", "doubtful_names"), NO_ENTITIES)
     entities = (
@@ -59,13 +53,13 @@ def _measure_names(index: CheckedIndex, seed: int) -> Figures:
     is_equal = entities["is_equal"]
     return {
         "duplicate_names": share_figure(
-            is_equal, np.ones(len(is_equal)), examples, none=NO_ENTITIES, seed=seed
+            is_equal, np.ones(len(is_equal)), examples, none=NO_ENTITIES
         ),
-        "doubtful_names": _measure_doubtful_names(index, entities["title"], seed),
+        "doubtful_names": _measure_doubtful_names(index, entities["title"]),
     }
 
 
-def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series, seed: int) -> Figure | str:
+def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series) -> Figure | str:
     if index.version is None:
         return "Microsoft GraphRAG does not compare names"
     store = TableStore(index.path)
@@ -75,10 +69,10 @@ def _measure_doubtful_names(index: CheckedIndex, titles: pl.Series, seed: int) -
     pairs = store.scan("doubtful_pairs", tables["doubtful_pairs"]).collect()
     is_doubtful = titles.is_in(pl.concat([pairs["title"], pairs["other"]]).implode())
     examples = [f"{one} = {other}?" for one, other in pairs.select("title", "other").iter_rows()]
-    return share_figure(is_doubtful, np.ones(len(titles)), examples, none=NO_ENTITIES, seed=seed)
+    return share_figure(is_doubtful, np.ones(len(titles)), examples, none=NO_ENTITIES)
 
 
-def _measure_components(index: CheckedIndex, seed: int) -> Figures:
+def _measure_components(index: CheckedIndex) -> Figures:
     names = ("alone", "small_components", "largest_component")
     found = read_entity_graph(index)
     if found is None:
@@ -93,10 +87,7 @@ def _measure_components(index: CheckedIndex, seed: int) -> Figures:
         "small_components": sizes[component] < MIN_COMPONENT_SIZE,
         "largest_component": component == sizes.argmax(),
     }
-    return {
-        name: share_figure(values, each, none=NO_ENTITIES, seed=seed)
-        for name, values in shares.items()
-    }
+    return {name: share_figure(values, each, none=NO_ENTITIES) for name, values in shares.items()}
 
 
 @dataclass(frozen=True)
@@ -116,25 +107,8 @@ class GraphQuality:
         return found
 
 
-def open_reference(text: str, root: Path) -> Reference:
-    """Open a reference: a file of marked passages, or the place of an index.
-
-    Raises `InputError` or `TableError` if it cannot be read.
-    """
-    path = Path(text)
-    if path.is_file() or (path.suffix and not path.exists() and "@" not in text):
-        return open_marked_file(path)
-    place = Place.parse(text, root)
-    return Reference(str(place), open_place(place))
-
-
 def measure_graph(
-    place: Place,
-    *,
-    n_resamples: int,
-    seed: int,
-    progress: Progress,
-    reference: Reference | None = None,
+    place: Place, *, progress: Progress, reference: Place | None = None
 ) -> GraphQuality:
     """Measure the graph of an index of graphrag-index or of Microsoft GraphRAG.
 
@@ -143,19 +117,14 @@ def measure_graph(
     """
     index = open_place(place)
     comparison = None
+    found: dict[str, Figure | str] = {}
     if reference is not None:
         # First, since a wrong reference is told at once.
-        source = reference.source
-        with explain_damage(index, *([source] if isinstance(source, CheckedIndex) else [])):
-            comparison = compare_with_reference(index, reference, seed)
-    parts: list[Callable[[CheckedIndex], Figures]] = [
-        partial(measure_grounding, seed=seed),
-        partial(measure_structure, seed=seed),
-        partial(measure_report_claims, seed=seed),
-        partial(measure_stability, n_resamples=n_resamples, seed=seed),
-    ]
+        other = open_place(reference)
+        with explain_damage(index, other):
+            comparison = compare_with_reference(index, str(reference), other)
+    parts = (measure_grounding, measure_structure, measure_report_claims)
     progress.start(len(parts), "parts")
-    found: dict[str, Figure | str] = {}
     for part in parts:
         with explain_damage(index):
             found |= part(index)

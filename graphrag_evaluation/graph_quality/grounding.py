@@ -38,16 +38,16 @@ _TEXT_COLUMNS = {
 }
 
 
-def measure_grounding(index: CheckedIndex, seed: int = SEED) -> Figures:
+def measure_grounding(index: CheckedIndex) -> Figures:
     """Measure the shares of mentions, entities, relationships and claims that texts hold."""
-    claims = {"grounded_claims": _measure_claims(index, seed)}
+    claims = {"grounded_claims": _measure_claims(index)}
     if not index.has("entities", "title"):
         others = ("grounded_mentions", "grounded_entities", "grounded_relationships")
         return dict.fromkeys(others, "the index has no table of entities") | claims
     names = read_names(index)
     return {
-        **_measure_mentions(index, names, seed),
-        "grounded_relationships": _measure_relationships(index, names, seed),
+        **_measure_mentions(index, names),
+        "grounded_relationships": _measure_relationships(index, names),
         **claims,
     }
 
@@ -67,7 +67,7 @@ def read_names(index: CheckedIndex) -> pl.DataFrame:
     )
 
 
-def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figures:
+def _measure_mentions(index: CheckedIndex, names: pl.DataFrame) -> Figures:
     """Measure whether the text units of entities have a name of the entity."""
     measures, none = ("grounded_mentions", "grounded_entities"), "the entities have no text units"
     if not (index.has("entities", "text_unit_ids") and index.has("text_units", "id", "text")):
@@ -80,15 +80,12 @@ def _measure_mentions(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Fi
     is_grounded = np.zeros(len(titles), dtype=bool)
     is_grounded[found.filter("held")["entity"].to_numpy()] = True
     return {
-        "grounded_mentions": share_figure(
-            *_by_unit(found, found["held"]), examples, none=none, seed=seed
-        ),
+        "grounded_mentions": share_figure(*_by_unit(found, found["held"]), examples, none=none),
         "grounded_entities": share_figure(
             is_grounded,
             np.ones(len(titles)),
             titles.filter(pl.Series(~is_grounded)).to_list(),
             none="the index has no entities",
-            seed=seed,
         ),
     }
 
@@ -125,7 +122,7 @@ def _by_unit(rows: pl.DataFrame, held: pl.Series) -> tuple[pl.Series, pl.Series]
     return counts["held"], counts["n"]
 
 
-def _measure_relationships(index: CheckedIndex, names: pl.DataFrame, seed: int) -> Figure | str:
+def _measure_relationships(index: CheckedIndex, names: pl.DataFrame) -> Figure | str:
     """Measure whether the text units of relationships have names of both entities."""
     none = "the relationships have no text units"
     columns = ("relationships", "source", "target", "text_unit_ids")
@@ -151,10 +148,10 @@ def _measure_relationships(index: CheckedIndex, names: pl.DataFrame, seed: int) 
         f"{titles[source]} – {titles[target]}: text unit {unit}"
         for source, target, unit in missing.iter_rows()
     ]
-    return share_figure(*_by_unit(pairs, both), examples, none=none, seed=seed)
+    return share_figure(*_by_unit(pairs, both), examples, none=none)
 
 
-def _measure_claims(index: CheckedIndex, seed: int) -> Figure | str:
+def _measure_claims(index: CheckedIndex) -> Figure | str:
     columns = ("covariates", "source_text", "text_unit_id")
     if not (index.has(*columns) and index.has("text_units", "id", "text")):
         return "the index has no claims"
@@ -181,9 +178,7 @@ def _measure_claims(index: CheckedIndex, seed: int) -> Figure | str:
         pl.col("held").sum(), n=pl.len()
     )
     examples = claims.filter(~pl.col("held"))["quote"].head(MAX_EXAMPLES).to_list()
-    return share_figure(
-        counts["held"], counts["n"], examples, none="no claim has a quotation", seed=seed
-    )
+    return share_figure(counts["held"], counts["n"], examples, none="no claim has a quotation")
 
 
 def holds_name(text: str | pl.Expr) -> pl.Expr:
@@ -201,7 +196,7 @@ def holds_name(text: str | pl.Expr) -> pl.Expr:
     )
 
 
-def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
+def measure_report_claims(index: CheckedIndex) -> Figures:
     """Measure the shares of sentences of reports that cite, and whose citations state them.
 
     A sentence is supported if the cited rows have half of the information of its words, by the
@@ -212,7 +207,7 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
     names = ("cited_claims", "supported_claims")
     if not index.has("community_reports", "full_content", "community"):
         return dict.fromkeys(names, "the index has no community reports")
-    reports = _sample_reports(index, seed)
+    reports = _sample_reports(index)
     claims = [_read_claims(text or "") for text in reports["full_content"]]
     evidence = _read_evidence(index, claims)
     weights = WordWeights(_sample_texts(index))
@@ -236,10 +231,10 @@ def measure_report_claims(index: CheckedIndex, seed: int) -> Figures:
     n_sentences = list(map(len, claims))
     return {
         "cited_claims": share_figure(
-            n_cited, n_sentences, uncited, none="no report has a sentence", seed=seed
+            n_cited, n_sentences, uncited, none="no report has a sentence"
         ),
         "supported_claims": share_figure(
-            n_supported, n_cited, worst, none="no sentence of a report cites a row", seed=seed
+            n_supported, n_cited, worst, none="no sentence of a report cites a row"
         ),
     }
 
@@ -249,12 +244,12 @@ def _read_claims(report: str) -> list[CitedSentence]:
     return [said for said in sentences if said.rows or not EXTENT_SENTENCE.fullmatch(said.text)]
 
 
-def _sample_reports(index: CheckedIndex, seed: int) -> pl.DataFrame:
+def _sample_reports(index: CheckedIndex) -> pl.DataFrame:
     """Return the communities and texts of reports, of many reports those of a random sample."""
     rows = index.tables["community_reports"].select("community", "full_content")
     n = count_rows(rows)
     if n > MAX_REPORTS:
-        chosen = pl.Series(random.Random(seed).sample(range(n), MAX_REPORTS), dtype=pl.UInt32)
+        chosen = pl.Series(random.Random(SEED).sample(range(n), MAX_REPORTS), dtype=pl.UInt32)
         rows = rows.with_row_index("row").filter(pl.col("row").is_in(chosen.implode()))
     return rows.select("community", "full_content").collect(engine="streaming")
 

@@ -1,4 +1,4 @@
-"""Comparison of an index with a reference extraction: precision, recall and F1."""
+"""Comparison of the graph of an index with that of another index of the same documents."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -9,19 +9,19 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure, Figures
-from graphrag_evaluation.graph_quality.stated_graph import TYPE_SEPARATOR, StatedGraph
+from graphrag_evaluation.graph_quality.grounding import read_names
 from graphrag_evaluation.statistics import f1_interval, ratio_interval
+from graphrag_index.errors import InputError
+from graphrag_index.health.checked_index import CheckedIndex, count_rows, explode_lists
+from graphrag_nlp.list_columns import find_rows, keep_first_keys
 
 Flags = npt.NDArray[np.bool_]
-# Names of each list of missed or extra ones, and the plural nouns of these lists.
+# Names of each list of missed or extra ones.
 MAX_LISTED = 50
-LISTED = {"entity": "entities", "relationship": "relationships"}
-# What is compared, and the reasons why it cannot be: nothing in the index, or in the reference.
-COMPARED = {
-    "entity": ("the index has no entities there", "the reference has no entities"),
-    "typed": ("the index has no entities there", "the reference has no types"),
-    "relationship": ("the index has no relationships there", "the reference has no relationships"),
-}
+# What is compared, with the plural noun of its lists.
+COMPARED = {"entity": "entities", "relationship": "relationships"}
+# A type of entities without a proper name, which an extraction of names does not list.
+NOUN_PHRASE = "noun phrase"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ReferenceComparison:
     reference: str
     n_documents: int
     n_documents_of_index: int
-    not_found: tuple[str, ...]  # documents or passages of the reference, not in the index
+    not_found: tuple[str, ...]  # documents of the reference that the index lacks
     figures: Figures = field(default_factory=dict)
     lists: Mapping[str, list[ListedName]] = field(default_factory=dict)
 
@@ -60,240 +60,283 @@ class ReferenceComparison:
         }
 
 
-class _Verdicts(NamedTuple):
-    """Verdicts on stated and wanted rows: passages of right ones, and the wrong ones.
+class _StatedGraph(NamedTuple):
+    """What an index states about the compared documents, which have numbers.
 
-    `right` and `extra` are of stated rows, `found` and `missed` of wanted rows. Rows that count
-    nowhere are left out. Wrong rows have `passage` and `name`.
+    An entity is a row of `entities`, and occurs once in each of its documents. Relationships are
+    unordered: `source` < `target`.
+    """
+
+    entities: pl.DataFrame  # document, title, is_phrase
+    names: pl.DataFrame  # document, entity, name: the normalized names of these entities
+    pairs: pl.DataFrame  # document, source, target
+    has_pairs: bool  # whether the index tells the documents of relationships
+
+
+class _Verdicts(NamedTuple):
+    """Verdicts on the rows of one side: documents of right rows, and `document`, `name` of wrong.
+
+    Rows that count nowhere are left out.
     """
 
     right: pl.Series
-    found: pl.Series
-    extra: pl.DataFrame
-    missed: pl.DataFrame
+    wrong: pl.DataFrame
 
 
-class _Judged(NamedTuple):
-    """Judged entities of both sides: what is matched by a required one, and what counts.
+def compare_with_reference(
+    index: CheckedIndex, name: str, reference: CheckedIndex
+) -> ReferenceComparison:
+    """Compare the graph of an index with a reference, on the documents that both have.
 
-    `matches` has pairs of `entity` and `wanted`: rows of the two tables of entities.
+    Entities are the same if one has a name of the other, in the same document; several of one
+    side may match one of the other. Noun phrases count only if both sides have some, or if they
+    match. Documents are drawn as a whole for the intervals. Raises `InputError` if the two have
+    no document in common, and if one lacks the tables.
     """
-
-    matches: pl.DataFrame
-    right: Flags
-    counted: Flags
-    found: Flags
-    required: Flags
-
-
-def compare_graphs(
-    stated: StatedGraph, wanted: StatedGraph, documents: pl.Series, seed: int
-) -> tuple[Figures, Mapping[str, list[ListedName]]]:
-    """Compare what an index states about passages with what a reference wants.
-
-    `documents` has the document of each passage, which is drawn as a whole for the intervals.
-    Entities are the same if one has a name of the other, in the same passage; several of one
-    side may match one of the other. Relationships are unordered pairs. Optional entities of the
-    reference count nowhere, and noun phrases only if both sides have some, or if they match.
-
-    Returns the figures, and the most frequent missed and extra names.
-    """
-    has_phrases = bool(stated.is_phrase.any()) and bool(wanted.is_phrase.any())
-    judged = _match_entities(stated, wanted, has_phrases)
-    compared = {
-        "entity": _judge_entities(stated, wanted, judged),
-        "typed": _judge_types(stated, wanted, judged),
-        "relationship": _judge_pairs(stated, wanted, judged),
-    }
-    # Without relationships of the index no passage is judged, whatever the reference has.
-    is_stated = {"relationship": bool(len(stated.passages_with_pairs))}
+    for one in (index, reference):
+        _check_tables(one)
+    common = _find_common_documents(index, reference)
+    if common.is_empty():
+        raise InputError(
+            f"The index in {index.path} has no document of the reference {name}: "
+            "documents are found by their text, id, path or title."
+        )
+    stated = _read_graph(index, common["document"])
+    wanted = _read_graph(reference, common["document_reference"])
     figures: dict[str, Figure | str] = {}
     lists: dict[str, list[ListedName]] = {}
-    for name, verdicts in compared.items():
-        extra, missed = (
-            _count_names(rows, documents) for rows in (verdicts.extra, verdicts.missed)
+    for kind, (own, theirs) in _judge(stated, wanted).items():
+        extra, missed = _count_names(own.wrong), _count_names(theirs.wrong)
+        lists |= {f"extra_{COMPARED[kind]}": extra, f"missed_{COMPARED[kind]}": missed}
+        figures |= _compute_figures(kind, own, theirs, (extra, missed), len(common))
+    titles = reference.tables["documents"].select(_document_names(reference)[-1]).collect()
+    is_found = np.zeros(len(titles), bool)
+    is_found[common["document_reference"]] = True
+    return ReferenceComparison(
+        name,
+        len(common),
+        count_rows(index.tables["documents"]),
+        tuple(titles.to_series().filter(pl.Series(~is_found)).cast(pl.String)),
+        figures,
+        lists,
+    )
+
+
+def _check_tables(index: CheckedIndex) -> None:
+    has_entities = index.has("entities", "title", "text_unit_ids")
+    has_documents = index.has("documents", "id") and index.has("text_units", "id")
+    if not (has_entities and has_documents and index.text_unit_documents() is not None):
+        raise InputError(
+            f"The index in {index.path} cannot be compared: it lacks entities, text units or "
+            "documents."
         )
-        if name in LISTED:
-            lists |= {f"extra_{LISTED[name]}": extra, f"missed_{LISTED[name]}": missed}
-        reasons = (COMPARED[name][0], COMPARED[name][is_stated.get(name, True)])
-        figures |= _compute_figures(name, verdicts, documents, (extra, missed), reasons, seed)
-    return figures, lists
 
 
-def _match_entities(stated: StatedGraph, wanted: StatedGraph, has_phrases: bool) -> _Judged:
-    """Match the entities by their names, and decide which of them count."""
+def _find_common_documents(index: CheckedIndex, reference: CheckedIndex) -> pl.DataFrame:
+    """Pair the rows of documents of two indexes by a unique text, or else by a unique name."""
+    ours, theirs = _document_keys(index), _document_keys(reference)
+    return (
+        ours.join(theirs, on="key", suffix="_reference")
+        .sort(pl.col("rank") + pl.col("rank_reference"), "document", "document_reference")
+        .unique("document", keep="first", maintain_order=True)
+        .unique("document_reference", keep="first", maintain_order=True)
+        .sort("document")
+        .select("document", "document_reference")
+    )
+
+
+def _document_names(index: CheckedIndex) -> list[str]:
+    """Return the columns that name a document, best first."""
+    return [name for name in ("id", "path", "title") if index.has("documents", name)]
+
+
+def _document_keys(index: CheckedIndex) -> pl.DataFrame:
+    """Return the unique keys of documents: the hashed names and texts, with their rank."""
+    documents = index.tables["documents"].with_row_index("document")
+    columns = [*(["text"] if index.has("documents", "text") else []), *_document_names(index)]
+    keys = []
+    for rank, name in enumerate(columns):
+        # A text is no name: the two are hashed with different seeds.
+        text = pl.col(name).cast(pl.String)
+        is_text = name == "text"
+        key = text.str.strip_chars().hash(seed=1) if is_text else text.hash()
+        rows = documents.filter(text.fill_null("") != "").select("document", key=key, rank=rank)
+        keys.append(rows.with_columns(pl.col("rank").cast(pl.Int32)))
+    found = pl.concat(keys).collect(engine="streaming")
+    n_documents = pl.col("document").n_unique().over("key")
+    return found.filter(n_documents == 1).sort("rank").unique(["document", "key"], keep="first")
+
+
+def _read_graph(index: CheckedIndex, rows: pl.Series) -> _StatedGraph:
+    """Read what an index states about documents, given by their rows in its table.
+
+    An entity is in a document if one of its text units is.
+    """
+    units = index.text_unit_documents()
+    assert units is not None
+    keys = index.tables["documents"].select(key=pl.col("id").hash()).with_row_index("row")
+    numbered = rows.alias("row").to_frame().with_row_index("document")
+    places = units.join(keys, on="key").join(numbered.lazy(), on="row").select("unit", "document")
+    kind = pl.col("type").fill_null("") if index.has("entities", "type") else pl.lit("")
+    titles = index.tables["entities"].select(
+        "title", is_phrase=kind.str.to_lowercase() == NOUN_PHRASE
+    )
+    pairs = _read_pairs(index, places)
+    # The two ends of a relationship are entities of its document.
+    ends = [pairs.select("document", row=end) for end in ("source", "target")]
+    inside = pl.concat([_find_documents(index, "entities", places), *ends]).unique()
+    known = inside.sort("document", "row").with_row_index("entity")
+    for end in ("source", "target"):
+        numbers = known.rename({"row": end, "entity": f"{end}_number"})
+        pairs = pairs.join(numbers, on=["document", end])
+    return _StatedGraph(
+        pl.concat([known.select("document"), titles.collect()[known["row"]]], how="horizontal"),
+        known.join(read_names(index).rename({"entity": "row"}), on="row").drop("row"),
+        # The numbers are sorted as the entities of a document are.
+        pairs.select("document", source="source_number", target="target_number"),
+        index.has("relationships", "text_unit_ids"),
+    )
+
+
+def _find_documents(index: CheckedIndex, table: str, places: pl.LazyFrame) -> pl.DataFrame:
+    """Return pairs of a `document` and the `row` of a table whose text units it has."""
+    rows = index.tables[table].select(unit="text_unit_ids").with_row_index("row")
+    return (
+        explode_lists(rows, "unit")
+        .with_columns(pl.col("unit").hash())
+        .join(places, on="unit")
+        .select("document", "row")
+        .unique()
+        .collect(engine="streaming")
+    )
+
+
+def _read_pairs(index: CheckedIndex, places: pl.LazyFrame) -> pl.DataFrame:
+    """Return the relationships of documents as pairs of rows of entities."""
+    key, ends = index.relationship_keys()
+    if not index.has("relationships", *ends, "text_unit_ids"):
+        return pl.DataFrame(schema=dict.fromkeys(("document", "source", "target"), pl.UInt32))
+    links = index.tables["relationships"]
+    keys = keep_first_keys(index.tables["entities"].select(pl.col(key).hash()).collect()[key])
+    rows = links.select(pl.col(ends).hash()).collect(engine="streaming")
+    source, target = (pl.Series(find_rows(rows[end], keys)) for end in ends)
+    stated = _find_documents(index, "relationships", places)
+    at = stated["row"]
+    return (
+        stated.select("document", one=source.gather(at), other=target.gather(at))
+        .filter(pl.col("one") >= 0, pl.col("other") >= 0, pl.col("one") != pl.col("other"))
+        .select(
+            "document",
+            source=pl.min_horizontal("one", "other").cast(pl.UInt32),
+            target=pl.max_horizontal("one", "other").cast(pl.UInt32),
+        )
+        .unique()
+    )
+
+
+def _judge(stated: _StatedGraph, wanted: _StatedGraph) -> dict[str, tuple[_Verdicts, _Verdicts]]:
+    """Judge the entities and relationships of both sides."""
+    # Pairs of rows of entities with a name in common, in one document.
     matches = (
-        stated.names.join(wanted.names, on=["passage", "name"], suffix="_wanted")
+        stated.names.join(wanted.names, on=["document", "name"], suffix="_wanted")
         .select("entity", wanted="entity_wanted")
         .unique()
     )
-    is_optional, is_unwanted = (
-        graph.entities["is_optional"].to_numpy()
-        | (np.zeros(len(graph.entities), bool) if has_phrases else graph.is_phrase.to_numpy())
-        for graph in (stated, wanted)
-    )
-    required = ~is_unwanted
+    phrases = [graph.entities["is_phrase"].to_numpy() for graph in (stated, wanted)]
+    if all(flags.any() for flags in phrases):
+        phrases = [np.zeros_like(flags) for flags in phrases]
+    required = ~phrases[1]
     entity, of_wanted = matches["entity"].to_numpy(), matches["wanted"].to_numpy()
-    is_matched, right = np.zeros(len(is_optional), bool), np.zeros(len(is_optional), bool)
+    is_matched, right = np.zeros_like(phrases[0]), np.zeros_like(phrases[0])
     is_matched[entity] = True
     right[entity[required[of_wanted]]] = True
-    found = np.zeros(len(required), bool)
+    found = np.zeros_like(required)
     found[of_wanted] = True
-    # Not counted: an optional entity that is not wanted, and a match of an optional one.
-    counted = right | ~(is_matched | is_optional)
-    return _Judged(matches, right, counted, found & required, required)
-
-
-def _judge_entities(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
-    return _Verdicts(
-        _passages(stated, judged.right),
-        _passages(wanted, judged.found),
-        _named(stated, judged.counted & ~judged.right),
-        _named(wanted, judged.required & ~judged.found),
-    )
-
-
-def _judge_types(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
-    """Judge entities as before, but right only with a type of the reference.
-
-    Entities of the reference without a type count nowhere, nor do those that match them.
-    """
-    is_typed = judged.required & (wanted.entities["types"] != "").to_numpy()
-    if not is_typed.any():
-        nothing = _named(wanted, is_typed)
-        return _Verdicts(nothing["passage"], nothing["passage"], nothing, nothing)
-    entity, of_wanted = (judged.matches[name].to_numpy() for name in ("entity", "wanted"))
-    kept = is_typed[of_wanted]
-    entity, of_wanted = entity[kept], of_wanted[kept]
-    types = pl.DataFrame(
-        {
-            "stated": stated.entities["types"].gather(entity),
-            "wanted": wanted.entities["types"].gather(of_wanted),
-        }
-    )
-    # There are few pairs of types.
-    equal = {
-        pair
-        for pair in types.unique().iter_rows()
-        if not {*_split(pair[0])}.isdisjoint(_split(pair[1]))
+    counted = right | ~(is_matched | phrases[0])
+    return {
+        "entity": (
+            _judge_entities(stated, right, counted),
+            _judge_entities(wanted, found & required, required),
+        ),
+        "relationship": _judge_pairs(stated, wanted, matches, (counted, required)),
     }
-    known = pl.DataFrame([*equal], {"stated": pl.String, "wanted": pl.String}, orient="row")
-    same = types.with_row_index("row").join(known, on=["stated", "wanted"], how="semi")["row"]
-    right, found = np.zeros(len(stated.entities), bool), np.zeros(len(wanted.entities), bool)
-    right[entity[same]] = True
-    found[of_wanted[same]] = True
-    of_typed = np.zeros(len(stated.entities), bool)
-    of_typed[entity] = True
-    counted = judged.counted & (of_typed | ~judged.right)
-    return _Verdicts(
-        _passages(stated, right),
-        _passages(wanted, found),
-        _named(stated, counted & ~right, with_types=True),
-        _named(wanted, is_typed & ~found, with_types=True),
-    )
 
 
-def _split(types: str) -> list[str]:
-    return types.split(TYPE_SEPARATOR) if types else []
+def _judge_entities(graph: _StatedGraph, right: Flags, counted: Flags) -> _Verdicts:
+    rows = graph.entities.select("document", name="title")
+    return _Verdicts(rows["document"].filter(right), rows.filter(counted & ~right))
 
 
-def _judge_pairs(stated: StatedGraph, wanted: StatedGraph, judged: _Judged) -> _Verdicts:
+def _judge_pairs(
+    stated: _StatedGraph, wanted: _StatedGraph, matches: pl.DataFrame, counted: tuple[Flags, Flags]
+) -> tuple[_Verdicts, _Verdicts]:
     """Judge relationships, except those with an end that counts nowhere."""
-    both = stated.passages_with_pairs
-    both = both.filter(both.is_in(wanted.passages_with_pairs.implode())).implode()
+    are_compared = stated.has_pairs and wanted.has_pairs
     links, marks = (
         graph.pairs.filter(
-            pl.col("passage").is_in(both),
-            *(pl.Series(counts).gather(graph.pairs[end]) for end in ("source", "target")),
-        )
-        for graph, counts in ((stated, judged.counted), (wanted, judged.required))
+            pl.lit(are_compared),
+            *(pl.Series(flags).gather(graph.pairs[end]) for end in ("source", "target")),
+        ).with_row_index("number")
+        for graph, flags in zip((stated, wanted), counted, strict=True)
     )
-    links, marks = links.with_row_index("link"), marks.with_row_index("mark")
-    of_ends = links.select("link", "source", "target")
+    of_ends = links
     for end in ("source", "target"):
-        matches = judged.matches.rename({"entity": end, "wanted": f"{end}_wanted"})
-        of_ends = of_ends.join(matches, on=end)
+        of_ends = of_ends.join(matches.rename({"entity": end, "wanted": f"{end}_wanted"}), on=end)
     ends = (pl.col("source_wanted"), pl.col("target_wanted"))
     equal = of_ends.select(
-        "link", pair=_join_numbers(pl.min_horizontal(*ends), pl.max_horizontal(*ends))
-    ).join(marks.select("mark", pair=_join_numbers(pl.col("source"), pl.col("target"))), on="pair")
-    sides = []
-    for rows, number, graph in ((links, "link", stated), (marks, "mark", wanted)):
-        is_right = np.zeros(len(rows), bool)
-        is_right[equal[number].to_numpy()] = True
-        titles = graph.entities["title"]
-        wrong = rows.filter(~is_right)
-        source, target = (titles.gather(wrong[end]) for end in ("source", "target"))
-        named = pl.DataFrame({"passage": wrong["passage"], "one": source, "other": target})
+        link="number", source=pl.min_horizontal(*ends), target=pl.max_horizontal(*ends)
+    ).join(marks, on=["source", "target"])
+    found = []
+    for rows, numbers, graph in (
+        (links, equal["link"], stated),
+        (marks, equal["number"], wanted),
+    ):
+        is_right = rows["number"].is_in(numbers.implode())
+        titles = [graph.entities["title"].gather(rows[end]) for end in ("source", "target")]
+        named = pl.DataFrame({"document": rows["document"], "one": titles[0], "other": titles[1]})
         name = pl.format(
             "{} – {}", pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
         )
-        sides.append((rows["passage"].filter(is_right), named.select("passage", name=name)))
-    (right, extra), (found, missed) = sides
-    return _Verdicts(right, found, extra, missed)
-
-
-def _join_numbers(low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    return low.cast(pl.UInt64) * (1 << 32) + high.cast(pl.UInt64)
-
-
-def _passages(graph: StatedGraph, flags: Flags) -> pl.Series:
-    return graph.entities["passage"].filter(flags)
-
-
-def _named(graph: StatedGraph, flags: Flags, with_types: bool = False) -> pl.DataFrame:
-    name = pl.format("{}: {}", "title", "types") if with_types else pl.col("title")
-    return graph.entities.filter(flags).select("passage", name=name)
+        wrong = named.filter(~is_right).select("document", name=name)
+        found.append(_Verdicts(rows["document"].filter(is_right), wrong))
+    return found[0], found[1]
 
 
 def _compute_figures(
-    name: str,
-    verdicts: _Verdicts,
-    documents: pl.Series,
+    kind: str,
+    stated: _Verdicts,
+    wanted: _Verdicts,
     listed: tuple[list[ListedName], list[ListedName]],
-    reasons: tuple[str, str],
-    seed: int,
+    n_documents: int,
 ) -> Figures:
-    """Return precision, recall and F1 with intervals over documents.
-
-    `reasons` say why there is no figure: without stated rows, and without wanted ones.
-    """
+    """Return precision, recall and F1 with intervals over documents, or why there are none."""
     right, extra, found, missed = (
-        _count_by_document(passages, documents)
-        for passages in (
-            verdicts.right,
-            verdicts.extra["passage"],
-            verdicts.found,
-            verdicts.missed["passage"],
-        )
+        np.bincount(documents.to_numpy(), minlength=n_documents)
+        for side in (stated, wanted)
+        for documents in (side.right, side.wrong["document"])
     )
-    names = tuple(f"{name}_{part}" for part in ("precision", "recall", "f1"))
+    names = [f"{kind}_{part}" for part in ("precision", "recall", "f1")]
     n_stated, n_wanted = right + extra, found + missed
-    if not n_wanted.any():
-        return dict.fromkeys(names, reasons[1])
+    if not (n_stated.any() and n_wanted.any()):
+        side = "reference" if n_stated.any() else "index"
+        return dict.fromkeys(names, f"the {side} has no {COMPARED[kind]} there")
     intervals = (
-        ratio_interval(right, n_stated, seed),
-        ratio_interval(found, n_wanted, seed),
-        f1_interval(right, n_stated, found, n_wanted, seed),
+        ratio_interval(right, n_stated),
+        ratio_interval(found, n_wanted),
+        f1_interval(right, n_stated, found, n_wanted),
     )
     examples = [[str(one) for one in names[:MAX_EXAMPLES]] for names in (*listed, [])]
     return {
-        key: Figure(interval, found) if interval else reasons[0]
-        for key, interval, found in zip(names, intervals, examples, strict=True)
+        name: Figure(interval, shown)
+        for name, interval, shown in zip(names, intervals, examples, strict=True)
+        if interval is not None
     }
 
 
-def _count_by_document(passages: pl.Series, documents: pl.Series) -> npt.NDArray[np.int64]:
-    """Return the number of rows of each document; `passages` has the passage of each row."""
-    rows = documents.gather(passages).to_numpy()
-    return np.bincount(rows, minlength=int(documents.max()) + 1)  # type: ignore[arg-type]
-
-
-def _count_names(rows: pl.DataFrame, documents: pl.Series) -> list[ListedName]:
+def _count_names(rows: pl.DataFrame) -> list[ListedName]:
     """Return the most frequent names of rows, with the number of their documents."""
     counts = (
-        rows.select("name", document=documents.gather(rows["passage"]))
-        .group_by("name")
+        rows.group_by("name")
         .agg(n=pl.col("document").n_unique())
         .sort("n", "name", descending=[True, False])
         .head(MAX_LISTED)

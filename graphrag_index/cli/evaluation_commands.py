@@ -194,18 +194,9 @@ def graph(
         typer.Option(
             "--reference",
             metavar="PATH",
-            help="Marked passages (JSON Lines), or another index, to compare with.",
+            help="Another index of the same documents to compare with.",
         ),
     ] = None,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            "--resamples", metavar="N", min=1, help="Samples of documents for the stability."
-        ),
-    ] = 20,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of all samples.")
-    ] = 17,
     fail_below: Annotated[
         list[str] | None,
         typer.Option(
@@ -224,8 +215,8 @@ def graph(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure the graph of an index: grounding, duplicates, reports, stability."""
-    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph, open_reference
+    """Measure the graph of an index: grounding, duplicates, components, reports."""
+    from graphrag_evaluation.graph_quality.graph_measurement import measure_graph
     from graphrag_evaluation.systems import Place
     from graphrag_index.cli.terminal import temporary_bar
 
@@ -233,18 +224,14 @@ def graph(
     highest = parse_limits("--fail-above", fail_above)
     _check_measures({**lowest, **highest}, has_reference=reference is not None)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
-    opened = None if reference is None else open_reference(reference, root)
+    other = None if reference is None else Place.parse(reference, root)
     measured = []
     for place in places:
         with temporary_bar(sys.stderr, "evaluate graph") as progress:
-            measured.append(
-                measure_graph(
-                    place, n_resamples=resamples, seed=seed, progress=progress, reference=opened
-                )
-            )
+            measured.append(measure_graph(place, progress=progress, reference=other))
     if as_json:
         found = {quality.name: quality.to_dict() for quality in measured}
-        print(json.dumps({"indexes": found, "seed": seed}, ensure_ascii=False, indent=2))
+        print(json.dumps({"indexes": found}, ensure_ascii=False, indent=2))
     else:
         _print_figures(measured)
     _check_graph_limits(measured, lowest, highest)

@@ -3,15 +3,9 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-from graphrag_evaluation.graph_quality.community_stability import (
-    EvidenceGraph,
-    best_overlaps,
-    measure_stability,
-)
 from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_measurement import measure_structure
 from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
@@ -24,53 +18,8 @@ from tests.fixtures.literal_index import make_index, means, two_triangles
 TEXT = "Émile Racoviță sailed on the Belgica. He studied penguins in 1898."
 
 
-def test_communities_of_two_triangles_are_stable() -> None:
-    figures = measure_stability(two_triangles(["abc", "def"]), 4, 17)
-    assert means(figures) == {"stable_communities": 1}
-
-
-def test_communities_across_the_bridge_are_not_stable() -> None:
-    figures = measure_stability(two_triangles(["abd", "cef"]), 4, 17)
-    # The triangle abc has two of the three entities of the community abd: 2 of 4.
-    assert means(figures) == {"stable_communities": 0.5}
-    worst = figures["stable_communities"]
-    assert isinstance(worst, Figure)
-    assert list(worst.examples) == ["community 0: 0.50", "community 1: 0.50"]
-
-
-def test_what_does_not_follow_from_relationships_is_no_instability() -> None:
-    # "g" has no relationship, and the themes above the communities are made from texts too.
-    for members in (["abcg", "def"], ["abc", "def", "g"]):
-        figures = measure_stability(two_triangles(members), 4, 17)
-        assert means(figures) == {"stable_communities": 1}
-    flags = pl.Series("theme", [True, False, None])
-    rows = two_triangles(["adg", "abc", "def"]).tables["communities"]
-    communities = rows.with_columns(flags, level=pl.Series([0, 1, 1]))
-    index = two_triangles([], communities=communities)
-    figures = means(measure_stability(index, 4, 17))
-    assert figures == {"stable_communities": 1}
-
-
-def test_a_resample_keeps_the_share_of_the_evidence() -> None:
-    ids = pl.Series(["a", "b", "c"])
-    ends = np.array([0, 1]), np.array([1, 2])
-    # The first relationship is in both documents, the second in the second only.
-    pairs = np.array([0, 0, 1]), np.array([0, 1, 1])
-    evidence = EvidenceGraph(ids, ids, *ends, np.array([4.0, 3.0]), *pairs, 2)
-    first = evidence.resample(np.array([True, False]))
-    assert (first.n_nodes, first.sources.tolist(), first.weights.tolist()) == (3, [0], [2.0])
-    second = evidence.resample(np.array([False, True]))
-    assert second.weights.tolist() == [2.0, 3.0]
-
-
-def test_partitions_are_compared_by_overlap() -> None:
-    first, second = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 2])
-    assert best_overlaps(first, second) == {0: 1, 1: 0.5}
-    assert best_overlaps(second, first) == {0: 1}
-
-
 def test_entities_alone_and_components_are_counted() -> None:
-    found = measure_structure(two_triangles([]))
+    found = measure_structure(two_triangles())
     assert means(found) == {
         "duplicate_names": 0,
         "alone": round(1 / 7, 3),
@@ -81,7 +30,7 @@ def test_entities_alone_and_components_are_counted() -> None:
 
 
 def test_a_pair_of_entities_is_a_small_component() -> None:
-    index = two_triangles([], relationships=pl.LazyFrame({"source": ["a"], "target": ["b"]}))
+    index = two_triangles(relationships=pl.LazyFrame({"source": ["a"], "target": ["b"]}))
     assert means(measure_structure(index))["small_components"] == 1
 
 
@@ -139,7 +88,6 @@ def test_a_text_unit_is_evidence_if_it_holds_the_names() -> None:
         "EMILE RACOVITA – BELGICA: text unit 1",
         "BELGICA – ENGUIN: text unit 0",
     ]
-    assert means(measure_stability(index, 2, 17))["stable_communities"] > 0
     # The alias of an entity is a name of it.
     aliases = pl.Series("aliases", [["Racoviță"], [], ["returned"], ["penguins"]])
     index.tables["entities"] = index.tables["entities"].with_columns(aliases)
@@ -166,7 +114,7 @@ def test_sources_without_numbers_are_cited_by_row() -> None:
             {"community": 0, "full_content": "Racoviță studied penguins. [Data: Sources (1)]"}
         ],
     )
-    assert means(measure_report_claims(index, 17))["supported_claims"] == 1
+    assert means(measure_report_claims(index))["supported_claims"] == 1
 
 
 def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
@@ -179,7 +127,7 @@ def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
         text_units=[{"human_readable_id": 0, "text": TEXT}],
         community_reports=[{"community": 5, "full_content": report}],
     )
-    figures = measure_report_claims(index, 17)
+    figures = measure_report_claims(index)
     assert means(figures) == {"cited_claims": 0.75, "supported_claims": 0.333}
     figure = figures["supported_claims"]
     assert isinstance(figure, Figure)
@@ -195,7 +143,7 @@ def test_counts_of_the_program_are_no_claims() -> None:
         text_units=[{"human_readable_id": 0, "text": TEXT}],
         community_reports=[{"community": 5, "full_content": report}],
     )
-    figures = measure_report_claims(index, 17)
+    figures = measure_report_claims(index)
     assert means(figures) == {"cited_claims": 0.5, "supported_claims": 1}
     figure = figures["cited_claims"]
     assert isinstance(figure, Figure)
@@ -210,10 +158,9 @@ def test_an_index_without_rows_gives_reasons(has_tables: bool) -> None:
     found = {
         **measure_grounding(index),
         **measure_structure(index),
-        **measure_report_claims(index, 17),
-        **measure_stability(index, 2, 17),
+        **measure_report_claims(index),
     }
-    assert len(found) == 12
+    assert len(found) == 11
     assert all(isinstance(why, str) and why for why in found.values())
 
 
@@ -227,21 +174,20 @@ def test_clusters_are_drawn_as_a_whole() -> None:
 
 
 def test_the_graph_of_a_project_is_measured(sample_project: Path, graphrag_index: Call) -> None:
-    arguments = ["evaluate", "graph", "--root", str(sample_project), "--resamples", "2"]
+    arguments = ["evaluate", "graph", "--root", str(sample_project)]
     found = json.loads(graphrag_index(*arguments, "--json").out)["indexes"][str(sample_project)]
     measures = found["measures"]
     assert measures["grounded_mentions"]["mean"] > 0.99
     assert measures["duplicate_names"]["mean"] == 0
     assert measures["supported_claims"]["mean"] > 0.99
     assert measures["cited_claims"]["mean"] == 1
-    assert 0 < measures["stable_communities"]["mean"] < 1
     assert list(found["not_measured"]) == ["grounded_claims"]
 
 
 @pytest.fixture
 def folder_of_tables(tmp_path: Path) -> Path:
     """A folder with tables as Microsoft GraphRAG writes them: two triangles."""
-    for name, rows in two_triangles(["abc", "def"]).tables.items():
+    for name, rows in two_triangles().tables.items():
         rows.collect().write_parquet(tmp_path / f"{name}.parquet")
     return tmp_path
 
