@@ -5,7 +5,7 @@ shown in both orders: an answer wins if it wins twice, and any other pair is a t
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from graphrag_index.llm.request import (
     Request,
     object_schema,
 )
-from graphrag_nlp.text.sentences import find_quotation, split_sentences
+from graphrag_nlp.text.sentences import find_quotation
 from graphrag_query.answer import Outcome
 from graphrag_query.llm import RATING_FORMAT, clean_text
 
@@ -35,14 +35,11 @@ WINNERS = ("first", "second", "tie")
 class Judgement:
     """The judgement of one answer by one criterion.
 
-    `labels` are the single verdicts, which a second judge is compared with: by number of the
-    statement, or by number of the sentence of the answer that makes a claim. `n_unread` counts
-    the verdicts that could not be read, or whose evidence is not in the text: they do not count
-    as passed, nor does a claim that the answer does not make.
+    `n_unread` counts the verdicts that could not be read, or whose evidence is not in the text:
+    they do not count as passed, nor does a claim that the answer does not make.
     """
 
     score: float | None
-    labels: Mapping[int, Any] = field(default_factory=dict)
     n_unread: int = 0
 
 
@@ -116,8 +113,7 @@ def _read_statements(records: Any, result: Result, passages: Sequence[str]) -> J
         if made is False or (made is True and _quotes(record, [result.answer.text])):
             labels[number - 1] = made
     passed = sum(label is True for label in labels)
-    read = {number: label for number, label in enumerate(labels) if label is not None}
-    return Judgement(passed / len(labels), read, labels.count(None))
+    return Judgement(passed / len(labels), labels.count(None))
 
 
 def _ask_claims(result: Result, passages: Sequence[str]) -> str:
@@ -129,9 +125,7 @@ def _ask_claims(result: Result, passages: Sequence[str]) -> str:
 
 def _read_claims(records: Any, result: Result, passages: Sequence[str]) -> Judgement:
     supported: list[bool] = []
-    by_sentence: dict[int, bool] = {}
     n_unread, answer = 0, result.answer.text
-    sentences = split_sentences(answer)
     seen: set[str] = set()
     for record in records:
         claim, verdict = clean_text(record.get("claim")), record.get("supported")
@@ -139,20 +133,15 @@ def _read_claims(records: Any, result: Result, passages: Sequence[str]) -> Judge
         if claim in seen:
             continue
         seen.update(filter(None, [claim]))
-        place = find_quotation(claim, answer)
-        if place is None or not isinstance(verdict, bool):
+        if find_quotation(claim, answer) is None or not isinstance(verdict, bool):
             n_unread += 1
             continue
         # A claim whose evidence is not in the passages is not shown to be supported.
         is_shown = verdict and _quotes(record, passages)
         n_unread += verdict and not is_shown
         supported.append(is_shown)
-        # Two judges cut an answer into other claims: they are compared by sentence.
-        for number, sentence in enumerate(sentences):
-            if sentence.start < place[1] and place[0] < sentence.end:
-                by_sentence[number] = by_sentence.get(number, True) and is_shown
     score = sum(supported) / len(supported) if supported else None
-    return Judgement(score, by_sentence, n_unread)
+    return Judgement(score, n_unread)
 
 
 def _ask_relevance(result: Result, passages: Sequence[str]) -> str:
@@ -160,7 +149,7 @@ def _ask_relevance(result: Result, passages: Sequence[str]) -> str:
 
 
 def _read_relevance(rating: Any, result: Result, passages: Sequence[str]) -> Judgement:
-    return Judgement(rating / HIGHEST_RATING, {0: round(rating)})
+    return Judgement(rating / HIGHEST_RATING)
 
 
 def _ask_correctness(result: Result, passages: Sequence[str]) -> str:
@@ -181,7 +170,7 @@ def _read_correctness(record: Any, result: Result, passages: Sequence[str]) -> J
     verdict = record["verdict"]
     if verdict != "wrong" and not _quotes(record, [result.answer.text]):
         return Judgement(None, n_unread=1)
-    return Judgement(VERDICTS[verdict], {0: verdict})
+    return Judgement(VERDICTS[verdict])
 
 
 CRITERIA = {

@@ -15,7 +15,6 @@ from graphrag_evaluation.judging.criteria import (
     list_pairs,
 )
 from graphrag_evaluation.runs import Result
-from graphrag_evaluation.statistics import Agreement, measure_agreement
 from graphrag_evaluation.systems import System
 from graphrag_index.errors import BudgetError, ModelError, SettingsError
 from graphrag_index.llm.chat_model import ChatModel
@@ -210,29 +209,3 @@ def _passages(system: System, result: Result) -> list[str]:
     numbers = dict.fromkeys([*cited, *result.passages[:MAX_PASSAGES]])
     units = system.index.store.text_units(numbers)
     return [units[number]["text"] for number in numbers if number in units]
-
-
-def compare_judges(first: Verdicts, second: Verdicts) -> list[Agreement]:
-    """Return the agreement of two judges for each criterion that both judged."""
-    found = []
-    for name in CRITERIA:
-        labels = [
-            {
-                (key, thing): label
-                for key, judgement in one.judgements.items()
-                for thing, label in judgement.labels.items()
-                if key[2] == name
-            }
-            for one in (first, second)
-        ]
-        found.append(measure_agreement(name, *labels))
-    winners = [
-        {
-            (v.pair.first, v.pair.second, v.pair.results[0].question.id): v.winner
-            for v in one.pairs
-            if v.winner is not None
-        }
-        for one in (first, second)
-    ]
-    found.append(measure_agreement(PAIRWISE, *winners))
-    return [one for one in found if one is not None]

@@ -2,8 +2,8 @@
 
 `evaluation_page.html` is its frame with its style, and `evaluation_page.js` lists the questions,
 from the record that stands in the page as JSON. Texts of questions, documents and models are
-escaped here, and become text nodes there, so that none can become markup. The page lies in a
-folder with `junit.xml`, and a project keeps such folders.
+escaped here, and become text nodes there, so that none can become markup. A project keeps a folder
+of each report.
 """
 
 import json
@@ -15,17 +15,15 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from graphrag_evaluation import EVALUATIONS
 from graphrag_evaluation.report.evaluation_record import EvaluationRecord, SystemRecord
-from graphrag_evaluation.statistics import Agreement, Interval
+from graphrag_evaluation.statistics import Interval
 from graphrag_evaluation.summary import EFFORT, Comparison, largest_cutoffs, meaning
 from graphrag_index.errors import ExportError, SettingsError, format_count
 from graphrag_index.export.explorer_page import security_policy
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE
 from graphrag_index.storage.atomic import lock_target, write_text_file
-from graphrag_query.answer import Outcome
 
 # The order of questions begins with this measure, if the evaluation has it.
 FIRST_MEASURE = "recall@10"
@@ -37,12 +35,7 @@ N_COLOURS = 6
 # With more pairs of systems, only those with the first system are shown.
 MAX_PAIRS = 10
 # Files of the folder.
-RECORD, PAGE, JUNIT = "evaluation.json", "evaluation.html", "junit.xml"
-# Characters that XML 1.0 cannot hold.
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# Outcomes of a search that failed.
-FAILED_OUTCOMES = [outcome.value for outcome in Outcome if outcome.is_failure]
-MAX_NAME_CHARS = 200
+RECORD, PAGE = "evaluation.json", "evaluation.html"
 
 
 @cache
@@ -155,7 +148,7 @@ def _effort_table(record: EvaluationRecord) -> str:
 
 
 def _judged_tables(record: EvaluationRecord) -> str:
-    """Return the tables of judged pairs and of the agreement of two judges, if there are any."""
+    """Return the table of judged pairs, if there are any."""
     parts = []
     if record.pairs:
         heads = ("wins of first", "ties", "wins of second", "p", "flips", "first place")
@@ -176,16 +169,7 @@ def _judged_tables(record: EvaluationRecord) -> str:
     if n_unread := sum(not one.winner for one in record.verdicts):
         told = f"Pairs left out, without a readable verdict for each order: {n_unread:,}."
         parts.append(f'<p class="muted">{told}</p>')
-    if record.agreements:
-        columns = ("verdicts of both", "of one", "equal", "kappa")
-        table = _table(columns, map(_agreement_row, record.agreements), "criterion")
-        parts.append(f"<h2>Agreement of the two judges</h2>{table}")
     return "".join(parts)
-
-
-def _agreement_row(one: Agreement) -> str:
-    kappa = "–" if one.kappa is None else f"{one.kappa:.2f}"
-    return _row(one.criterion, (f"{one.n:,}", f"{one.n_of_one:,}", f"{one.share:.0%}", kappa))
 
 
 def _row(name: str, values: Iterable[str]) -> str:
@@ -367,7 +351,6 @@ def write_report(folder: Path, record: EvaluationRecord) -> Path:
     """Write the files of a report, each atomically; return the path of its page."""
     with _explained(folder):
         write_text_file(folder / RECORD, [record.model_dump_json()])
-        write_text_file(folder / JUNIT, [junit_text(record)])
         write_text_file(folder / PAGE, render_page(record))
     return folder / PAGE
 
@@ -388,44 +371,3 @@ def _explained(folder: Path) -> Iterator[None]:
             f"The report cannot be written to {folder} ({error.strerror or error}): name another "
             "folder with --to, or use --no-report."
         ) from error
-
-
-def junit_text(record: EvaluationRecord) -> str:
-    """Return the JUnit file of an evaluation: a suite for each system.
-
-    Each limit is a test case, which fails if the mean is lower. Each question is a test case
-    too, which is an error if the search failed; a low score of one question is no failure.
-    """
-    root = Element("testsuites", name=_clean(record.name))
-    failures = {(system, measure): said for system, measure, said in record.failures}
-    for system, results in record.results.items():
-        suite = SubElement(root, "testsuite", name=_clean(system))
-        name = _clean(f"{record.name}.{system}")
-        for measure, limit in record.limits.items():
-            case = _add_case(suite, name, f"{measure} is at least {limit:g}", 0)
-            if said := failures.get((system, measure)):
-                SubElement(case, "failure", type="limit", message=_clean(said))
-        for question, result in zip(record.questions, results, strict=True):
-            title = f"{question.id}: {question.text}"
-            case = _add_case(suite, name, title, result.scores.get("seconds", 0))
-            if result.outcome in FAILED_OUTCOMES:
-                message = _clean(" ".join(result.notes) or result.answer or result.outcome)
-                SubElement(case, "error", type=result.outcome, message=message)
-        suite.attrib |= {
-            "tests": str(len(suite)),
-            "failures": str(len(suite.findall("*/failure"))),
-            "errors": str(len(suite.findall("*/error"))),
-            "time": f"{sum(float(case.attrib['time']) for case in suite):.3f}",
-            "timestamp": record.date.partition("+")[0],
-        }
-    indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(root, encoding="unicode") + "\n"
-
-
-def _add_case(suite: Element, group: str, name: str, seconds: float) -> Element:
-    shown = _clean(name)[:MAX_NAME_CHARS]
-    return SubElement(suite, "testcase", classname=group, name=shown, time=f"{seconds:.3f}")
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)

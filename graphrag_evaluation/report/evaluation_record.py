@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
 from graphrag_evaluation.judging.criteria import PairSummary
-from graphrag_evaluation.statistics import Agreement, Interval
+from graphrag_evaluation.statistics import Interval
 from graphrag_evaluation.summary import Comparison
 from graphrag_index.errors import GraphRAGError
 from graphrag_nlp.text.normalize import replace_surrogates
@@ -147,7 +147,6 @@ class EvaluationRecord(EvaluationSummary):
     questions: list[QuestionRecord]
     results: dict[str, list[ResultRecord]]
     pairs: list[PairSummary] = []
-    agreements: list[Agreement] = []
     verdicts: list[PairRecord] = []
 
     @model_validator(mode="after")

@@ -20,7 +20,6 @@ from graphrag_evaluation.report.evaluation_record import (
 )
 from graphrag_evaluation.retrieval_scores import has_span
 from graphrag_evaluation.runs import Result
-from graphrag_evaluation.statistics import Agreement
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import System
 
@@ -42,7 +41,6 @@ def record_evaluation(
     questions_file: str,
     limits: Mapping[str, float],
     verdicts: Sequence[PairVerdict] = (),
-    agreements: Sequence[Agreement] = (),
 ) -> EvaluationRecord:
     """Record the results of systems whose indexes are still open."""
     questions = [result.question for result in next(iter(evaluation.results.values()))]
@@ -76,7 +74,6 @@ def record_evaluation(
         questions=[_record_question(question, texts, titles) for question in questions],
         results=results,
         pairs=summarize_pairs(verdicts),
-        agreements=list(agreements),
         verdicts=list(_record_pairs(verdicts, questions)),
     )
 

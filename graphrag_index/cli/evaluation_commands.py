@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from graphrag_evaluation.questions import EvaluationQuestion
     from graphrag_evaluation.report.evaluation_record import EvaluationRecord
     from graphrag_evaluation.runs import Result
-    from graphrag_evaluation.statistics import Agreement
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import System
     from graphrag_index.llm.request import Request, Spending
@@ -314,9 +313,6 @@ def _check_graph_limits(
 JudgeModel = Annotated[
     str, typer.Option("--judge", metavar="MODEL", help="Chat model that judges the answers.")
 ]
-SecondJudge = Annotated[
-    str, typer.Option("--second-judge", metavar="MODEL", help="Model whose agreement is measured.")
-]
 JudgeWith = Annotated[
     str,
     typer.Option(
@@ -334,32 +330,29 @@ ALL_CRITERIA = "statements,claims,relevance,correctness,pairwise"
 
 
 class Judging(NamedTuple):
-    """The options of the judges; `root` is the folder of the project."""
+    """The options of the judge; `root` is the folder of the project."""
 
     root: Path
     judge: str
-    second: str
     criteria: Sequence[str]
     budget: float | None
     only_estimates: bool
 
 
 class Judged(NamedTuple):
-    """The results with the scores of the first judge, and all verdicts.
+    """The results with the scores of the judge, and its verdicts on pairs.
 
     `stopped` is the error that ended the judgements before all were made.
     """
 
     results: "Mapping[str, Sequence[Result]]"
     verdicts: "Sequence[PairVerdict]" = ()
-    agreements: "Sequence[Agreement]" = ()
     stopped: BudgetError | ModelError | None = None
 
 
 def check_judging(options: Judging) -> None:
     """Check the options before any answer is paid for; raise `SettingsError` for a wrong one."""
     given = {
-        "--second-judge": options.second,
         "--estimate": options.only_estimates,
         "--budget": options.budget is not None,
     }
@@ -371,58 +364,37 @@ def check_judging(options: Judging) -> None:
 
     check_criteria(options.criteria)
     settings = load_project_settings(options.root, None)
-    judges = [*filter(None, (options.judge, options.second))]
-    for name in judges:
-        check_judge(name, settings)
-    # A model under two names agrees with itself, which says nothing about its verdicts.
-    models = {settings.models[name].identity()["model"] for name in judges}
-    if len(models) < len(judges):
-        raise SettingsError(
-            f"--second-judge {options.second} is the judge itself, {models.pop()}: name another "
-            "chat model."
-        )
+    check_judge(options.judge, settings)
 
 
 def judge_results(
     systems: "Sequence[System]", results: "Mapping[str, Sequence[Result]]", options: Judging
 ) -> Judged | None:
-    """Let the judges of the options judge; None if only the cost was asked for."""
+    """Let the judge of the options judge; None if only the cost was asked for."""
     if not options.judge:
         return Judged(results)
     from graphrag_evaluation import EVALUATIONS
-    from graphrag_evaluation.judging.judge import Judge, compare_judges, list_tasks
+    from graphrag_evaluation.judging.judge import Judge, list_tasks
 
     settings = load_project_settings(options.root, None)
     tasks = list_tasks(systems, results, options.criteria, options.root)
-    found = []
-    with ExitStack() as stack:
-        for name in filter(None, (options.judge, options.second)):
-            ledger = options.root / EVALUATIONS
-            judge = Judge(name, settings, options.root, ledger, options.budget)
-            stack.callback(judge.close)
-            if options.only_estimates:
-                calls, tokens, cost = judge.estimate(tasks)
-                print(describe_estimate(name, calls, tokens, cost))
-                continue
-            verdicts = judge.judge(tasks)
-            print(
-                f"{name}: {verdicts.spent.calls:,} requests sent for "
-                f"{format_paid(verdicts.spent.cost)}; "
-                f"{verdicts.n_unread:,} verdicts could not be read or lack their evidence.",
-                file=sys.stderr,
-            )
-            found.append(verdicts)
-            if verdicts.stopped is not None:
-                break
-    if options.only_estimates:
-        return None
-    agreements = compare_judges(*found) if len(found) == 2 else []
-    scored = found[0].add_scores(results)
-    return Judged(scored, found[0].pairs, agreements, found[-1].stopped)
+    judge = Judge(options.judge, settings, options.root, options.root / EVALUATIONS, options.budget)
+    with closing(judge):
+        if options.only_estimates:
+            print(describe_estimate(options.judge, *judge.estimate(tasks)))
+            return None
+        verdicts = judge.judge(tasks)
+    print(
+        f"{options.judge}: {verdicts.spent.calls:,} requests sent for "
+        f"{format_paid(verdicts.spent.cost)}; "
+        f"{verdicts.n_unread:,} verdicts could not be read or lack their evidence.",
+        file=sys.stderr,
+    )
+    return Judged(verdicts.add_scores(results), verdicts.pairs, verdicts.stopped)
 
 
 def print_judged(judged: Judged) -> None:
-    """Print the pairs with the flips of the judge, and the agreement of two judges."""
+    """Print the pairs with the flips of the judge."""
     from graphrag_evaluation.judging.criteria import summarize_pairs
     from graphrag_index.cli.index_tables import align_columns
 
@@ -441,14 +413,6 @@ def print_judged(judged: Judged) -> None:
         print(*align_columns(rows, left=[0, 1]), sep="\n")
     if n_unread := sum(verdict.winner is None for verdict in judged.verdicts):
         print(f"\nPairs left out, without a readable verdict for each order: {n_unread:,}")
-    if judged.agreements:
-        print("\nAgreement of the two judges\n")
-        rows = [("criterion", "verdicts of both", "of one", "equal", "kappa")]
-        for found in judged.agreements:
-            kappa = "-" if found.kappa is None else f"{found.kappa:.2f}"
-            n_both, n_one = f"{found.n:,}", f"{found.n_of_one:,}"
-            rows.append((found.criterion, n_both, n_one, f"{found.share:.0%}", kappa))
-        print(*align_columns(rows, left=[0]), sep="\n")
 
 
 # Smallest budget of tokens in which a context has room.
@@ -555,7 +519,6 @@ def run_evaluation(
     workers: Workers = None,
     fail_below: FailBelow = None,
     judge: JudgeModel = "",
-    second_judge: SecondJudge = "",
     judge_with: JudgeWith = ALL_CRITERIA,
     budget: JudgeBudget = None,
     estimate: Estimate = False,
@@ -573,7 +536,7 @@ def run_evaluation(
     from graphrag_index.pipeline.shards import count_cores
 
     criteria = [criterion.strip() for criterion in judge_with.split(",")]
-    judging = Judging(root, judge, second_judge, criteria, budget, estimate)
+    judging = Judging(root, judge, criteria, budget, estimate)
     check_judging(judging)
     limits = parse_limits("--fail-below", fail_below)
     check_measures(limits)
@@ -606,7 +569,6 @@ def run_evaluation(
             questions_file=questions.name,
             limits=limits,
             verdicts=judged.verdicts,
-            agreements=judged.agreements,
         )
         if as_json:
             print(record.model_dump_json(indent=2))

@@ -61,7 +61,7 @@ def read(name: str, value: Any) -> Judgement:
 def test_a_statement_without_a_verdict_is_not_made() -> None:
     made = {"statement": 1, "made": True, "quotation": "born near Annascaul"}
     not_made = {"statement": 3, "made": False, "quotation": ""}
-    assert read("statements", [made, not_made]) == Judgement(1 / 3, {0: True, 2: False}, 1)
+    assert read("statements", [made, not_made]) == Judgement(1 / 3, 1)
     # A quotation that is not in the answer, no verdict, and numbers of no statement.
     others = [
         {"statement": 2, "made": True, "quotation": "joined the army"},
@@ -69,15 +69,15 @@ def test_a_statement_without_a_verdict_is_not_made() -> None:
         {"statement": 4, "made": True, "quotation": "joined the navy"},
         {"statement": "2", "made": True, "quotation": "joined the navy"},
     ]
-    assert read("statements", [made, *others]) == Judgement(1 / 3, {0: True}, 2)
+    assert read("statements", [made, *others]) == Judgement(1 / 3, 2)
 
 
 @pytest.mark.parametrize(
     ("verdict", "quotation", "expected"),
     [
-        ("right", "joined the navy", Judgement(1.0, {0: "right"})),
-        ("partly", "joined the navy", Judgement(0.5, {0: "partly"})),
-        ("wrong", "", Judgement(0.0, {0: "wrong"})),
+        ("right", "joined the navy", Judgement(1.0)),
+        ("partly", "joined the navy", Judgement(0.5)),
+        ("wrong", "", Judgement(0.0)),
         ("right", "", Judgement(None, n_unread=1)),
         ("partly", "joined the army", Judgement(None, n_unread=1)),
     ],

@@ -11,10 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from graphrag_evaluation.judging.criteria import CRITERIA, summarize_pairs
-from graphrag_evaluation.judging.judge import Judge, Task, compare_judges, list_tasks
+from graphrag_evaluation.judging.judge import Judge, Task, list_tasks
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result, run_systems
-from graphrag_evaluation.statistics import measure_agreement
 from graphrag_evaluation.systems import Place, open_systems, plan_systems
 from graphrag_index.__main__ import app
 from graphrag_index.errors import BudgetError, ModelError
@@ -236,68 +235,6 @@ def judged_bodies(server: Server) -> list[bytes]:
     return [one.body for one in server.requests if b"You " in one.body]
 
 
-def test_two_judges_are_compared(
-    judged_tasks: Judged, tmp_path: Path, sample_project: Path
-) -> None:
-    _, tasks = judged_tasks
-    found = []
-    for number, rating in enumerate((4, 2)):
-
-        def answer(request: ChatRequest, rating: int = rating) -> Mapping[str, Any]:
-            reply = honest(request)
-            return {"rating": rating} if "rating" in reply else reply
-
-        server = Server(answer=answer)
-        with server, judge_at(server, tmp_path / str(number), sample_project) as judge:
-            found.append(judge.judge(tasks))
-    agreements = {one.criterion: one for one in compare_judges(*found)}
-    assert agreements["statements"].share == agreements["statements"].kappa == 1
-    assert (agreements["relevance"].share, agreements["relevance"].kappa) == (0, 0)
-    assert agreements["pairwise"].share == 1
-
-
-def test_agreement_beyond_chance() -> None:
-    # 20 of 25 verdicts are equal; the shares of yes are 12 and 15 of 25.
-    first = ["yes"] * 11 + ["yes"] * 1 + ["no"] * 4 + ["no"] * 9
-    second = ["yes"] * 11 + ["no"] * 1 + ["yes"] * 4 + ["no"] * 9
-    found = measure_agreement("claims", dict(enumerate(first)), dict(enumerate(second)))
-    assert found is not None
-    assert (found.n, found.n_of_one) == (25, 0)
-    assert found.share == pytest.approx(0.8)
-    by_chance = (12 * 15 + 13 * 10) / 625
-    assert found.kappa == pytest.approx((0.8 - by_chance) / (1 - by_chance))
-    assert measure_agreement("claims", {1: "yes"}, {2: "yes"}) is None
-    partly = measure_agreement("claims", {1: "yes", 2: "no"}, {2: "no", 3: "no", 4: "no"})
-    assert partly is not None
-    assert (partly.n, partly.n_of_one, partly.share, partly.kappa) == (1, 3, 1.0, None)
-
-
-def test_claims_are_compared_by_the_sentence_of_the_answer() -> None:
-    text = "Tom Crean was born near Annascaul. He went south and came home."
-    answer = Answer("Who?", text, Outcome.ANSWERED)
-    result = Result(EvaluationQuestion("1", "Who?"), answer, {}, [], [])
-    passages = ["Tom Crean was born near Annascaul. He went south."]
-
-    def labels(*claims: tuple[str, bool, str]) -> Mapping[int, bool]:
-        records = [
-            dict(zip(("claim", "supported", "quotation"), one, strict=True)) for one in claims
-        ]
-        return CRITERIA["claims"].read(records, result, passages).labels
-
-    whole = labels(
-        ("Tom Crean was born near Annascaul.", True, "born near Annascaul"),
-        ("He went south and came home.", False, ""),
-    )
-    in_parts = labels(
-        ("Tom Crean was born", True, "Tom Crean was born"),
-        ("near Annascaul", True, "near Annascaul"),
-        ("He went south", True, "He went south"),
-        ("came home", False, ""),
-    )
-    assert whole == in_parts == {0: True, 1: False}
-    assert labels(("He never lived.", True, "He")) == {}
-
-
 def test_a_repeated_claim_counts_once() -> None:
     answer = Answer("Who?", "Crean went south. He came home.", Outcome.ANSWERED)
     result = Result(EvaluationQuestion("1", "Who?"), answer, {}, [], [])
@@ -317,18 +254,6 @@ def test_the_command_estimates_and_names_wrong_judges(sample_project: Path, tmp_
     assert str(told.exception).startswith("--judge nobody: there is no such model")
     told = CliRunner().invoke(app, [*arguments, "chat", "--judge-with", "taste"])
     assert "--judge-with taste: choose from" in str(told.exception)
-    settings = (sample_project / "settings.yaml").read_text(encoding="utf-8")
-    folder = tmp_path / "project"
-    folder.mkdir()
-    # The same model under another name.
-    twin = settings.replace(
-        "\n  chat:\n", "\n  twin: {model: gpt-5-mini, temperature: 1.0}\n  chat:\n"
-    )
-    (folder / "settings.yaml").write_text(twin, encoding="utf-8")
-    for name in ("chat", "twin"):
-        given = ["evaluate", str(path), "--root", str(folder), "--judge", "chat"]
-        told = CliRunner().invoke(app, [*given, "--second-judge", name])
-        assert f"--second-judge {name} is the judge itself, gpt-5-mini: name" in str(told.exception)
-    for option in (["--second-judge", "chat"], ["--budget", "1"], ["--estimate"]):
+    for option in (["--budget", "1"], ["--estimate"]):
         told = CliRunner().invoke(app, [*arguments[:-1], *option])
         assert str(told.exception).startswith(f"{option[0]} needs --judge")
