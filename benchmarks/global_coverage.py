@@ -27,7 +27,7 @@ from graphrag_evaluation.generation.make_questions import (
     MIN_DOCUMENTS,
     MIN_STATEMENTS,
 )
-from graphrag_evaluation.retrieval_scores import TOKEN_BUDGETS, contexts_within
+from graphrag_evaluation.scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
 from graphrag_nlp.text.normalize import fold

@@ -10,13 +10,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from graphrag_evaluation.answer_scores import citation_scores, count_words, outcome_scores
 from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_evaluation.retrieval_scores import (
+from graphrag_evaluation.scores import (
     CUTOFFS,
     TOKEN_BUDGETS,
+    citation_scores,
+    count_words,
     coverage_scores,
     find_gold,
+    outcome_scores,
     ranked_passages,
     retrieval_scores,
 )

@@ -5,31 +5,38 @@ made from passages, with quotations that stand in them. The check shows the span
 only; a question whose answer is not found again is dropped.
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from graphrag_evaluation.generation.make_questions import (
     KINDS,
+    MIN_DOCUMENTS,
+    MIN_STATEMENTS,
     SPLITS,
     Corpus,
     check_kinds,
     number_questions,
 )
-from graphrag_evaluation.generation.model_requests import (
-    DroppedError,
-    ask_again,
-    ask_for_question,
-    confirm,
-    read_question,
-)
 from graphrag_evaluation.generation.passages import PassageSources, Source
+from graphrag_evaluation.judge import BOOLEAN, TEXT, make_request
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_index.llm.prompts import Prompts
-from graphrag_index.llm.request import Request, RequestSender, Spending, pair_outcomes
-from graphrag_nlp.text.normalize import fold
+from graphrag_index.llm.prompts import Prompts, quote_text
+from graphrag_index.llm.request import (
+    ParsedReply,
+    ReplyError,
+    ReplyFormat,
+    Request,
+    RequestSender,
+    Spending,
+    object_schema,
+    pair_outcomes,
+)
+from graphrag_nlp.text.normalize import fold, is_unspaced
 from graphrag_query.index import Index
+from graphrag_query.llm import clean_text
 
 # Step under which the ledger stores the requests.
 LEDGER_STEP = "make questions"
@@ -41,6 +48,9 @@ MAX_SIMILAR_TEXTS = 8
 MAX_QUESTION_CHARS = 200
 UNREADABLE = "a reply could not be read"
 T = TypeVar("T")
+# Share of the letters of a known answer that a shorter reply must have to agree with it.
+MIN_ANSWER_SHARE = 1 / 3
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass
@@ -193,3 +203,189 @@ def _share_out(n: int, kinds: Sequence[str]) -> dict[tuple[str, str], int]:
     for key in by_rest[: n - sum(wanted.values())]:
         wanted[key] += 1
     return wanted
+
+
+class DroppedError(Exception):
+    """A question that is not kept; the message is the reason, as the command counts it."""
+
+
+def _read_question(data: Any) -> ParsedReply:
+    if not isinstance(data, Mapping) or not isinstance(data.get("question"), str):
+        raise ReplyError("it has no question")
+    quotations = data.get("quotations", [])
+    if not isinstance(quotations, list):
+        raise ReplyError("its quotations are no list")
+    kept = [clean_text(text) for text in quotations if isinstance(text, str) and text.strip()]
+    read = {
+        "question": clean_text(data["question"]),
+        "answer": clean_text(data.get("answer")),
+        "quotations": kept,
+    }
+    return ParsedReply(read, len(quotations) - len(kept))
+
+
+def _read_check(data: Any) -> ParsedReply:
+    flags = ("clear", "answerable")
+    if not isinstance(data, Mapping) or not all(isinstance(data.get(f), bool) for f in flags):
+        raise ReplyError("`clear` and `answerable` are not true or false")
+    return ParsedReply({**{f: data[f] for f in flags}, "answer": clean_text(data.get("answer"))})
+
+
+def _read_numbers(data: Any) -> ParsedReply:
+    numbers = data.get("statements") if isinstance(data, Mapping) else data
+    if not isinstance(numbers, list):
+        raise ReplyError("it has no list of statements")
+    kept = [number for number in numbers if type(number) is int]
+    return ParsedReply(kept, len(numbers) - len(kept))
+
+
+MADE = ReplyFormat(
+    "made_question",
+    object_schema(
+        {"question": TEXT, "answer": TEXT, "quotations": {"type": "array", "items": TEXT}}
+    ),
+    _read_question,
+    'Reply with one JSON object and nothing else: {"question": "...", "answer": "words of a '
+    'quotation", "quotations": ["words of a passage", ...]}',
+)
+CHECKED = ReplyFormat(
+    "checked_question",
+    object_schema({"clear": BOOLEAN, "answerable": BOOLEAN, "answer": TEXT}),
+    _read_check,
+    'Reply with one JSON object and nothing else: {"clear": true or false, "answerable": true or '
+    'false, "answer": "words of a passage"}',
+)
+CHECKED_STATEMENTS = ReplyFormat(
+    "checked_statements",
+    object_schema({"statements": {"type": "array", "items": {"type": "integer"}}}),
+    _read_numbers,
+    'Reply with one JSON object and nothing else: {"statements": [number, ...]}',
+)
+
+
+def ask_for_question(source: Source, prompts: Prompts) -> Request:
+    """Return the request for a question from a source."""
+    topic = "Theme" if source.kind == "whole-corpus" else "Both passages name"
+    asked = [f"Kind: {source.kind}"]
+    asked += [f"{topic}: {source.topic}"] if source.topic else []
+    asked += _list_texts([passage.text for passage in source.passages])
+    label = f"{source.kind} question from {source.passages[0].document}"
+    return make_request("make_question", "\n\n".join(asked), MADE, prompts, label)
+
+
+def ask_again(question: EvaluationQuestion, texts: Sequence[str], prompts: Prompts) -> Request:
+    """Return the request that answers a question from texts alone, or chooses its statements."""
+    if question.kind == "whole-corpus":
+        asked = [f"Question: {question.text}", "Statements:"]
+        asked += [f"{place}. {text}" for place, text in enumerate(question.statements, start=1)]
+        return make_request(
+            "check_statements", "\n\n".join(asked), CHECKED_STATEMENTS, prompts, question.text
+        )
+    asked = [*_list_texts(texts), f"Question: {question.text}"]
+    return make_request("check_question", "\n\n".join(asked), CHECKED, prompts, question.text)
+
+
+def _list_texts(texts: Sequence[str]) -> list[str]:
+    return [
+        f"[{place}] {quote_text(text)}" for place, text in enumerate(dict.fromkeys(texts), start=1)
+    ]
+
+
+def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestion:
+    """Return the question of a reply; raises `DroppedError` if it or its evidence is wrong."""
+    text, answer = reply["question"], reply["answer"]
+    if not text:
+        raise DroppedError("the model found no question")
+    if source.kind == "unanswerable":
+        question = EvaluationQuestion(
+            "", text, source.kind, is_answerable=False, split=source.split
+        )
+    else:
+        question = _with_evidence(text, answer, reply["quotations"], source)
+    if question.kind == "two-hop" and holds(text, source.topic):
+        raise DroppedError("the question names what it should describe")
+    # The answer to a comparison is one of the two names that it has.
+    if question.kind != "comparison" and any(holds(text, one) for one in question.answers[:1]):
+        raise DroppedError("the answer stands in the question")
+    return question
+
+
+def _with_evidence(
+    text: str, answer: str, quotations: Sequence[str], source: Source
+) -> EvaluationQuestion:
+    spans: dict[GoldSpan, int] = {}
+    for quotation in quotations:
+        found = ((one.find_sentences(quotation), at) for at, one in enumerate(source.passages))
+        span, at = next((pair for pair in found if pair[0]), (None, 0))
+        if span is None:
+            raise DroppedError("a quotation is not in the passages")
+        spans.setdefault(span, at)
+    is_whole = source.kind == "whole-corpus"
+    if not is_whole and not (answer and any(holds(span.text, answer) for span in spans)):
+        raise DroppedError("the answer is not in the quotations")
+    documents = tuple(dict.fromkeys(span.document for span in spans))
+    if is_whole:
+        is_enough = len(spans) >= MIN_STATEMENTS and len(documents) >= MIN_DOCUMENTS
+    else:
+        is_enough = len(set(spans.values())) == len(source.passages)
+    if not is_enough:
+        raise DroppedError("the quotations are of too few passages")
+    return EvaluationQuestion(
+        "",
+        text,
+        source.kind,
+        documents=documents,
+        spans=tuple(spans),
+        statements=tuple(span.text for span in spans) if is_whole else (),
+        answers=() if is_whole else (answer,),
+        split=source.split,
+    )
+
+
+def confirm(question: EvaluationQuestion, reply: Any) -> EvaluationQuestion:
+    """Return a question that the check confirms; raises `DroppedError` if it does not.
+
+    A question on the whole corpus keeps the statements that belong to its answer.
+    """
+    if question.kind == "whole-corpus":
+        return _keep_statements(question, reply)
+    if not reply["clear"]:
+        raise DroppedError("the question is unclear without its passage")
+    if not question.is_answerable:
+        if reply["answerable"]:
+            raise DroppedError("the documents answer a question that they should not")
+    elif not reply["answerable"] or not agrees(reply["answer"], question.answers):
+        raise DroppedError("a reader of the span alone answers otherwise, or not")
+    return question
+
+
+def _keep_statements(question: EvaluationQuestion, numbers: Sequence[int]) -> EvaluationQuestion:
+    spans = tuple(span for at, span in enumerate(question.spans, start=1) if at in numbers)
+    documents = tuple(dict.fromkeys(span.document for span in spans))
+    if len(spans) < MIN_STATEMENTS or len(documents) < MIN_DOCUMENTS:
+        raise DroppedError("too few statements belong to the answer")
+    said = tuple(span.text for span in spans)
+    return replace(question, statements=said, spans=spans, documents=documents)
+
+
+def holds(text: str, words: str) -> bool:
+    """Return whether a text has words in their order, without regard to case and accents."""
+    inside, wanted = fold(text), fold(words)
+    if is_unspaced(wanted):
+        return wanted.replace(" ", "") in inside.replace(" ", "")
+    return bool(wanted) and f" {wanted} " in f" {inside} "
+
+
+def agrees(answer: str, known: Sequence[str]) -> bool:
+    """Return whether an answer is a known one, or has it, or is a large part of it.
+
+    A part must have one of the numbers of the known answer, if both have numbers.
+    """
+    for right in known:
+        if holds(answer, right):
+            return True
+        numbers = [set(_NUMBER.findall(text)) for text in (answer, right)]
+        same = not all(numbers) or bool(numbers[0] & numbers[1])
+        if same and holds(right, answer) and len(answer) >= MIN_ANSWER_SHARE * len(right):
+            return True
+    return False

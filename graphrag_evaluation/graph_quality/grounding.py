@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from graphrag_evaluation.answer_scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
 from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.graph_quality.graph_figures import (
     MAX_EXAMPLES,
@@ -14,6 +13,7 @@ from graphrag_evaluation.graph_quality.graph_figures import (
     Figures,
     share_figure,
 )
+from graphrag_evaluation.scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
 from graphrag_evaluation.statistics import SEED
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import (

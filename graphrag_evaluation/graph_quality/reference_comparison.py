@@ -61,7 +61,7 @@ class ReferenceComparison:
 
 
 class _StatedGraph(NamedTuple):
-    """What an index states about the compared documents, which have numbers.
+    """The graph of an index on the compared documents, which have numbers.
 
     An entity is a row of `entities`, and occurs once in each of its documents. Relationships are
     unordered: `source` < `target`.
@@ -74,9 +74,9 @@ class _StatedGraph(NamedTuple):
 
 
 class _Verdicts(NamedTuple):
-    """Verdicts on the rows of one side: documents of right rows, and `document`, `name` of wrong.
+    """Verdicts on the rows of one side, without those that count nowhere.
 
-    Rows that count nowhere are left out.
+    `right` has the documents of the right rows, `wrong` document and name of the others.
     """
 
     right: pl.Series

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from graphrag_evaluation.generation.natural_questions import QuestionMaker
     from graphrag_evaluation.graph_quality.graph_measurement import GraphQuality
     from graphrag_evaluation.graph_quality.reference_comparison import ReferenceComparison
-    from graphrag_evaluation.judging.criteria import PairVerdict
+    from graphrag_evaluation.judge import PairVerdict
     from graphrag_evaluation.questions import EvaluationQuestion
     from graphrag_evaluation.report.evaluation_record import EvaluationRecord
     from graphrag_evaluation.runs import Result
@@ -360,7 +360,7 @@ def check_judging(options: Judging) -> None:
         if alone := [name for name, value in given.items() if value]:
             raise SettingsError(f"{alone[0]} needs --judge, with a chat model of settings.yaml.")
         return
-    from graphrag_evaluation.judging.judge import check_criteria, check_judge
+    from graphrag_evaluation.judge import check_criteria, check_judge
 
     check_criteria(options.criteria)
     settings = load_project_settings(options.root, None)
@@ -374,7 +374,7 @@ def judge_results(
     if not options.judge:
         return Judged(results)
     from graphrag_evaluation import EVALUATIONS
-    from graphrag_evaluation.judging.judge import Judge, list_tasks
+    from graphrag_evaluation.judge import Judge, list_tasks
 
     settings = load_project_settings(options.root, None)
     tasks = list_tasks(systems, results, options.criteria, options.root)
@@ -395,7 +395,7 @@ def judge_results(
 
 def print_judged(judged: Judged) -> None:
     """Print the pairs with the flips of the judge."""
-    from graphrag_evaluation.judging.criteria import summarize_pairs
+    from graphrag_evaluation.judge import summarize_pairs
     from graphrag_index.cli.index_tables import align_columns
 
     pairs = summarize_pairs(judged.verdicts)
@@ -530,7 +530,7 @@ def run_evaluation(
     """Measure searches on questions with known answers; a model may judge the answers."""
     from graphrag_evaluation.questions import read_questions
     from graphrag_evaluation.report import evaluation_page as reports
-    from graphrag_evaluation.report.record_results import record_evaluation
+    from graphrag_evaluation.report.evaluation_record import record_evaluation
     from graphrag_evaluation.summary import Evaluation, check_measures
     from graphrag_evaluation.systems import Place, open_systems, plan_systems
     from graphrag_index.pipeline.shards import count_cores

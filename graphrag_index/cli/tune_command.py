@@ -22,7 +22,7 @@ from graphrag_index.errors import format_count, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
-    from graphrag_evaluation.tuning.tuning_run import Tuning
+    from graphrag_evaluation.tuning.tuned_prompt import Tuning
     from graphrag_index.llm.request import RequestSender
 
 NO_MODEL = "none"
@@ -56,7 +56,7 @@ def tune(
 ) -> None:
     """Propose prompts, types and examples for the documents of an index."""
     from graphrag_evaluation import TUNING
-    from graphrag_evaluation.tuning.tuning_run import (
+    from graphrag_evaluation.tuning.tuned_prompt import (
         TUNE_STEP,
         UnsentRequests,
         tune,

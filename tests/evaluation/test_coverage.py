@@ -9,10 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_evaluation.answer_scores import citation_scores, cited_sentences, outcome_scores
 from graphrag_evaluation.coverage import THRESHOLD, WordWeights, stated_shares, statement_scores
 from graphrag_evaluation.questions import EvaluationQuestion
-from graphrag_evaluation.retrieval_scores import retrieval_scores
+from graphrag_evaluation.scores import (
+    citation_scores,
+    cited_sentences,
+    outcome_scores,
+    retrieval_scores,
+)
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.index import Index
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_evaluation.judging.criteria import (
+from graphrag_evaluation.judge import (
     CRITERIA,
     Judgement,
     Pair,

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from graphrag_evaluation.judging.criteria import CRITERIA, summarize_pairs
-from graphrag_evaluation.judging.judge import Judge, Task, list_tasks
+from graphrag_evaluation.judge import CRITERIA, Judge, Task, list_tasks, summarize_pairs
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result, run_systems
 from graphrag_evaluation.systems import Place, open_systems, plan_systems

@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 
 import graphrag_query
 from graphrag_evaluation.generation.make_questions import KINDS
-from graphrag_evaluation.generation.model_requests import agrees
 from graphrag_evaluation.generation.natural_questions import (
     LEDGER_STEP,
     MAX_ROUNDS,
     UNREADABLE,
     NaturalQuestions,
     QuestionMaker,
+    agrees,
 )
 from graphrag_evaluation.questions import read_questions
 from graphrag_index.__main__ import app

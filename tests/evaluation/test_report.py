@@ -11,7 +11,7 @@ import pytest
 
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.report import record_results
+from graphrag_evaluation.report import evaluation_record
 from graphrag_evaluation.report.evaluation_page import (
     MAX_PAIRS,
     find_reports,
@@ -22,8 +22,7 @@ from graphrag_evaluation.report.evaluation_page import (
     reserved_folder,
     write_report,
 )
-from graphrag_evaluation.report.evaluation_record import read_record
-from graphrag_evaluation.report.record_results import record_evaluation
+from graphrag_evaluation.report.evaluation_record import read_record, record_evaluation
 from graphrag_evaluation.runs import run_systems
 from graphrag_evaluation.statistics import Difference, Interval
 from graphrag_evaluation.summary import Comparison, Evaluation, meaning
@@ -151,12 +150,12 @@ def test_long_passages_are_cut_until_the_record_is_small(
         systems = [System("basic", index, "basic")]
         evaluation = Evaluation(run_systems(systems, [question]))
         for max_chars in (10**6, 5_000, 1):
-            monkeypatch.setattr(record_results, "MAX_TEXT_CHARS", max_chars)
+            monkeypatch.setattr(evaluation_record, "MAX_TEXT_CHARS", max_chars)
             record = record_evaluation(evaluation, systems, name="a", questions_file="a", limits={})
-            assert record.passage_chars in record_results.PASSAGE_CHARS
+            assert record.passage_chars in evaluation_record.PASSAGE_CHARS
             lengths.append((record.passage_chars, max(len(one.text) for one in record.passages)))
     whole, cut, shortest = lengths
-    assert whole[0] == max(record_results.PASSAGE_CHARS) > whole[1]
+    assert whole[0] == max(evaluation_record.PASSAGE_CHARS) > whole[1]
     # With the mark of the cut.
     assert cut == shortest == (300, 301)
 

@@ -10,8 +10,8 @@ import pytest
 
 import graphrag_query
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.retrieval_scores import contexts_within, has_span
 from graphrag_evaluation.runs import run_systems
+from graphrag_evaluation.scores import contexts_within, has_span
 from graphrag_evaluation.summary import Evaluation
 from graphrag_evaluation.systems import Place, System, open_systems, plan_systems
 from graphrag_index.errors import SettingsError
