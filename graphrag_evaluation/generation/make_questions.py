@@ -23,7 +23,7 @@ from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.sentences import split_sentences
 from graphrag_query.index import Index
 
-# The kinds of questions, with their shares of all. Those in two hops need a model.
+# The kinds of questions, with their shares of all. Those of two passages need a model.
 KINDS = {
     "local": 0.3,
     "two-hop": 0.15,
@@ -108,7 +108,7 @@ def make_questions(
         raise SettingsError(
             "No question can be made from this index: it has no English sentence that states a "
             "fact about a name in plain words. A chat model of the settings can make questions "
-            "from other texts, and questions in two hops: name it with --model."
+            "from other texts, and questions of two passages: name it with --model."
         )
     return number_questions(chosen)
 
@@ -149,9 +149,6 @@ def _ask(
         yield from map(ask_for_subject, filter(corpus.is_clear, facts))
     elif kind == "temporal":
         yield from filter(None, map(ask_for_time, facts))
-    elif kind == "comparison":
-        dated = [fact for fact in facts if ask_for_time(fact)]
-        yield from filter(None, map(compare_times, dated[::2], dated[1::2]))
     elif kind == "whole-corpus":
         yield from ask_about_topics(sentences)
     elif kind == "unanswerable":
@@ -202,16 +199,6 @@ def ask_for_time(fact: Fact, subject: str = "") -> EvaluationQuestion | None:
     else:
         return None
     return _question("temporal", text, (fact.time, str(fact.year)), [fact.span])
-
-
-def compare_times(first: Fact, second: Fact) -> EvaluationQuestion | None:
-    """Ask which of two facts happened first; None if both have one year."""
-    if first.year == second.year:
-        return None
-    said = [f"{fact.article}{fact.subject} {fact.before_time}" for fact in (first, second)]
-    text = f"What happened first: {said[0]}, or {said[1]}?"
-    earlier = said[first.year > second.year]
-    return _question("comparison", text, [earlier], [first.span, second.span])
 
 
 def ask_about_topics(sentences: Iterable[Sentence]) -> Iterator[EvaluationQuestion]:

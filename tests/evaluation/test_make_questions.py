@@ -22,7 +22,6 @@ from graphrag_evaluation.generation.make_questions import (
     ask_about_topics,
     ask_for_subject,
     ask_for_time,
-    compare_times,
     exchange_names,
     make_questions,
 )
@@ -60,8 +59,8 @@ def test_every_kind_is_made_and_no_document_is_in_both_splits(
     questions: list[EvaluationQuestion],
 ) -> None:
     kinds = Counter(question.kind for question in questions)
-    # Questions in two hops need a model.
-    assert kinds.keys() == KINDS.keys() - {"two-hop"}
+    # Questions of two passages need a model.
+    assert kinds.keys() == KINDS.keys() - {"two-hop", "comparison"}
     tune, report = (
         {name for question in questions if question.split == split for name in question.documents}
         for split in ("tune", "report")
@@ -73,7 +72,7 @@ def test_every_kind_is_made_and_no_document_is_in_both_splits(
 
 def test_equal_seeds_give_equal_questions(sample_project: Path) -> None:
     with graphrag_query.open(sample_project / "output") as index:
-        kinds = ["comparison", "whole-corpus", "temporal"]
+        kinds = ["local", "whole-corpus", "temporal"]
         once, again, other = (make_questions(index, 20, seed, kinds) for seed in (1, 1, 2))
     assert once == again != other
 
@@ -108,16 +107,6 @@ def test_questions_are_asked_in_the_words_of_the_sentences() -> None:
     assert death is not None
     assert death.text == "When did Frank Wild die?"
     assert ask_for_time(LED) is None
-
-
-def test_times_are_compared_if_they_differ() -> None:
-    asked = compare_times(BORN, DIED)
-    assert asked is not None
-    assert asked.text == (
-        "What happened first: Tom Crean was born at Annascaul, or Frank Wild died?"
-    )
-    assert asked.answers == ("Tom Crean was born at Annascaul",)
-    assert compare_times(BORN, BORN) is None
 
 
 def test_names_that_the_documents_have_are_not_asked_about() -> None:
