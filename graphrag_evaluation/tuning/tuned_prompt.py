@@ -267,8 +267,8 @@ def tune(
     """
     passages = sample_corpus(store, n_passages, SEED)
     stated = read_index_records(store, passages)
-    languages = Counter(store.scan("documents").select("language").collect().to_series())
-    languages = Counter(dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))))
+    codes = store.scan("documents").select("language").collect()["language"]
+    languages = dict(Counter(codes).most_common())
     given = (*types, *settings.extract_graph.entity_types)
     description, found, n_unreadable = DocumentDescription(), dict[int, FoundRecords](), 0
     if model is not None:
@@ -287,12 +287,10 @@ def tune(
             found[passage.number] = records
 
     def candidates(records: Mapping[int, FoundRecords]) -> Iterator[PromptExample]:
-        made = (make_example(one, records[one.number], proposed) for one in passages)
-        return filter(None, made)
+        known = ((one, records[one.number]) for one in passages if one.number in records)
+        return filter(None, (make_example(*pair, proposed) for pair in known))
 
-    examples = (choose_examples(candidates(found)) if found else []) or choose_examples(
-        candidates(stated)
-    )
+    examples = choose_examples(candidates(found)) or choose_examples(candidates(stated))
     about = describe_documents(description, languages)
     prompts = Prompts(root)
     texts = {"extract_graph": compose_prompt(prompts.read_prompt("extract_graph"), about, examples)}
