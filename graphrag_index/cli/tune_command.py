@@ -55,6 +55,8 @@ def tune(
     set_: Set = None,
 ) -> None:
     """Propose prompts, types and examples for the documents of an index."""
+    import yaml
+
     from graphrag_evaluation import TUNING
     from graphrag_evaluation.tuning.tuned_prompt import (
         TUNE_STEP,
@@ -109,10 +111,13 @@ def tune(
             f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
             "with a workflow that has the step extract_graph."
         )
+    listed = yaml.safe_dump(
+        [*tuning.types], default_flow_style=True, allow_unicode=True, width=9_999
+    )
     print(
         f"\nThe prompts are in {folder / 'prompts'}, and changes.diff beside it shows what they "
         f"change. To use them, copy them to {root / 'prompts'}, and set in settings.yaml:\n"
-        f"extract_graph: {{entity_types: [{', '.join(tuning.types)}]}}"
+        f"extract_graph: {{entity_types: {listed.strip()}}}"
     )
 
 
