@@ -48,9 +48,6 @@ def check(
     ] = None,
     root: Root = Path(),
     as_json: Json = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
-    ] = None,
     as_of: Annotated[
         int | None, typer.Option("--as-of", min=1, help="Check this version.", metavar="VERSION")
     ] = None,
@@ -61,7 +58,7 @@ def check(
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
-    from graphrag_index.health.health_report import LINE_WIDTH, report_as_text, write_page
+    from graphrag_index.health.health_report import LINE_WIDTH, report_as_text
     from graphrag_index.health.health_report import report_as_json as to_json
     from graphrag_index.llm.local.local_models import find_vector_identity
 
@@ -78,9 +75,6 @@ def check(
     else:
         columns = max(shutil.get_terminal_size().columns, 40)
         print(report_as_text(health, columns if sys.stdout.isatty() else LINE_WIDTH), end="")
-    if html is not None:
-        write_page(health, html)
-        print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)
     if health.failed:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -46,7 +46,6 @@ class GraphStatistics:
     modularity: float | None  # of the communities of level 0; None without communities
     edges_between_communities: int | None  # between different communities of level 0
     weight_within_communities: float | None  # share of the weight of edges, in one of level 0
-    degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,6 @@ class LevelStatistics:
     largest: int
     largest_share: float  # of the entities of the level
     effective_communities: float  # number of communities of equal size that are as even [1]_
-    size_histogram: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -107,17 +105,6 @@ def compute_statistics(index: CheckedIndex) -> IndexStatistics:
         documents,
         tuple(by_language.to_dicts()),
     )
-
-
-def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
-    """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, and so on."""
-    if not len(values):
-        return ()
-    bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)
-    counts = np.bincount(bins)
-    names = ["0", "1", "2", *(f"{2**n + 1:,}-{2 ** (n + 1):,}" for n in range(1, len(counts)))]
-    first = int(np.flatnonzero(counts)[0])
-    return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
 def read_entity_graph(index: CheckedIndex) -> tuple[pl.DataFrame, Graph] | None:
@@ -172,7 +159,6 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
         modularity=None if labels is None else round(compute_modularity(graph, labels), 4) + 0.0,
         edges_between_communities=between,
         weight_within_communities=within,
-        degree_histogram=count_in_bins(degree),
     )
 
 
@@ -210,18 +196,17 @@ def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...
             smallest=pl.col("size").min(),
             median=pl.col("size").median(),
             largest=pl.col("size").max(),
-            size_histogram=pl.col("size"),
+            sizes=pl.col("size"),
         )
         .sort("level")
         .collect(engine="streaming")
     )
     rows = sizes.to_dicts()
     for row in rows:
-        of_level = np.array(row["size_histogram"])
+        of_level = np.array(row.pop("sizes"))
         shares = of_level[of_level > 0] / max(row["entities"], 1)
         row["largest_share"] = round(float(shares.max(initial=0)), 4)
         row["effective_communities"] = round(float(np.exp(-(shares * np.log(shares)).sum())), 2)
-        row["size_histogram"] = count_in_bins(of_level)
     return tuple(LevelStatistics(**row) for row in rows)
 
 
