@@ -128,13 +128,6 @@ class IndexChecks:
         # A client that disconnects does not cancel the check of the others.
         return await asyncio.shield(task)
 
-    def known(self, version: int) -> dict[str, Any] | None:
-        """Return the result of a version if there is one. Other threads may call this."""
-        task = self._tasks.get(version)
-        if task is None or not task.done() or task.cancelled() or task.exception():
-            return None
-        return task.result()
-
     async def _run(self, version: int) -> dict[str, Any]:
         try:
             async with self._turn:

@@ -73,12 +73,7 @@ def serve(
     )
 
 
-def mcp(
-    root: Roots = None,
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Let the agent change documents and start runs.")
-    ] = False,
-) -> None:
+def mcp(root: Roots = None) -> None:
     """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
     # Before any other import, since a library can print when it is imported.
     stream = _claim_stdout()
@@ -91,7 +86,7 @@ def mcp(
         ) from None
     from graphrag_server.server_settings import name_projects
 
-    run_stdio(name_projects(root or [Path()]), stream, allow_writes)
+    run_stdio(name_projects(root or [Path()]), stream)
 
 
 def _claim_stdout() -> TextIOWrapper:

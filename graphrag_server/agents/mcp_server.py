@@ -48,7 +48,6 @@ from graphrag_server.agents.mcp_tools import (
     EXPLORER_URI,
     MAX_TOKENS,
     TOOLS_BY_NAME,
-    WRITE_SCOPE,
     FetchArguments,
     list_tools,
 )
@@ -56,7 +55,6 @@ from graphrag_server.agents.mcp_tools import (
 if TYPE_CHECKING:
     from graphrag_server.access import Caller
     from graphrag_server.agents.tool_calls import ToolCalls
-    from graphrag_server.jobs.job_runner import JobRunner
 
 logger = logging.getLogger(__name__)
 
@@ -196,40 +194,32 @@ def _failed_result(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def run_stdio(roots: Mapping[str, Path], stream: TextIOWrapper, allow_writes: bool = False) -> None:
+def run_stdio(roots: Mapping[str, Path], stream: TextIOWrapper) -> None:
     """Serve the client on standard input and the stream, until it closes the input.
 
     Raises SettingsError if the settings of a project are missing or not valid.
     """
     for root in roots.values():
         load_settings(root)
-    host = _LocalHost(roots, allow_writes)
-    server = build_server(host)
+    server = build_server(_LocalHost(roots))
 
     async def serve() -> None:
         async with stdio_server(stdout=anyio.wrap_file(stream)) as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
 
-    try:
-        anyio.run(serve)
-    finally:
-        host.close()
+    anyio.run(serve)
 
 
 class _LocalHost:
-    """The host of the process that the client started.
+    """The host of the process that the client started. Its user may read and ask everything."""
 
-    Its user may read and ask everything, and change everything if the command allows it.
-    """
-
-    def __init__(self, roots: Mapping[str, Path], allow_writes: bool) -> None:
-        self._roots, self._allow_writes = roots, allow_writes
+    def __init__(self, roots: Mapping[str, Path]) -> None:
+        self._roots = roots
         self._lock = threading.Lock()
         self._opened: ToolCalls | None = None
-        self._jobs: JobRunner | None = None
 
     def scopes(self, request: Any) -> Collection[str]:
-        return ("read", "ask", WRITE_SCOPE) if self._allow_writes else ("read", "ask")
+        return ("read", "ask")
 
     def tools(self, request: Any) -> "ToolCalls":
         with self._lock:
@@ -242,20 +232,11 @@ class _LocalHost:
         from graphrag_server.agents.tool_calls import ToolCalls
         from graphrag_server.asking import Asker
         from graphrag_server.hosted_index import HostedIndex
-        from graphrag_server.jobs.job_runner import JobRunner
         from graphrag_server.keys import Scope
 
         indexes = {name: HostedIndex(name, root) for name, root in self._roots.items()}
-        if self._allow_writes:
-            self._jobs = JobRunner(indexes.values())
-            self._jobs.start()
         caller = Caller("stdio", frozenset(map(Scope, self.scopes(None))))
-        return ToolCalls(indexes, Asker(4, 16), caller, jobs=self._jobs)
-
-    def close(self) -> None:
-        """Stop the runs; the next start goes on with them."""
-        if self._jobs is not None:
-            self._jobs.stop()
+        return ToolCalls(indexes, Asker(4, 16), caller)
 
 
 class AgentEndpoint:
@@ -300,16 +281,13 @@ class AgentEndpoint:
         await self._manager.handle_request(scope, receive, send)
 
     def scopes(self, request: Request) -> Collection[str]:
-        """Return the scopes of the key of a request that its agent may use."""
+        """Return the scopes of the key of a request."""
         caller: Caller = request.state.caller
-        may_write = self.app.state.settings.allow_agent_writes
-        return caller.scopes if may_write else caller.scopes - {WRITE_SCOPE}
+        return caller.scopes
 
     def tools(self, request: Request) -> "ToolCalls":
         """Return the tools for the key of a request."""
         from graphrag_server.agents.tool_calls import ToolCalls
 
         state = self.app.state
-        jobs = state.jobs if state.settings.allow_agent_writes else None
-        caller, base_url = request.state.caller, str(request.base_url)
-        return ToolCalls(state.indexes, state.asker, caller, base_url, jobs)
+        return ToolCalls(state.indexes, state.asker, request.state.caller, str(request.base_url))

@@ -1,15 +1,13 @@
 """The calls of the tools: the same searches and rows as those of the HTTP API."""
 
-import io
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass, replace
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
-import anyio
 import anyio.to_thread
 from mcp_types import CallToolResult
 
@@ -17,16 +15,13 @@ from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Citation
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.agents.mcp_tools import (
-    MAX_TEXT_CHARS,
     MAX_TOKENS,
     AskArguments,
     ContextArguments,
-    DocumentArguments,
     FetchArguments,
     GraphArguments,
     PageArguments,
     ReportsArguments,
-    RunArguments,
     SearchArguments,
     StatusArguments,
 )
@@ -52,8 +47,6 @@ from graphrag_server.asking import (
     TextEvent,
 )
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.jobs.job_runner import JobRunner
-from graphrag_server.jobs.job_store import ENDED, Job, JobState, JobStore
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.communities import list_reports, read_report
@@ -64,7 +57,6 @@ from graphrag_server.routes.entities import (
     list_relationships_of_entity,
     read_entity,
 )
-from graphrag_server.routes.files import InputFolder
 from graphrag_server.routes.graph import (
     MAX_RELATIONSHIPS,
     find_entities,
@@ -84,16 +76,10 @@ _FETCH_FRAME = 200
 _ANSWER_FRAME = 400
 _MAX_TITLE_CHARS = 100
 _MAX_MENTIONS = 100
-_MAX_VERSIONS, _MAX_RUNS = 20, 5
-_RUN_FIELDS = ("id", "kind", "state", "created", "ended", "step", "cost", "version", "message")
+_MAX_VERSIONS = 20
 # A function that is told what a search does.
 Progress = Callable[[str], Awaitable[None]]
 _T = TypeVar("_T")
-# Seconds after which `watch` returns although the run goes on: clients give up on long calls.
-_WATCH_SECONDS = 45.0
-_POLL_SECONDS = 0.5
-# States in which a run does nothing more by itself.
-_AT_REST = (*ENDED, JobState.WAITING_BUDGET)
 
 
 async def _ignore(message: str) -> None:
@@ -102,16 +88,12 @@ async def _ignore(message: str) -> None:
 
 @dataclass(frozen=True)
 class ToolCalls:
-    """The tools of one caller. `base_url` is that of the explorer; empty without a server.
-
-    Without `jobs`, the tools that write are refused.
-    """
+    """The tools of one caller. `base_url` is that of the explorer; empty without a server."""
 
     indexes: Mapping[str, HostedIndex]
     asker: Asker
     caller: Caller
     base_url: str = ""
-    jobs: JobRunner | None = None
 
     def find(self, name: str) -> HostedIndex:
         """Return an index by name; the only one if the name is empty. Raises RequestError."""
@@ -140,8 +122,6 @@ class ToolCalls:
         """Run a tool. Raises RequestError or GraphRAGError."""
         if isinstance(arguments, AskArguments):
             return await self._ask(arguments, progress)
-        if isinstance(arguments, RunArguments | DocumentArguments):
-            return plain_result(await self._write(arguments, progress))
         require_scope(self.caller, Scope.READ)
         calls: dict[type, Callable[[Any], CallToolResult]] = {
             SearchArguments: self.search,
@@ -152,24 +132,6 @@ class ToolCalls:
             StatusArguments: self.status,
         }
         return await in_thread(calls[type(arguments)], arguments)
-
-    async def _write(
-        self, arguments: RunArguments | DocumentArguments, progress: Progress
-    ) -> dict[str, Any]:
-        if self.jobs is None:
-            raise RequestError(
-                *(403, "writes_not_allowed"),
-                "Agents only read here, unless the user starts `mcp` with --allow-writes or sets "
-                "allow_agent_writes in server.yaml.",
-            )
-        require_scope(self.caller, Scope.INDEX)
-        index = self.find(arguments.index)
-        if isinstance(arguments, DocumentArguments):
-            return await in_thread(_change_document, index, arguments)
-        job = await in_thread(_change_run, self.jobs, index.name, self.caller.name, arguments)
-        if arguments.action == "watch":
-            job = await _watch(self.jobs, index.name, job, progress)
-        return {name: value for name, value in asdict(job).items() if value is not None}
 
     async def _ask(self, arguments: AskArguments, progress: Progress) -> CallToolResult:
         require_scope(self.caller, Scope.ASK)
@@ -317,61 +279,20 @@ class ToolCalls:
         return _page(opened, {}, records, arguments, n_more)
 
     def status(self, arguments: StatusArguments) -> CallToolResult:
-        """List the indexes; of one, also the versions, the newest runs, and the known health."""
+        """List the indexes; of one, also the newest versions."""
         if not arguments.index:
             summaries = [
                 list_index(hosted).model_dump() for hosted in self.caller.visible(self.indexes)
             ]
             return plain_result({"indexes": summaries})
-        record = Record("indexes", describe_index(self.find(arguments.index)))
-        return build_result({}, [record], MAX_TOKENS)
-
-
-def _change_run(jobs: JobRunner, index: str, caller: str, arguments: RunArguments) -> Job:
-    """Start, find or cancel a run."""
-    store = jobs.store(index)
-    if arguments.action == "start":
-        job, _ = store.create("run", arguments.budget, caller, "", "")
-        jobs.wake(index)
-        return job
-    found = _find_run(store, arguments.job)
-    if arguments.action == "cancel" and found.state not in ENDED:
-        store.cancel(found.id)
-        found = _find_run(store, found.id)
-    return found
-
-
-def _find_run(store: JobStore, job: str) -> Job:
-    """Return a run by its id, or the newest one if the id is empty. Raises RequestError."""
-    newest = store.jobs(1) if not job else []
-    found = store.get(job) if job else newest[0] if newest else None
-    if found is None:
-        raise RequestError(404, "no_such_job", f"This index has no run {job!r}.")
-    return found
-
-
-async def _watch(jobs: JobRunner, index: str, job: Job, progress: Progress) -> Job:
-    until, told = time.monotonic() + _WATCH_SECONDS, ""
-    while job.state not in _AT_REST and time.monotonic() < until and not jobs.is_stopping:
-        message = f"{job.state}: step {job.step_number} of {job.n_steps}, {job.step or ''}"
-        if message != told:
-            await progress(message)
-            told = message
-        await anyio.sleep(_POLL_SECONDS)
-        job = await in_thread(_find_run, jobs.store(index), job.id)
-    return job
-
-
-def _change_document(index: HostedIndex, arguments: DocumentArguments) -> dict[str, Any]:
-    """Store or delete a file of the input folder; return its path."""
-    folder = InputFolder(index.settings, index.root, 4 * MAX_TEXT_CHARS)
-    path = arguments.path
-    if arguments.action == "remove":
-        folder.remove(path)
-    else:
-        content = io.BytesIO(arguments.text.encode("utf-8", "replace"))
-        path = folder.add(path, content, arguments.action == "replace").path
-    return {"path": path, "message": "Start a run to update the index."}
+        hosted = self.find(arguments.index)
+        summary: dict[str, Any] = summarize_index(hosted).model_dump()
+        if summary["version"]:
+            summary["versions"] = [
+                version.model_dump(include={"number", "date", "is_current", "cost"})
+                for version in list_versions(hosted).versions[:_MAX_VERSIONS]
+            ]
+        return build_result({}, [Record("indexes", summary)], MAX_TOKENS)
 
 
 async def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
@@ -571,22 +492,3 @@ def _entity(opened: OpenVersion, row: RowId) -> RowText:
         "communities": [community.title for community in entity.communities],
     }
     return RowText(entity.title, "\n".join(lines).strip(), metadata, row)
-
-
-def describe_index(hosted: HostedIndex) -> dict[str, Any]:
-    """Return the sizes of an index, its newest versions and runs, and its health if checked."""
-    summary: dict[str, Any] = summarize_index(hosted).model_dump()
-    if summary["version"]:
-        versions = list_versions(hosted).versions
-        summary["versions"] = [
-            version.model_dump(include={"number", "date", "is_current", "cost"})
-            for version in versions[:_MAX_VERSIONS]
-        ]
-        # A check takes long on a large index: only its known result is told.
-        if health := hosted.checks.known(summary["version"]):
-            summary["health"] = health
-    # A disk that is full or read-only has no queue of jobs.
-    with suppress(RequestError):
-        runs = JobStore(hosted.store.output).jobs(_MAX_RUNS)
-        summary["runs"] = [{name: getattr(run, name) for name in _RUN_FIELDS} for run in runs]
-    return summary
