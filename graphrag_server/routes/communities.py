@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from graphrag_query.store.filtered_index import FilteredIndex
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.routes.entities import Community, EntityPage, list_entities, read_communities
+from graphrag_server.routes.entities import Community, read_communities
 from graphrag_server.table_pages import (
     Page,
     Paging,
@@ -161,24 +161,6 @@ def read_community(opened: Version, number: int) -> CommunityDetails:
         ],
         has_report=store.has_table("report_rows") and store.reports([number]).height > 0,
     )
-
-
-@router.get("/communities/{number}/members")
-def list_members(opened: Version, number: int, page: Paging) -> EntityPage:
-    """List the entities of a community, those with the most relationships first."""
-    return list_entities(opened, page, community=number)
-
-
-@router.get("/communities/{number}/children")
-def list_children(opened: Version, number: int) -> list[Community]:
-    """List the communities one level below a community."""
-    return read_community(opened, number).child_communities
-
-
-@router.get("/communities/{number}/neighbours")
-def list_neighbours(opened: Version, number: int) -> list[CommunityNeighbour]:
-    """List the communities of the same level with relationships to a community, at most 50."""
-    return read_community(opened, number).neighbours
 
 
 @router.get("/reports")

@@ -205,12 +205,6 @@ def read_text_unit(opened: Version, number: int) -> TextUnitDetails:
     )
 
 
-@router.get("/text_units/{number}/entities")
-def list_entities_of_text_unit(opened: Version, number: int) -> list[Entity]:
-    """List the entities that a text unit names."""
-    return read_text_unit(opened, number).entities
-
-
 def build_text_unit(row: Any) -> TextUnit:
     """Build a text unit from a row of `IndexStore.text_units`."""
     return TextUnit(

@@ -101,13 +101,6 @@ class RelationshipDetails(Relationship):
     text_units: list[int]
 
 
-class RelationshipEvidence(BaseModel):
-    """The sentences that state a relationship; without one, `stated` tells whether a model did."""
-
-    stated: bool
-    items: list[Span]
-
-
 class MentionPage(Page[Span]):
     """The passages that name an entity, those that describe it first."""
 
@@ -160,12 +153,6 @@ def read_entity(opened: Version, number: int) -> EntityDetails:
         ],
         evidence=read_spans(store, row["evidence"]),
     )
-
-
-@router.get("/entities/{number}/communities")
-def list_communities_of_entity(opened: Version, number: int) -> list[EntityCommunity]:
-    """List the communities that hold an entity, the coarsest first."""
-    return read_entity(opened, number).communities
 
 
 @router.get("/entities/{number}/relationships")
@@ -245,13 +232,6 @@ def read_relationship(opened: Version, number: int) -> RelationshipDetails:
         evidence=read_spans(store, row["evidence"]),
         text_units=store.text_units_behind("Relationships", number),
     )
-
-
-@router.get("/relationships/{number}/evidence")
-def list_evidence(opened: Version, number: int) -> RelationshipEvidence:
-    """List the sentences that state a relationship; none if it was only counted together."""
-    details = read_relationship(opened, number)
-    return RelationshipEvidence(stated=details.stated, items=details.evidence)
 
 
 def read_relationships(store: IndexStore, numbers: list[int]) -> list[Relationship]:

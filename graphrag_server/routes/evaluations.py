@@ -11,14 +11,12 @@ from pydantic import BaseModel
 
 from graphrag_evaluation.report.evaluation_page import find_reports, page_policy, render_page
 from graphrag_evaluation.report.evaluation_record import (
-    EvaluationRecord,
     EvaluationSummary,
     read_record,
 )
 from graphrag_evaluation.summary import largest_cutoffs
 from graphrag_index.errors import GraphRAGError
 from graphrag_server.access import ReadIndex
-from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError
 from graphrag_server.request_record import hide_roots
 
@@ -52,16 +50,18 @@ def list_evaluations(index: ReadIndex) -> EvaluationList:
     return EvaluationList(evaluations=found)
 
 
-@router.get("/{name}")
-def read_evaluation(index: ReadIndex, name: Name) -> EvaluationRecord:
-    """Return an evaluation with its questions, answers and the texts of passages."""
-    return _read(index, name)
-
-
 @router.get("/{name}/page", response_class=HTMLResponse)
 def read_evaluation_page(index: ReadIndex, name: Name) -> HTMLResponse:
     """Return an evaluation as one page of HTML, which needs no further request."""
-    page = "".join(render_page(_read(index, name)))
+    path = find_reports(index.root).get(name)
+    if path is None:
+        raise RequestError(
+            404, "no_such_evaluation", f"The index {index.name} has no evaluation {name!r}."
+        )
+    try:
+        page = "".join(render_page(read_record(path)))
+    except GraphRAGError as error:
+        raise RequestError(503, "unreadable_evaluation", str(error)) from None
     policy = f"{page_policy()}; frame-ancestors 'none'"
     return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
@@ -87,15 +87,3 @@ def _read_summary(path: Path, changed: int) -> EvaluationSummary:
     return EvaluationSummary.model_validate(
         {name: getattr(record, name) for name in names} | {"means": means}
     )
-
-
-def _read(index: HostedIndex, name: str) -> EvaluationRecord:
-    path = find_reports(index.root).get(name)
-    if path is None:
-        raise RequestError(
-            404, "no_such_evaluation", f"The index {index.name} has no evaluation {name!r}."
-        )
-    try:
-        return read_record(path)
-    except GraphRAGError as error:
-        raise RequestError(503, "unreadable_evaluation", str(error)) from None

@@ -87,8 +87,6 @@ def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
                 yield Route("GET", f"{filled}?{query}", None)
             elif path.endswith(("/ask", "/{method}", "/context")):
                 yield Route("POST", filled, {"question": QUESTION})
-            elif path.endswith("/sql"):
-                yield Route("POST", filled, {"query": "SELECT * FROM entities"})
 
 
 @pytest.fixture(scope="module")
