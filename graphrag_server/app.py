@@ -25,7 +25,7 @@ from graphrag_server.problems import (
 from graphrag_server.request_recorder import Metrics, QuestionRecorder, RequestRecorder
 from graphrag_server.routes import (
     ask,
-    chat_completions,
+    chat_protocols,
     communities,
     documents,
     entities,
@@ -34,11 +34,10 @@ from graphrag_server.routes import (
     graph,
     indexes,
     jobs,
-    ollama,
     operation,
     resolutions,
 )
-from graphrag_server.routes.chat_completions import openai_error
+from graphrag_server.routes.chat_protocols import ollama_error, openai_error
 from graphrag_server.server_settings import ServerSettings
 from graphrag_server.tracing import start_tracing
 
@@ -56,13 +55,12 @@ _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
 }
-_PROTOCOLS = (chat_completions.router, ollama.router, chat_completions.wrong_bases)
+_PROTOCOLS = (chat_protocols.router, chat_protocols.ollama)
 # The shapes of errors of other protocols, by the beginnings of the paths.
 _ERROR_SHAPES: dict[str, ErrorShape] = {
-    **dict.fromkeys(
-        ("/v1/chat/", "/v1/models", "/v1/v1/", "/chat/completions", "/models"), openai_error
-    ),
-    "/api/": ollama.ollama_error,
+    "/v1/chat/": openai_error,
+    "/v1/models": openai_error,
+    "/api/": ollama_error,
 }
 # Clients of other protocols, browsers and probes may add parameters of their own.
 TOLERANT_ROUTERS = (operation.router, *_PROTOCOLS)
@@ -97,7 +95,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        stop_tracing = start_tracing(settings.traces, settings.trace_contents)
+        stop_tracing = start_tracing(settings.trace_contents)
         app.state.jobs.start()
         try:
             async with app.state.agents.run() if app.state.agents else nullcontext():
