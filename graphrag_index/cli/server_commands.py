@@ -78,7 +78,7 @@ def mcp(root: Roots = None) -> None:
     # Before any other import, since a library can print when it is imported.
     stream = _claim_stdout()
     try:
-        from graphrag_server.agents.mcp_server import run_stdio
+        from graphrag_server.mcp_server import run_stdio
     except ModuleNotFoundError as error:
         raise SettingsError(
             f"The tools for agents need the package {error.name}: "

@@ -1,16 +1,22 @@
-"""The indexes of a server: names, sizes, versions, differences, health and statistics."""
+"""The indexes of a server: names, sizes, versions, differences, health, statistics, evaluations."""
 
 import json
 import logging
 from dataclasses import asdict
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
+from graphrag_evaluation.report.evaluation_page import find_reports, page_policy, render_page
+from graphrag_evaluation.report.evaluation_record import EvaluationSummary, read_record
+from graphrag_evaluation.summary import largest_cutoffs
 from graphrag_index.errors import GraphRAGError
 from graphrag_index.pipeline.changes import compare_rows
 from graphrag_index.storage.table_store import TableStore
@@ -20,6 +26,7 @@ from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import Caller, CurrentCaller, ReadIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError, as_request_error
+from graphrag_server.request_record import hide_roots
 from graphrag_server.table_pages import AsOf, Page, Version, read_cursor
 
 logger = logging.getLogger(__name__)
@@ -268,4 +275,75 @@ def _summarize(version: StoredVersion, current: int) -> VersionSummary:
         tables={name: table.rows for name, table in version.tables.items()},
         calls=made.calls if made else 0,
         cost=made.cost if made else None,
+    )
+
+
+evaluation_router = APIRouter(prefix="/v1/indexes/{index}/evaluations", tags=["evaluations"])
+
+EvaluationName = Annotated[
+    str, PathParameter(description="Name of an evaluation, as the list has it.")
+]
+
+
+class ListedEvaluation(BaseModel):
+    """An evaluation; `problem` says why its file cannot be read, and `summary` is null then.
+
+    The means of the summary are those of the main measures: of each cutoff, the largest one.
+    """
+
+    name: str
+    summary: EvaluationSummary | None
+    problem: str = ""
+
+
+class EvaluationList(BaseModel):
+    """The evaluations of a project, the newest first; files that cannot be read are last."""
+
+    evaluations: list[ListedEvaluation]
+
+
+@evaluation_router.get("")
+def list_evaluations(index: ReadIndex) -> EvaluationList:
+    """List the evaluations that the project of an index keeps."""
+    found = [_list_evaluation(*report) for report in find_reports(index.root).items()]
+    found.sort(key=lambda item: item.summary.date if item.summary else "", reverse=True)
+    return EvaluationList(evaluations=found)
+
+
+@evaluation_router.get("/{name}/page", response_class=HTMLResponse)
+def read_evaluation_page(index: ReadIndex, name: EvaluationName) -> HTMLResponse:
+    """Return an evaluation as one page of HTML, which needs no further request."""
+    path = find_reports(index.root).get(name)
+    if path is None:
+        raise RequestError(
+            404, "no_such_evaluation", f"The index {index.name} has no evaluation {name!r}."
+        )
+    try:
+        page = "".join(render_page(read_record(path)))
+    except GraphRAGError as error:
+        raise RequestError(503, "unreadable_evaluation", str(error)) from None
+    policy = f"{page_policy()}; frame-ancestors 'none'"
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy})
+
+
+def _list_evaluation(name: str, path: Path) -> ListedEvaluation:
+    try:
+        summary = _read_summary(path, path.stat().st_mtime_ns)
+    except (GraphRAGError, OSError) as error:
+        return ListedEvaluation(name=name, summary=None, problem=hide_roots(str(error)))
+    return ListedEvaluation(name=name, summary=summary)
+
+
+@lru_cache(maxsize=256)
+def _read_summary(path: Path, changed: int) -> EvaluationSummary:
+    """Return the summary of a file; `changed` is the time of its last change."""
+    record = read_record(path)
+    kept = largest_cutoffs(record.measures)
+    means = {
+        system: {name: interval for name, interval in found.items() if name in kept}
+        for system, found in record.means.items()
+    }
+    names = EvaluationSummary.model_fields
+    return EvaluationSummary.model_validate(
+        {name: getattr(record, name) for name in names} | {"means": means}
     )

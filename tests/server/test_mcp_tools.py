@@ -20,16 +20,16 @@ from mcp_types import (
 )
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_server.agents.mcp_tools import TOOLS, list_tools
-from graphrag_server.agents.tool_results import (
+from graphrag_server.keys import KeyFile, Scope
+from graphrag_server.mcp_tools import TOOLS, list_tools
+from graphrag_server.server_settings import ServerSettings
+from graphrag_server.tool_calls import (
     Record,
     build_result,
     cut_text,
     parse_row_id,
     quote_text,
 )
-from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.agent_client import talk
 from tests.fixtures.commands import command, environment, wait_for
 from tests.fixtures.served import Served, project_with_model, serve
@@ -452,7 +452,7 @@ def test_the_official_client_asks_over_stdio(sample_project: Path) -> None:
 
 def test_the_list_of_tools_needs_no_heavy_module() -> None:
     code = (
-        "import sys, graphrag_server.agents.mcp_server; "
+        "import sys, graphrag_server.mcp_server; "
         "print(sorted({'polars', 'numpy', 'fastapi', 'lancedb', 'tiktoken'} & set(sys.modules)))"
     )
     found = subprocess.run(

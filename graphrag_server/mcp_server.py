@@ -44,7 +44,7 @@ from starlette.types import Receive, Scope, Send
 
 import graphrag_index
 from graphrag_index.schema.settings.project_settings import load_settings
-from graphrag_server.agents.mcp_tools import (
+from graphrag_server.mcp_tools import (
     EXPLORER_URI,
     MAX_TOKENS,
     TOOLS_BY_NAME,
@@ -54,7 +54,7 @@ from graphrag_server.agents.mcp_tools import (
 
 if TYPE_CHECKING:
     from graphrag_server.access import Caller
-    from graphrag_server.agents.tool_calls import ToolCalls
+    from graphrag_server.tool_calls import ToolCalls
 
 logger = logging.getLogger(__name__)
 
@@ -176,8 +176,8 @@ class _Handlers:
         return ReadResourceResult(contents=[contents])
 
     async def _read_row(self, ctx: Context, uri: str) -> str:
-        from graphrag_server.agents.tool_results import SCHEME
         from graphrag_server.problems import as_request_error
+        from graphrag_server.tool_calls import SCHEME
 
         if not uri.startswith(SCHEME):
             raise MCPError(INVALID_PARAMS, f"There is no resource {uri!r}.")
@@ -229,10 +229,10 @@ class _LocalHost:
 
     def _open(self) -> "ToolCalls":
         from graphrag_server.access import Caller
-        from graphrag_server.agents.tool_calls import ToolCalls
         from graphrag_server.asking import Asker
         from graphrag_server.hosted_index import HostedIndex
         from graphrag_server.keys import Scope
+        from graphrag_server.tool_calls import ToolCalls
 
         indexes = {name: HostedIndex(name, root) for name, root in self._roots.items()}
         caller = Caller("stdio", frozenset(map(Scope, self.scopes(None))))
@@ -287,7 +287,7 @@ class AgentEndpoint:
 
     def tools(self, request: Request) -> "ToolCalls":
         """Return the tools for the key of a request."""
-        from graphrag_server.agents.tool_calls import ToolCalls
+        from graphrag_server.tool_calls import ToolCalls
 
         state = self.app.state
         return ToolCalls(state.indexes, state.asker, request.state.caller, str(request.base_url))
