@@ -3,16 +3,11 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.prompts import FOLDER
-from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.microsoft.migrate_project import (
     ConvertedPrompts,
     ConvertedSettings,
@@ -32,7 +27,6 @@ from graphrag_index.schema.settings.project_settings import (
 )
 from graphrag_index.storage.atomic import write_text_file
 
-_INDEXING_PROMPTS = ("extract_graph", "summarize_descriptions", "create_community_reports")
 # Value of unset variables while the settings are checked; it is valid as an address too.
 _UNSET = "http://unset"
 
@@ -84,14 +78,13 @@ def convert_project(
     heading = "# The workflow standard without claims."
     workflows[WORKFLOW_WITHOUT_CLAIMS] = "\n".join([heading, *steps, ""])
     texts |= {folder / "workflows" / f"{name}.yaml": own for name, own in workflows.items()}
-    with _all_or_nothing(migration.written) as write:
-        for path, content in texts.items():
-            if not path.exists():
-                write(path, content)
-        if environment:
-            write(folder / ".env", environment, secret=True)
-        write(settings_path, text)
-    migration.written.insert(0, migration.written.pop())
+    texts = {path: own for path, own in texts.items() if not path.exists()}
+    for path, own in texts.items():
+        write_text_file(path, [own])
+    if environment:
+        write_text_file(folder / ".env", [environment], secret=True)
+    write_text_file(settings_path, [text])
+    migration.written = [settings_path, *texts, *([folder / ".env"] if environment else [])]
     return migration
 
 
@@ -102,13 +95,7 @@ def _report_conversion(result: ConvertedSettings, prompts: ConvertedPrompts) -> 
         skipped=[f"{old_key}: {why}" for old_key, why in result.skipped],
     )
     for name, source in prompts.sources.items():
-        package = "graphrag_index" if name in _INDEXING_PROMPTS else "graphrag_query"
-        ours = files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
-        # Other encodings give almost the same number of tokens.
-        encoding = load_encoding("o200k_base")
-        n_new, n_ours = (count_tokens(text, encoding) for text in (prompts.texts[name], ours))
-        sizes = f"{n_new:,} tokens, our own prompt {n_ours:,}"
-        migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt: {sizes}")
+        migration.prompts.append(f"{source} -> {FOLDER}/{name}.txt")
     migration.skipped += [f"{key}: {why}" for key, why in prompts.skipped.items()]
     environment = {**result.project.environment, **result.secrets}
     for name in sorted(_find_used_variables(result)):
@@ -127,13 +114,8 @@ def _format_settings_comment(result: ConvertedSettings, migration: Migration) ->
     project = result.project
     where = f"{project.path.resolve()} of Microsoft GraphRAG, version {project.version}"
     lines = [f"Made from {where}."]
-    for title, items in (
-        ("Carried over:", migration.converted),
-        ("Converted prompts:", migration.prompts),
-        ("Not carried over, and why:", migration.skipped),
-    ):
-        if items:
-            lines += ["", title, *(f"  {line}" for line in items)]
+    if migration.skipped:
+        lines += ["", "Not carried over, and why:", *(f"  {line}" for line in migration.skipped)]
     # A line break inside a key or a name would end the comment: replace it by a space.
     return ["".join(part if part.isprintable() else " " for part in line) for line in lines]
 
@@ -196,25 +178,3 @@ def _check_settings(text: str, result: ConvertedSettings) -> None:
                 f"{result.project.path} cannot be converted to valid settings, and nothing was "
                 f"written: {reason}"
             ) from error
-
-
-@contextmanager
-def _all_or_nothing(paths: list[Path]) -> Iterator[Any]:
-    """Yield a function that writes a file; if the block fails, remove all written files."""
-    # New files and folders; a folder comes after its files.
-    made: list[Path] = []
-
-    def write(path: Path, text: str, secret: bool = False) -> None:
-        made[:0] = [part for part in (path, *path.parents) if not part.exists()]
-        write_text_file(path, [text], secret=secret)
-        paths.append(path)
-
-    try:
-        yield write
-    except BaseException:
-        for path in made:
-            # `rmdir` fails on a folder that holds other files. Such a folder is kept.
-            with suppress(OSError):
-                path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-        paths.clear()
-        raise

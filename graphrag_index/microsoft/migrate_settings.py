@@ -4,11 +4,9 @@ Only keys in the settings file are converted; all other settings keep our defaul
 """
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -160,31 +158,17 @@ def _choose_workflow(result: ConvertedSettings) -> None:
     """Choose our workflow that extracts the same data as the Microsoft project."""
     project = result.project
     listed = project.get("workflows")
-    steps = [str(step) for step in listed] if isinstance(listed, list) else _read_steps(project)
     key = "extract_claims.enabled"
     has_claims = project.get_expanded(key) is True
-    is_fast = "extract_graph_nlp" in steps
+    is_fast = isinstance(listed, list) and "extract_graph_nlp" in listed
     name = "fast" if is_fast else "standard" if has_claims else WORKFLOW_WITHOUT_CLAIMS
     result.values["workflow"] = name
     if listed is not None:
         result.keep_key("workflows", "workflow", name)
-    elif is_fast:
-        result.keep_key("output/stats.json", "workflow", f"{name}; the last run used this workflow")
     if is_fast and has_claims:
         result.skip_key(key, "the workflow fast has no claims: use standard for claims")
     elif project.get(key) is not None:
         result.keep_key(key, "workflow", name)
-
-
-def _read_steps(project: MicrosoftProject) -> list[str]:
-    """Return the steps of the project's last run; empty if they are unknown."""
-    folder = project.get("output_storage.base_dir", "output.base_dir")
-    try:
-        path = project.root / str(project.expand(folder or "output")) / "stats.json"
-        steps = json.loads(path.read_text(encoding="utf-8"))["workflows"]
-        return list(steps) if isinstance(steps, Mapping) else []
-    except (OSError, ValueError, KeyError, TypeError, ConversionError):
-        return []
 
 
 def _limit_overlap(result: ConvertedSettings) -> None:
@@ -269,8 +253,10 @@ def convert_models(result: ConvertedSettings) -> dict[str, dict[str, Any]]:
         if "model" not in model.old:
             result.skip_key(path, "this section names no model")
             continue
-        models[name] = model.convert(is_embedding)
+        models[name] = model.convert()
         result.names[old_name] = name
+    if (shared := result.project.get("concurrent_requests")) is not None:
+        result.keep_key("concurrent_requests", "concurrency of each model", shared)
     if models and "chat" not in models:
         models["chat"] = dict(DEFAULT_MODELS["chat"])
     return models
@@ -296,140 +282,79 @@ class _ModelConversion:
         self, result: ConvertedSettings, path: str, name: str, values: Mapping[str, Any]
     ) -> None:
         self.result, self.path, self.name = result, path, name
-        self.old = {key: value for key, value in flatten(values) if value not in (None, {})}
+        # Version 3 limits the requests of all models by one key.
+        shared = {"concurrent_requests": result.project.get("concurrent_requests")}
+        settings = {**shared, **dict(flatten(values))}
+        self.old = {key: value for key, value in settings.items() if value not in (None, {})}
         self.new: dict[str, Any] = {}
 
-    def convert(self, is_embedding: bool) -> dict[str, Any]:
+    def convert(self) -> dict[str, Any]:
         """Return the settings of the model in our section `models`."""
         self._convert_setting("model", "model", self.old.pop("model"))
-        self._convert_provider()
+        self._convert_address()
         self._convert_key()
         for old_key, new_key in _NEW_KEYS.items():
-            if old_key not in self.old:
-                continue
-            value = self.old.pop(old_key)
-            if new_key in self.new:
-                self._skip_key(old_key, f"{new_key} is set already")
-            elif value == "auto":
-                self._skip_key(old_key, "not needed: the limits that the server reports are used")
-            elif is_embedding and new_key in ("temperature", "max_output_tokens"):
-                self._skip_key(old_key, "not needed: an embedding model writes no text")
-            else:
-                self._convert_setting(old_key, new_key, value)
-        self._convert_rate_limit()
-        key = "concurrent_requests"
-        value = self.result.project.get(key)
-        if "concurrency" not in self.new and value is not None:
-            self._convert_setting("", "concurrency", value, old_path=key)
-        if not is_embedding:
-            self._convert_parameters()
+            if old_key in self.old:
+                value = self.old.pop(old_key)
+                if new_key in self.new:
+                    self._skip_key(old_key, f"{new_key} is set already")
+                else:
+                    self._convert_setting(old_key, new_key, value)
+        self._convert_parameters()
         for old_key in dict.fromkeys(
             find_parent_key(key, _SKIPPED_OF_MODELS) or key for key in self.old
         ):
             self._skip_key(old_key, _SKIPPED_OF_MODELS.get(old_key, UNKNOWN_KEY))
         return self.new
 
-    def _convert_provider(self) -> None:
+    def _convert_address(self) -> None:
         """Convert provider and address: Azure, or a server with an OpenAI-compatible API."""
-        kind = str(self.old.get("type") or "")
-        provider = str(self.old.pop("model_provider", None) or "")
-        if kind.startswith("azure") and not provider:
-            self.old.pop("type")
-        is_azure = provider.startswith("azure") or kind.startswith("azure")
-        base = self.old.pop("api_base", None)
-        if is_azure:
-            self._convert_setting("model_provider" if provider else "type", "provider", "azure")
-        elif provider == "openai":
-            self._convert_setting("model_provider", "provider", provider)
-            # OpenAI is our default provider, so the setting is not needed.
-            del self.new["provider"]
-        elif provider:
-            address = RULES["addresses"].get(provider)
-            if base is not None:
-                self._skip_key("model_provider", "not needed: base_url has the address")
-                if provider.startswith("ollama") and "$" not in str(base):
-                    base = str(base).rstrip("/").removesuffix("/v1") + "/v1"
-            elif address:
-                self._convert_setting("model_provider", "base_url", address)
-            else:
-                self._skip_key(
-                    "model_provider",
-                    f"the address of {provider} is not known: set {self._use_address_variable()} "
-                    "to an address with an OpenAI-compatible API",
-                )
-        if base is not None:
-            self._convert_setting("api_base", "base_url", base)
-            if "base_url" not in self.new and not is_azure:
-                self._skip_key(
-                    "api_base", f"set the variable {self._use_address_variable()} to the address"
-                )
-        if is_azure and "base_url" not in self.new:
+        # Version 2 names the provider in the type, such as `azure_openai_chat`.
+        given = self.old.pop("model_provider", None)
+        provider = str(given or self.old.get("type") or "openai")
+        base, old_key = self.old.pop("api_base", None), "api_base"
+        if provider.startswith("azure"):
+            self._convert_setting("model_provider" if given else "type", "provider", "azure")
             # Settings for Azure are invalid without an address: write a placeholder.
-            self.new["base_url"] = "https://NAME.openai.azure.com"
-            self._skip_key("api_base", "there is no address: write the Azure address into base_url")
-
-    def _use_address_variable(self) -> str:
-        """Set the address to a new variable, so that no request goes to OpenAI by default."""
-        variable = f"GRAPHRAG_API_BASE_{_to_variable_part(self.name)}"
-        self.new["base_url"] = f"${{{variable}}}"
-        return variable
+            base = base or "https://NAME.openai.azure.com"
+        elif provider.startswith(("openai", "chat", "embedding")):
+            if given:
+                self.result.keep_key(
+                    f"{self.path}.model_provider", self._new_path("provider"), provider
+                )
+            if base is None:
+                return
+        elif base is None:
+            base, old_key = RULES["addresses"].get(provider, ""), "model_provider"
+        elif provider.startswith("ollama") and "$" not in str(base):
+            base = str(base).rstrip("/").removesuffix("/v1") + "/v1"
+        if base:
+            self._convert_setting(old_key, "base_url", base)
+        if "base_url" not in self.new:
+            # With a variable, no request goes to OpenAI by default.
+            variable = f"GRAPHRAG_API_BASE_{_to_variable_part(self.name)}"
+            self.new["base_url"] = f"${{{variable}}}"
+            self._skip_key(
+                old_key,
+                f"set the variable {variable} to the address of an OpenAI-compatible API",
+            )
 
     def _convert_key(self) -> None:
         """Convert the API key: keep a variable, and move a literal key to a variable in `.env`."""
-        setting = next((key for key in ("auth_method", "auth_type") if key in self.old), "")
-        method = self.old.pop(setting, None)
-        if method == "api_key":
-            self._skip_key(setting, "not needed: an API key is the only way to sign in")
-        elif method is not None:
-            self._skip_key(setting, "only API keys are supported: write an API key into .env")
-        needs_key = method in (None, "api_key")
-        key = self.old.pop("api_key", None)
-        if key is None:
-            if not needs_key:
-                self.new["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
+        if {"api_key"} != {self.old.get(k, "api_key") for k in ("auth_method", "auth_type")}:
+            self.new["api_key"] = "${AZURE_OPENAI_API_KEY:-}"
+        if (key := self.old.pop("api_key", None)) is None:
             return
-        with self.result.record_errors(f"{self.path}.api_key"):
-            names = find_variables(key)
+        names, path = find_variables(key), f"{self.path}.api_key"
+        with self.result.record_errors(path):
             shown = variable = str(key)
             if not names or variable != f"${{{names[0]}}}":
-                secret = str(self.result.project.expand(key))
-                name = self._name_key_variable(secret)
-                self.result.secrets[name] = secret
+                name = f"GRAPHRAG_API_KEY_{_to_variable_part(self.name)}"
+                self.result.secrets[name] = str(self.result.project.expand(key))
                 variable = f"${{{name}}}"
                 shown = f"{variable}; the key is in .env"
             self.new["api_key"] = variable
-            self.result.keep_key(f"{self.path}.api_key", self._new_path("api_key"), shown)
-
-    def _name_key_variable(self, secret: str) -> str:
-        """Return the name of a variable for an API key; no other API key uses this variable."""
-        # Variables in Microsoft's settings belong to other API keys, even if they are not set.
-        named = {
-            name for _, value in self.result.project.all_values() for name in find_variables(value)
-        }
-        taken = dict.fromkeys(named, "") | dict(self.result.project.environment)
-        taken |= self.result.secrets
-        wanted, own = "GRAPHRAG_API_KEY", _to_variable_part(self.name)
-        names = chain([wanted, f"{wanted}_{own}"], (f"{wanted}_{own}_{n}" for n in count(2)))
-        return next(name for name in names if taken.get(name, secret) == secret)
-
-    def _convert_rate_limit(self) -> None:
-        """Convert rate limits of any period to rate limits per minute."""
-        period = self._read_positive_number("rate_limit.period_in_seconds") or 60
-        for unit in ("requests", "tokens"):
-            old_key = f"rate_limit.{unit}_per_period"
-            number = self._read_positive_number(old_key)
-            self.old.pop(old_key, None)
-            if number:
-                self._convert_setting(
-                    old_key, f"{unit}_per_minute", max(1, int(number * 60 / period))
-                )
-
-    def _read_positive_number(self, old_key: str) -> float:
-        """Return the value of a Microsoft setting; 0 if the value is not a positive number."""
-        value = None
-        with self.result.record_errors(f"{self.path}.{old_key}"):
-            value = self.result.project.expand(self.old.get(old_key))
-        return float(value) if isinstance(value, int | float) and value > 0 else 0.0
+            self.result.keep_key(path, self._new_path("api_key"), shown)
 
     def _convert_parameters(self) -> None:
         """Convert the parameters that are sent with each request."""
@@ -446,9 +371,9 @@ class _ModelConversion:
                 path = self._new_path(f"parameters.{name}")
                 self.result.keep_key(f"{self.path}.{old_key}", path, value)
 
-    def _convert_setting(self, old_key: str, new_key: str, value: Any, old_path: str = "") -> None:
+    def _convert_setting(self, old_key: str, new_key: str, value: Any) -> None:
         """Convert a value to a setting of our model, or record why the value is invalid."""
-        old_path = old_path or f"{self.path}.{old_key}"
+        old_path = f"{self.path}.{old_key}"
         try:
             expanded = self.result.project.expand(value)
             if new_key in ("model", "deployment", "api_version"):
