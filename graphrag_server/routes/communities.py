@@ -29,10 +29,6 @@ _STATEMENT_FIELDS = ("finding", "text", "n_documents")
 Level = Annotated[int | None, Query(ge=0, le=1_000, description="0 is the coarsest level.")]
 
 
-class CommunityPage(Page[Community]):
-    """A page of communities."""
-
-
 class Finding(BaseModel):
     """One finding of a report."""
 
@@ -81,10 +77,6 @@ class ReportSummary(BaseModel):
     size: int
 
 
-class ReportPage(Page[ReportSummary]):
-    """A page of reports."""
-
-
 class CommunityNeighbour(Community):
     """A community of the same level, with the weight of the relationships to it."""
 
@@ -108,7 +100,7 @@ def list_communities(
     parent: Annotated[
         int | None, Query(ge=-1, lt=2**31, description="Number of the parent; -1: none.")
     ] = None,
-) -> CommunityPage:
+) -> Page[Community]:
     """List communities, the coarsest and largest first. Sort by size, level, title or number."""
     rows = opened.store.scan("communities").with_columns(human_readable_id=pl.col("community"))
     if opened.whole.has_table("community_reports"):
@@ -133,7 +125,7 @@ def list_communities(
         default_sort="order",
         searched=("title",),
     )
-    return CommunityPage.model_validate(result)
+    return Page[Community].model_validate(result)
 
 
 @router.get("/communities/{number}")
@@ -164,7 +156,7 @@ def read_community(opened: Version, number: int) -> CommunityDetails:
 
 
 @router.get("/reports")
-def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPage:
+def list_reports(opened: Version, page: Paging, level: Level = None) -> Page[ReportSummary]:
     """List reports, those with the highest rank first. Sort by rank, size, level or title."""
     rows = opened.store.scan("community_reports").select(
         *("community", "level", "title", "summary", "rank", "size"),
@@ -179,7 +171,7 @@ def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPa
         default_sort="-rank",
         searched=("title", "summary"),
     )
-    return ReportPage.model_validate(result)
+    return Page[ReportSummary].model_validate(result)
 
 
 @router.get("/reports/{number}")

@@ -38,10 +38,6 @@ class Document(BaseModel):
     n_text_units: int
 
 
-class DocumentPage(Page[Document]):
-    """A page of documents."""
-
-
 class TextUnitSpan(BaseModel):
     """The position of a text unit in its document, in characters."""
 
@@ -88,10 +84,6 @@ class TextUnit(BaseModel):
     text: str
 
 
-class TextUnitPage(Page[TextUnit]):
-    """A page of text units."""
-
-
 class TextUnitDetails(TextUnit):
     """A text unit with the entities that it names."""
 
@@ -99,7 +91,7 @@ class TextUnitDetails(TextUnit):
 
 
 @router.get("/documents")
-def list_documents(opened: Version, page: Paging) -> DocumentPage:
+def list_documents(opened: Version, page: Paging) -> Page[Document]:
     """List documents in the order of their paths. Sort by path, title, date, length or number."""
     rows = scan_kept(opened.store, "documents").select(
         "human_readable_id",
@@ -118,7 +110,7 @@ def list_documents(opened: Version, page: Paging) -> DocumentPage:
         default_sort="number",
         searched=("title", "path"),
     )
-    return DocumentPage.model_validate(result)
+    return Page[Document].model_validate(result)
 
 
 @router.get("/documents/{number}")
@@ -172,7 +164,7 @@ def list_text_units(
     opened: Version,
     page: Paging,
     document: Annotated[int | None, Query(description="Number of a document.")] = None,
-) -> TextUnitPage:
+) -> Page[TextUnit]:
     """List text units in the order of their documents. Sort by number or n_tokens."""
     rows = scan_kept(opened.store, "text_units")
     if document is not None:
@@ -188,7 +180,7 @@ def list_text_units(
         searched=("text",),
     )
     found_rows = opened.whole.text_units(found_page.numbers)
-    return TextUnitPage(
+    return Page[TextUnit](
         **found_page.page_of([build_text_unit(found_rows[number]) for number in found_page.numbers])
     )
 

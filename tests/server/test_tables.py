@@ -109,8 +109,9 @@ def test_rows_name_the_rows_that_name_them(sample_client: TestClient) -> None:
 
 
 def test_a_stated_relationship_shows_its_sentences(sample_client: TestClient) -> None:
+    rows = read(sample_client, "relationships", sort="weight", limit=500)["items"]
     for stated in (True, False):
-        [first, *_] = read(sample_client, "relationships", stated=stated)["items"]
+        first = next(row for row in rows if row["stated"] is stated)
         details = read(sample_client, f"relationships/{first['number']}")
         assert details["stated"] is stated
         assert bool(details["evidence"]) is stated
