@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.microsoft.migrate import STEP_MODELS, convert_settings
 from graphrag_index.microsoft.migrate_project import RULES, ConvertedSettings, read_project
-from graphrag_index.microsoft.migrate_settings import STEP_MODELS, convert_settings
 from graphrag_index.schema.settings.project_settings import Settings
 from tests.fixtures.microsoft_projects import V2, V3, write
 
