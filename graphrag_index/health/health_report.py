@@ -122,11 +122,9 @@ def _describe_coarsest_level(statistics: IndexStatistics, level: LevelStatistics
         f"level 0: as even as {level.effective_communities:,.1f} equal communities, the largest "
         f"has {level.largest_share:.0%}"
     )
-    graph, texts = statistics.graph, statistics.text_similarity
+    graph = statistics.graph
     if graph is not None and graph.weight_within_communities is not None:
         said += f"; {graph.weight_within_communities:.0%} of the weight of edges is within"
-    if texts is not None:
-        said += f"; mean similarity of texts {texts.within:.2f} within, {texts.across:.2f} across"
     return said
 
 
@@ -162,7 +160,6 @@ def report_as_json(health: IndexHealth) -> dict[str, Any]:
         "rows": dict(statistics.rows),
         "graph": graph and asdict(graph),
         "levels": list(map(asdict, statistics.levels)),
-        "text_similarity": statistics.text_similarity and asdict(statistics.text_similarity),
         "languages": list(statistics.languages),
         "documents": documents.to_dicts(),
         "documents_left_out": statistics.documents.height - documents.height,

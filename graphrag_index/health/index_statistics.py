@@ -23,12 +23,6 @@ from graphrag_index.health.checked_index import (
 )
 from graphrag_index.schema.tables import parse_columns
 from graphrag_nlp.list_columns import find_rows
-from graphrag_nlp.text.languages import detect_language
-
-# Maximum number of text units whose vectors are compared.
-_MAX_COMPARED_TEXT_UNITS = 5_000
-# Documents per batch, and maximum number of characters per document, to detect languages.
-_BATCH, _MAX_DOCUMENT_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
@@ -68,21 +62,12 @@ class LevelStatistics:
 
 
 @dataclass(frozen=True)
-class TextSimilarity:
-    """Mean cosines of a text unit with others, in its community of level 0 and in other ones."""
-
-    within: float
-    across: float
-
-
-@dataclass(frozen=True)
 class IndexStatistics:
     """Statistics of an index; None or empty if the index lacks the tables."""
 
     rows: Mapping[str, int]
     graph: GraphStatistics | None
     levels: tuple[LevelStatistics, ...]
-    text_similarity: TextSimilarity | None  # None without vectors that can be compared
     # One row per document: document, title, language, and the numbers of text_units, tokens,
     # entities and relationships in the document (null if unknown).
     documents: pl.DataFrame
@@ -101,7 +86,6 @@ def compute_statistics(index: CheckedIndex) -> IndexStatistics:
         rows,
         _compute_graph_statistics(index),
         _compute_level_statistics(index),
-        _compute_text_similarity(index),
         documents,
         tuple(by_language.to_dicts()),
     )
@@ -210,43 +194,6 @@ def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...
     return tuple(LevelStatistics(**row) for row in rows)
 
 
-def _compute_text_similarity(index: CheckedIndex) -> TextSimilarity | None:
-    """Compare every n-th text unit with others; a text unit counts in one community only."""
-    vectors = index.search_tables.get("text_unit_vectors")
-    if vectors is None or not index.has("communities", "level", "text_unit_ids"):
-        return None
-    n_units = count_rows(vectors)
-    step = -(-n_units // _MAX_COMPARED_TEXT_UNITS) or 1
-    top = index.tables["communities"].filter(level=0).select("community", unit="text_unit_ids")
-    found = (
-        index.tables["text_units"]
-        .select(unit=pl.col("id").hash())
-        .with_row_index("row")
-        .gather_every(step)
-        .join(explode_lists(top, "unit").with_columns(pl.col("unit").hash()), on="unit")
-        .group_by("row")
-        .agg(pl.col("community").min())
-        .sort("row")
-        .collect()
-    )
-    if found.height < 2:
-        return None
-    chosen = vectors.with_row_index("row").filter(pl.col("row").is_in(found["row"].implode()))
-    units = np.array(chosen.select("vector").collect()["vector"].to_list(), np.float64)
-    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
-    labels = np.unique(found["community"].to_numpy(), return_inverse=True)[1]
-    counts = np.bincount(labels)
-    sums = np.stack([np.bincount(labels, axis) for axis in units.T], axis=1)
-    own = (units * sums[labels]).sum(axis=1)
-    others = (units * (sums.sum(axis=0) - sums[labels])).sum(axis=1)
-    n_within, n_across = counts[labels] - 1, len(labels) - counts[labels]
-    within = (own - np.square(units).sum(axis=1))[n_within > 0] / n_within[n_within > 0]
-    across = others[n_across > 0] / n_across[n_across > 0]
-    if not len(within) or not len(across):
-        return None
-    return TextSimilarity(round(float(within.mean()), 4), round(float(across.mean()), 4))
-
-
 def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
     schema = parse_columns(
         "document, title, language, text_units: int64, tokens: int64, entities: int64, "
@@ -260,9 +207,9 @@ def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
             pl.col("id").hash().alias("key"),
             document=index.first_column("documents", "path", "title", "id"),
             title=index.first_column("documents", "title", "id"),
+            language="language" if index.has("documents", "language") else pl.lit("und"),
         )
         .collect(engine="streaming")
-        .with_columns(language=_find_document_languages(index))
     )
     units = index.text_unit_documents()
     if units is not None:
@@ -286,20 +233,3 @@ def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
         for name, dtype in schema.items()
     ]
     return rows.select(columns)
-
-
-def _find_document_languages(index: CheckedIndex) -> pl.Series:
-    """Return the language of each document; detect it if the table has no languages."""
-    documents = index.tables["documents"]
-    if index.has("documents", "language"):
-        return documents.select("language").collect().to_series()
-    n_documents = count_rows(documents)
-    if not index.has("documents", "text"):
-        return pl.Series("language", ["und"] * n_documents, dtype=pl.String)
-    begins = documents.select(pl.col("text").fill_null("").str.head(_MAX_DOCUMENT_CHARS))
-    found = [
-        detect_language(text)
-        for start in range(0, n_documents, _BATCH)
-        for text in begins.slice(start, _BATCH).collect()["text"]
-    ]
-    return pl.Series("language", found, dtype=pl.String)

@@ -125,7 +125,7 @@ def test_the_json_says_everything_in_one_shape(tmp_path: Path, graphrag_index: C
     said = json.loads(result.out)
     assert list(said) == [
         *("index", "made_by", "version", "failed", "checks", "not_looked_at", "rows", "graph"),
-        *("levels", "text_similarity", "languages", "documents", "documents_left_out"),
+        *("levels", "languages", "documents", "documents_left_out"),
     ]
     assert (said["version"], said["failed"], said["documents_left_out"]) == (1, True, 0)
     assert [check["name"] for check in said["checks"]] == [

@@ -360,7 +360,6 @@ def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) 
     assert [level.largest_share for level in statistics.levels] == [0.75, 1.0]
     # The exponential of the entropy of 3/4 and 1/4.
     assert [level.effective_communities for level in statistics.levels] == [1.75, 1.0]
-    assert statistics.text_similarity is None
     assert statistics.documents.rows() == [
         ("0.txt", "Document 0", "en", 2, 10, 3, 2),
         ("1.txt", "Document 1", "en", 1, 5, 1, 0),
@@ -368,15 +367,6 @@ def test_the_statistics_are_those_of_a_graph_that_one_can_count(tmp_path: Path) 
     assert statistics.languages == (
         {"language": "en", "documents": 2, "text_units": 3, "tokens": 15},
     )
-
-
-def test_texts_of_one_community_of_the_sample_are_more_similar(sample_project: Path) -> None:
-    index = open_for_check(sample_project / "output")
-    similarity = compute_statistics(index).text_similarity
-    assert similarity is not None
-    assert 0 < similarity.across < similarity.within < 1
-    del index.search_tables["text_unit_vectors"]
-    assert compute_statistics(index).text_similarity is None
 
 
 Rows = list[dict[str, Any]]
@@ -488,7 +478,7 @@ def test_the_statistics_of_a_real_index_are_those_that_a_loop_counts(rows: dict[
         parts[home[titles[title]]] += value
     expected = inside / total - sum((part / (2 * total)) ** 2 for part in parts.values())
     assert graph.modularity == pytest.approx(expected, abs=1e-4)
-    assert health.statistics.languages[0]["language"] == "en"
+    assert health.statistics.languages[0]["language"] == "und"
 
 
 def write(folder: Path, tables: dict[str, pl.DataFrame]) -> Path:
