@@ -50,22 +50,6 @@ class Statement(BaseModel):
     sources: list[Span]
 
 
-class Report(BaseModel):
-    """The report on one community. Numbers in square brackets cite rows of other tables."""
-
-    community: int
-    level: int
-    parent: int
-    children: list[int]
-    title: str
-    summary: str
-    rank: float
-    findings: list[Finding]
-    full_content: str
-    size: int
-    statements: list[Statement]
-
-
 class ReportSummary(BaseModel):
     """A report without its full text."""
 
@@ -75,6 +59,16 @@ class ReportSummary(BaseModel):
     summary: str
     rank: float
     size: int
+
+
+class Report(ReportSummary):
+    """The report on one community. Numbers in square brackets cite rows of other tables."""
+
+    parent: int
+    children: list[int]
+    findings: list[Finding]
+    full_content: str
+    statements: list[Statement]
 
 
 class CommunityNeighbour(Community):

@@ -69,19 +69,10 @@ class Community(BaseModel):
     size: int  # number of entities
 
 
-class EntityCommunity(BaseModel):
-    """A community that holds an entity."""
-
-    community: int
-    level: int
-    title: str
-    size: int
-
-
 class EntityDetails(Entity):
     """An entity with its communities, the coarsest first, and the sentences that describe it."""
 
-    communities: list[EntityCommunity]
+    communities: list[Community]
     evidence: list[Span]
 
 
@@ -134,10 +125,7 @@ def read_entity(opened: Version, number: int) -> EntityDetails:
     _, communities = store.links.communities_of(number)
     return EntityDetails(
         **_entity_fields(row),
-        communities=[
-            EntityCommunity(**community.model_dump(include=set(EntityCommunity.model_fields)))
-            for community in read_communities(store, communities.tolist())
-        ],
+        communities=read_communities(store, communities.tolist()),
         evidence=read_spans(store, row["evidence"]),
     )
 

@@ -227,8 +227,6 @@ def test_a_wrong_argument_is_one_sentence(
 
 def test_rows_are_resources(served: Served) -> None:
     async def use(client: Client) -> None:
-        templates = (await client.list_resource_templates()).resource_templates
-        assert "entity" in {template.name for template in templates}
         contents = await client.read_resource("graphrag://sample/entity/Tom%20Crean")
         assert "Relationships" in contents.contents[0].text
         with pytest.raises(MCPError, match="no text unit 9999"):
