@@ -1,8 +1,7 @@
 """Traces: spans of questions and runs, sent by OpenTelemetry.
 
 The environment says where to, as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` and its
-like. If a program around this one has set a tracer provider, spans go to that provider. Else
-nothing is traced, and the SDK (extra `otel`) is not imported.
+like. Without it nothing is traced, and the SDK (extra `otel`) is not imported.
 """
 
 import json
@@ -77,38 +76,30 @@ def start_tracing(with_contents: bool = False) -> Callable[[], None] | None:
 
     Returns None if nothing says where spans shall go.
     """
-    if any(os.environ.get(name) for name in _ENDPOINTS):
-        try:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        except ModuleNotFoundError as error:
-            logger.warning(
-                "No traces are sent, since the package %s is missing: "
-                'pip install "graphrag-index[otel]".',
-                error.name,
-            )
-            return None
-        name = os.environ.get("OTEL_SERVICE_NAME") or "graphrag-index"
-        provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        trace_with(provider, with_contents)
-
-        def stop() -> None:
-            trace_to(None)
-            provider.shutdown()
-
-        return stop
+    if not any(os.environ.get(name) for name in _ENDPOINTS):
+        return None
     try:
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
-    except ModuleNotFoundError:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError as error:
+        logger.warning(
+            "No traces are sent, since the package %s is missing: "
+            'pip install "graphrag-index[otel]".',
+            error.name,
+        )
         return None
-    present = get_tracer_provider()
-    if isinstance(present, ProxyTracerProvider):
-        return None
-    trace_with(present, with_contents)
-    return lambda: trace_to(None)
+    name = os.environ.get("OTEL_SERVICE_NAME") or "graphrag-index"
+    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace_with(provider, with_contents)
+
+    def stop() -> None:
+        trace_to(None)
+        provider.shutdown()
+
+    return stop
 
 
 def trace_with(provider: "TracerProvider", with_contents: bool) -> None:

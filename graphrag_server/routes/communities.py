@@ -17,7 +17,7 @@ from graphrag_server.table_pages import (
     Span,
     Version,
     no_such_row,
-    read_page,
+    read_page_numbers,
     read_spans,
 )
 
@@ -102,15 +102,14 @@ def list_communities(
         rows = rows.join(reports, on="community", how="left").with_columns(
             title=pl.coalesce("report", "title")
         )
-    rows = rows.select(
-        *("human_readable_id", "community", "level", "parent", "children", "title", "size"),
+    rows = rows.with_columns(
         # Sort by level, then by size descending.
         order=pl.col("level") - pl.col("size") / (pl.col("size").max() + 1),
     )
     rows = _filter_communities(opened, rows, level)
     if parent is not None:
         rows = rows.filter(pl.col("parent") == parent)
-    result = read_page(
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -119,7 +118,7 @@ def list_communities(
         default_sort="order",
         searched=("title",),
     )
-    return Page[Community].model_validate(result)
+    return Page[Community](**found.page_of(read_communities(opened.whole, found.numbers)))
 
 
 @router.get("/communities/{number}")
@@ -152,12 +151,10 @@ def read_community(opened: Version, number: int) -> CommunityDetails:
 @router.get("/reports")
 def list_reports(opened: Version, page: Paging, level: Level = None) -> Page[ReportSummary]:
     """List reports, those with the highest rank first. Sort by rank, size, level or title."""
-    rows = opened.store.scan("community_reports").select(
-        *("community", "level", "title", "summary", "rank", "size"),
-        human_readable_id=pl.col("community"),
-    )
+    rows = opened.store.scan("community_reports")
+    rows = rows.with_columns(human_readable_id=pl.col("community"))
     rows = _filter_communities(opened, rows, level)
-    result = read_page(
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -165,7 +162,8 @@ def list_reports(opened: Version, page: Paging, level: Level = None) -> Page[Rep
         default_sort="-rank",
         searched=("title", "summary"),
     )
-    return Page[ReportSummary].model_validate(result)
+    items = opened.whole.reports(found.numbers).to_dicts() if found.numbers else []
+    return Page[ReportSummary].model_validate(found.page_of(items))
 
 
 @router.get("/reports/{number}")
