@@ -1,8 +1,9 @@
-"""The calls of the tools, and their results: JSON within a limit of tokens, cut at whole records.
+"""The calls of the tools, and their results.
 
-The searches and rows are those of the HTTP API. Documents are hostile: their texts reach a language
-model only as marked quotations. Ids of rows look like `letters/text-unit/12?version=3`: numbers of
-rows change between versions, so an id names its version.
+A result is JSON within a limit of tokens, cut at whole records. The searches and rows are those of
+the HTTP API. Documents are hostile: their texts reach a language model only as marked quotations.
+Ids of rows look like `letters/text-unit/12?version=3`: numbers of rows change between versions, so
+an id names its version.
 """
 
 import json

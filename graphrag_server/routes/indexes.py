@@ -1,4 +1,4 @@
-"""The indexes of a server: names, sizes, versions, differences, health, statistics, evaluations."""
+"""The indexes of a server: names, sizes, versions, health, statistics, evaluations."""
 
 import json
 import logging
