@@ -37,8 +37,8 @@ def openings(
     def row(table: str, below: str = "") -> Callable[[], str]:
         return lambda: f"{table}/{chooser.randrange(counts[table])}{below}"
 
-    def report() -> str:
-        return f"reports/{chooser.randrange(counts['communities'])}"
+    def community() -> int:
+        return chooser.randrange(counts["communities"])
 
     def entity() -> int:
         return chooser.randrange(counts["entities"])
@@ -50,17 +50,13 @@ def openings(
         "an entity": (row("entities"), None),
         "relationships of an entity": (row("entities", "/relationships"), None),
         "mentions of an entity": (row("entities", "/mentions"), None),
-        "communities of an entity": (row("entities", "/communities"), None),
         "a relationship": (row("relationships"), None),
-        "evidence of a relationship": (row("relationships", "/evidence"), None),
         "a community": (row("communities"), None),
-        "members of a community": (row("communities", "/members"), None),
-        "neighbours of a community": (row("communities", "/neighbours"), None),
-        "a report": (report, None),
+        "members of a community": (lambda: f"entities?community={community()}", None),
+        "a report": (lambda: f"reports/{community()}", None),
         "a document": (row("documents"), None),
         "text of a document": (row("documents", "/text"), None),
         "a text unit": (row("text_units"), None),
-        "entities of a text unit": (row("text_units", "/entities"), None),
         "a page of entities": (lambda: "entities?limit=50", None),
         "a page of relationships": (lambda: "relationships?limit=50", None),
         "a page of text units": (lambda: "text_units?limit=50", None),
@@ -69,7 +65,7 @@ def openings(
         "search as one types": (lambda: f"suggest?q={beginning()}", None),
         "a neighbourhood": (lambda: f"neighbourhood?entity={entity()}&hops=2", None),
         "a path": (lambda: f"path?from={entity()}&to={entity()}", 10),
-        "two versions compared": (lambda: f"diff?from={versions[0]}&to={versions[-1]}", 3),
+        "two versions compared": (lambda: f"diff/entities?from={versions[0]}&to={versions[-1]}", 3),
         "statistics": (lambda: "stats", 10),
         "the health of the index": (lambda: "check", 2),
     }

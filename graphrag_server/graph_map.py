@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.communities.map_layout import create_map
-from graphrag_index.communities.simple_graph import build_graph
+from graphrag_index.export.explorer_page import layout_map
 from graphrag_index.storage.mapped_table import MappedTable
-from graphrag_index.storage.memo import join_batches
 from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
@@ -103,7 +101,12 @@ class GraphMap:
                 "map_entities"
             )
         # An index of Microsoft GraphRAG or of an older version of this program.
-        return layout_index(self._store)
+        scan = self._store.scan
+        chosen = scan("entities").select("id", entity="human_readable_id").collect()
+        links = self._store.open_mapped("relationship_rows").columns("source", "target", "weight")
+        known = (pl.col("source") >= 0) & (pl.col("target") >= 0) & (pl.col("weight") > 0)
+        places, discs = layout_map(scan, chosen, links.filter(known))
+        return MappedTable.of(discs), MappedTable.of(places)
 
     def _disc_column(self, name: str) -> "Numbers":
         column: Numbers = self._discs.slice(name, 0, len(self._discs))
@@ -280,28 +283,3 @@ def _sum_links(source: Any, target: Any, weight: Any, n: int) -> dict[str, tuple
         "target": ("i32", keys[best] % max(n, 1)),
         "weight": ("f32", total[best]),
     }
-
-
-def layout_index(store: IndexStore) -> tuple[MappedTable, MappedTable]:
-    """Compute the map of an index that has none: the discs, and the places of entities."""
-    n_entities = store.n_rows("entity_rows")
-    links = store.open_mapped("relationship_rows").columns("source", "target", "weight")
-    links = links.filter((pl.col("source") >= 0) & (pl.col("target") >= 0), pl.col("weight") > 0)
-    source, target, weight = (column.to_numpy() for column in links.iter_columns())
-    graph = build_graph(n_entities, source, target, weight.astype(np.float64))
-    rows = store.open_mapped("community_rows")
-    communities = rows.columns("community", "level", "parent", "size").with_row_index("row")
-    above = communities.select("row", parent="community")
-    communities = communities.join(above, on="parent", how="left", suffix="_above").with_columns(
-        above=pl.col("row_above").cast(pl.Int64).fill_null(-1)
-    )
-    levels = []
-    for level in communities["level"].unique().sort():
-        members = communities.filter(level=level)["row"].to_numpy()
-        entities, lengths = rows.lists("entities", members)
-        labels = np.full(n_entities, -1)
-        labels[entities] = np.repeat(members, lengths)
-        levels.append(labels)
-    numbers = np.arange(n_entities)
-    drawn = join_batches(create_map(graph, communities, levels, pl.Series(numbers), numbers))
-    return MappedTable.of(drawn["map_communities"]), MappedTable.of(drawn["map_entities"])

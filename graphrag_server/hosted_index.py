@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -45,7 +44,9 @@ class HostedIndex:
         self._stamp: tuple[int, int] | None = None
         self._current: Index | None = None
         self._earlier: OrderedDict[int, Index] = OrderedDict()
-        self.checks = IndexChecks(self._check)
+        # One check at a time: a check of a large index takes half a minute.
+        self._checking = asyncio.Lock()
+        self._checks: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._maps: WeakKeyDictionary[Index, GraphMap] = WeakKeyDictionary()
 
     def open(self, as_of: int | None = None) -> Index:
@@ -91,6 +92,15 @@ class HostedIndex:
         with self._lock:
             return self._maps.setdefault(index, GraphMap(index.store))
 
+    async def check(self, version: int) -> dict[str, Any]:
+        """Return the result of the check of a version; each version is checked once."""
+        async with self._checking:
+            if version not in self._checks:
+                self._checks[version] = await run_in_threadpool(self._check, version)
+                if len(self._checks) > _MAX_KEPT_CHECKS:
+                    self._checks.popitem(last=False)
+            return self._checks[version]
+
     def _check(self, version: int) -> dict[str, Any]:
         checked = open_own(self.store.output, version)
         health = report_as_json(check_index(checked, self.settings.check))
@@ -103,42 +113,3 @@ class HostedIndex:
             for index in (self._current, *self._earlier.values()):
                 if index is not None:
                     index.close()
-
-
-class IndexChecks:
-    """The results of the checks of one index, by version.
-
-    A check of a large index takes half a minute. Requests for the same version wait for the same
-    check, without a thread of their own.
-    """
-
-    def __init__(self, check: Callable[[int], dict[str, Any]]) -> None:
-        self._check = check
-        self._turn = asyncio.Lock()
-        self._tasks: OrderedDict[int, asyncio.Task[dict[str, Any]]] = OrderedDict()
-
-    async def result(self, version: int) -> dict[str, Any]:
-        """Return the result of a version; check the version if there is none yet."""
-        task = self._tasks.get(version)
-        if task is None:
-            task = asyncio.create_task(self._run(version))
-            self._tasks[version] = task
-            if len(self._tasks) > _MAX_KEPT_CHECKS:
-                self._tasks.popitem(last=False)
-        # A client that disconnects does not cancel the check of the others.
-        return await asyncio.shield(task)
-
-    def known(self, version: int) -> dict[str, Any] | None:
-        """Return the result of a version if there is one. Other threads may call this."""
-        task = self._tasks.get(version)
-        if task is None or not task.done() or task.cancelled() or task.exception():
-            return None
-        return task.result()
-
-    async def _run(self, version: int) -> dict[str, Any]:
-        try:
-            async with self._turn:
-                return await run_in_threadpool(self._check, version)
-        except BaseException:
-            self._tasks.pop(version, None)
-            raise

@@ -5,9 +5,7 @@ import json
 import logging
 import math
 import socket
-import threading
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote
 
@@ -25,8 +23,6 @@ from graphrag_server.server_settings import ServerSettings
 
 # Seconds in which streams can end after they were told to.
 _LAST_SECONDS = 5
-# Seconds after which libraries for later requests are imported.
-_IMPORT_DELAY = 4.0
 # Attributes that every record has; all others are fields of this program.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # Seconds that a new connection may take to send its first headers. uvicorn limits the time
@@ -49,11 +45,6 @@ def run_server(settings: ServerSettings) -> None:
         print(f"Open {_address(settings, listener)} in a browser.", flush=True)
         for index, remark in zip(indexes, remarks, strict=True):
             print(f"  {quote(index.name)}: {index.root}{remark}", flush=True)
-        # Its import takes half a second, for which the first reader of a report would wait. The
-        # page is shown before.
-        early = threading.Timer(_IMPORT_DELAY, import_module, ("lancedb",))
-        early.daemon = True
-        early.start()
         make_server(app, settings.grace_seconds).run(sockets=[listener])
 
 

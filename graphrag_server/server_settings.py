@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -55,12 +54,6 @@ class ServerSettings(Section):
         20, description="Time for running requests to end when the server is stopped.", ge=0
     )
     log_questions: bool = Field(False, description="Whether the log has the texts of questions.")
-    allow_agent_writes: bool = Field(
-        False, description="Whether agents with the scope `index` change documents and start runs."
-    )
-    traces: Literal["gen_ai", "openinference"] = Field(
-        "gen_ai", description="Names of attributes in traces: OpenTelemetry's or OpenInference's."
-    )
     trace_contents: bool = Field(
         False, description="Whether traces have the texts of questions, prompts and answers."
     )

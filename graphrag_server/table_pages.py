@@ -200,26 +200,6 @@ def next_cursor(opened: OpenVersion, stop: int, total: int) -> str | None:
     return f"{opened.version}.{stop}" if stop < total else None
 
 
-def read_page(
-    opened: OpenVersion,
-    rows: pl.LazyFrame,
-    page: PageQuery,
-    *,
-    sorts: Mapping[str, str],
-    default_sort: str,
-    searched: Sequence[str],
-) -> dict[str, Any]:
-    """Return one page of rows as {items, total, next_cursor}; see `read_page_numbers`."""
-    found = read_page_numbers(
-        opened, rows, page, sorts=sorts, default_sort=default_sort, searched=searched
-    )
-    by_number = {
-        row["human_readable_id"]: {"number": row.pop("human_readable_id"), **row}
-        for row in rows.filter(number_in(found.numbers)).collect().to_dicts()
-    }
-    return found.page_of([by_number[number] for number in found.numbers])
-
-
 def scan_kept(store: IndexStore, table: str) -> pl.LazyFrame:
     """Open a table, with the rows that the filters keep."""
     rows = store.scan(table)

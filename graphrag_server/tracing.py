@@ -1,8 +1,7 @@
 """Traces: spans of questions and runs, sent by OpenTelemetry.
 
 The environment says where to, as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` and its
-like. If a program around this one has set a tracer provider, spans go to that provider. Else
-nothing is traced, and the SDK (extra `otel`) is not imported.
+like. Without it nothing is traced, and the SDK (extra `otel`) is not imported.
 """
 
 import json
@@ -10,7 +9,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import graphrag_index
@@ -33,72 +31,21 @@ _TARGETS |= {"embeddings": "model", "rerank": "model"}
 _TARGETS |= {"run": "workflow", "step": "step"}
 
 
-@dataclass(frozen=True)
-class Convention:
-    """One convention: constant attributes by the kind of a span, and names of values.
-
-    A name for one kind of span has the kind before a dot.
-    """
-
-    kinds: Mapping[str, Mapping[str, str]]
-    names: Mapping[str, str]
-
-    def name_of(self, kind: str, value: str) -> str:
-        """Return the name of the attribute that holds a value."""
-        usual = self.names.get(value, f"graphrag.{value}")
-        return self.names.get(f"{kind}.{value}", usual)
-
-
 # OpenTelemetry's conventions for generative AI are not stable yet: their names stand here alone.
+# A name for one kind of span has the kind before a dot.
 # https://opentelemetry.io/docs/specs/semconv/gen-ai/
-# https://github.com/Arize-ai/openinference/blob/main/spec/semantic_conventions.md
-CONVENTIONS = {
-    "gen_ai": Convention(
-        kinds={
-            kind: {"gen_ai.operation.name": kind}
-            for kind in ("invoke_workflow", "retrieval", "chat", "embeddings", "rerank")
-        },
-        names={
-            "index": "gen_ai.workflow.name",
-            "model": "gen_ai.request.model",
-            "provider": "gen_ai.provider.name",
-            "prompt_tokens": "gen_ai.usage.input_tokens",
-            "completion_tokens": "gen_ai.usage.output_tokens",
-            "messages": "gen_ai.input.messages",
-            "reply": "gen_ai.output.messages",
-            "retrieval.question": "gen_ai.retrieval.query.text",
-            "invoke_workflow.question": "gen_ai.input.messages",
-            "invoke_workflow.answer": "gen_ai.output.messages",
-        },
-    ),
-    "openinference": Convention(
-        kinds={
-            kind: {"openinference.span.kind": name}
-            for kind, name in {
-                "invoke_workflow": "CHAIN",
-                "retrieval": "RETRIEVER",
-                "chat": "LLM",
-                "embeddings": "EMBEDDING",
-                "rerank": "RERANKER",
-                "run": "CHAIN",
-                "step": "CHAIN",
-                "batch": "CHAIN",
-            }.items()
-        },
-        names={
-            "model": "llm.model_name",
-            "embeddings.model": "embedding.model_name",
-            "rerank.model": "reranker.model_name",
-            "provider": "llm.provider",
-            "prompt_tokens": "llm.token_count.prompt",
-            "completion_tokens": "llm.token_count.completion",
-            "cost": "llm.cost.total",
-            "messages": "input.value",
-            "question": "input.value",
-            "reply": "output.value",
-            "answer": "output.value",
-        },
-    ),
+_OPERATIONS = frozenset(("invoke_workflow", "retrieval", "chat", "embeddings", "rerank"))
+_NAMES = {
+    "index": "gen_ai.workflow.name",
+    "model": "gen_ai.request.model",
+    "provider": "gen_ai.provider.name",
+    "prompt_tokens": "gen_ai.usage.input_tokens",
+    "completion_tokens": "gen_ai.usage.output_tokens",
+    "messages": "gen_ai.input.messages",
+    "reply": "gen_ai.output.messages",
+    "retrieval.question": "gen_ai.retrieval.query.text",
+    "invoke_workflow.question": "gen_ai.input.messages",
+    "invoke_workflow.answer": "gen_ai.output.messages",
 }
 
 
@@ -124,58 +71,47 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def start_tracing(
-    convention: str = "gen_ai", with_contents: bool = False
-) -> Callable[[], None] | None:
+def start_tracing(with_contents: bool = False) -> Callable[[], None] | None:
     """Trace all spans of this process, and return the function that ends this.
 
     Returns None if nothing says where spans shall go.
     """
-    if any(os.environ.get(name) for name in _ENDPOINTS):
-        try:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-            from opentelemetry.sdk.trace import TracerProvider
-            from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        except ModuleNotFoundError as error:
-            logger.warning(
-                "No traces are sent, since the package %s is missing: "
-                'pip install "graphrag-index[otel]".',
-                error.name,
-            )
-            return None
-        name = os.environ.get("OTEL_SERVICE_NAME") or "graphrag-index"
-        provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
-        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-        trace_with(provider, convention, with_contents)
-
-        def stop() -> None:
-            trace_to(None)
-            provider.shutdown()
-
-        return stop
+    if not any(os.environ.get(name) for name in _ENDPOINTS):
+        return None
     try:
-        from opentelemetry.trace import ProxyTracerProvider, get_tracer_provider
-    except ModuleNotFoundError:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ModuleNotFoundError as error:
+        logger.warning(
+            "No traces are sent, since the package %s is missing: "
+            'pip install "graphrag-index[otel]".',
+            error.name,
+        )
         return None
-    present = get_tracer_provider()
-    if isinstance(present, ProxyTracerProvider):
-        return None
-    trace_with(present, convention, with_contents)
-    return lambda: trace_to(None)
+    name = os.environ.get("OTEL_SERVICE_NAME") or "graphrag-index"
+    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace_with(provider, with_contents)
+
+    def stop() -> None:
+        trace_to(None)
+        provider.shutdown()
+
+    return stop
 
 
-def trace_with(provider: "TracerProvider", convention: str, with_contents: bool) -> None:
+def trace_with(provider: "TracerProvider", with_contents: bool) -> None:
     """Send all spans of this process to a provider of OpenTelemetry."""
     from opentelemetry.trace import SpanKind, Status, StatusCode, format_trace_id
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     tracer = provider.get_tracer("graphrag-index", graphrag_index.__version__)
-    names = CONVENTIONS[convention]
 
     def attributes_of(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
         kept = {
-            names.name_of(kind, name): value
+            _NAMES.get(f"{kind}.{name}", _NAMES.get(name, f"graphrag.{name}")): value
             for name, value in values.items()
             if value not in (None, "", ()) and (with_contents or name not in CONTENTS)
         }
@@ -203,7 +139,10 @@ def trace_with(provider: "TracerProvider", convention: str, with_contents: bool)
             f"{kind} {values.get(_TARGETS.get(kind, ''), '')}".strip(),
             context=parent,
             kind=SpanKind.CLIENT if "model" in values else SpanKind.INTERNAL,
-            attributes={**names.kinds.get(kind, {}), **attributes_of(kind, values)},
+            attributes={
+                **({"gen_ai.operation.name": kind} if kind in _OPERATIONS else {}),
+                **attributes_of(kind, values),
+            },
             # The message of an exception can quote a document.
             record_exception=with_contents,
             set_status_on_exception=False,

@@ -33,7 +33,6 @@ GRAPH_FORMATS = {
     "neo4j": "a folder of CSV files for neo4j-admin database import",
     "cypher": "a script of MERGE statements for cypher-shell",
     "parquet": "a folder of nodes and edges in Parquet, for Kùzu and similar databases",
-    "ntriples": "RDF 1.1 N-Triples",
 }
 _FORMATS_HELP = "; ".join(f"{name}: {description}" for name, description in GRAPH_FORMATS.items())
 

@@ -4,14 +4,18 @@ import shutil
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphrag_index.cli import Json, Root, Set, load_project_settings, open_store, root_option
-from graphrag_index.errors import ExitCode, print_lines
+from graphrag_index.errors import ExitCode, SettingsError, format_count, print_lines
 from graphrag_index.storage.working_copy import locate_output
 
+if TYPE_CHECKING:
+    from graphrag_index.resolution.decisions_file import Row
+
+_APPLIED_BY_RUN = "`graphrag-index run` applies the decision."
 _two_names_option = partial(typer.Option, metavar="A B")
 
 
@@ -48,9 +52,6 @@ def check(
     ] = None,
     root: Root = Path(),
     as_json: Json = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with plots.", metavar="FILE")
-    ] = None,
     as_of: Annotated[
         int | None, typer.Option("--as-of", min=1, help="Check this version.", metavar="VERSION")
     ] = None,
@@ -61,7 +62,7 @@ def check(
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.health.checked_index import open_for_check, open_own
     from graphrag_index.health.checks import check_index
-    from graphrag_index.health.health_report import LINE_WIDTH, report_as_text, write_page
+    from graphrag_index.health.health_report import LINE_WIDTH, report_as_text
     from graphrag_index.health.health_report import report_as_json as to_json
     from graphrag_index.llm.local.local_models import find_vector_identity
 
@@ -78,9 +79,6 @@ def check(
     else:
         columns = max(shutil.get_terminal_size().columns, 40)
         print(report_as_text(health, columns if sys.stdout.isatty() else LINE_WIDTH), end="")
-    if html is not None:
-        write_page(health, html)
-        print(f"Wrote {html}", file=sys.stderr if as_json else sys.stdout)
     if health.failed:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -97,29 +95,91 @@ def resolve(
     undo: Annotated[
         tuple[str, str] | None, _two_names_option("--undo", help="Undo a decision about two names.")
     ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Print merged names and doubtful pairs.")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
     set_: Set = None,
 ) -> None:
-    """Decide which names mean the same thing; the next run applies the decisions."""
-    from graphrag_index.cli import resolve_dialog as dialog
-
+    """Decide about two names, or list merged names and doubtful pairs; a run applies decisions."""
     settings = load_project_settings(root, set_)
     path, output = root / settings.resolve_entities.file, locate_output(root, settings)
-    if sum((merge is not None, never is not None, undo is not None, list_ or as_json)) > 1:
-        raise typer.BadParameter("use only one of --merge, --never, --undo and --list.")
+    if sum((merge is not None, never is not None, undo is not None, as_json)) > 1:
+        raise typer.BadParameter("use only one of --merge, --never, --undo and --json.")
     if merge is not None:
-        dialog.record_merge(path, merge)
+        _record_merge(path, merge)
     elif never is not None:
-        dialog.record_never(path, never)
+        _record_never(path, never)
     elif undo is not None:
-        dialog.undo_decision(output, path, *undo)
-    elif list_ or as_json or not sys.stdin.isatty():
-        dialog.write_list(output, path, as_json)
+        _undo_decision(output, path, *undo)
     else:
-        dialog.ask_about_pairs(output, path)
+        _write_resolutions(output, path, as_json)
+
+
+def _write_resolutions(output: Path, path: Path, as_json: bool) -> None:
+    """Print the merged names and the doubtful pairs, highest score first."""
+    from graphrag_index.resolution.decisions_file import doubtful_pairs, read_resolution_table
+
+    merged = read_resolution_table(output, "entity_resolutions")
+    doubtful = doubtful_pairs(output, path)
+    if as_json:
+        _print_json({"resolved": merged.to_dicts(), "doubtful": doubtful}, indent=1)
+        return
+    if not merged.is_empty():
+        print(f"Resolved ({len(merged):,}):")
+    for title, resolved, score, evidence, by in merged.iter_rows():
+        why = "" if by == "person" else f", {score:.2f}: {', '.join(evidence)}"
+        print(f"  {title} → {resolved} ({by}{why})")
+    found = f"Doubtful ({len(doubtful):,}), best first:" if doubtful else "No pair is doubtful."
+    print(found, *(f"  {_describe_pair(row)}" for row in doubtful), sep="\n")
+
+
+def _describe_pair(row: "Row") -> str:
+    model = f", a model: {row['model']}" if row["model"] else ""
+    one = _describe_name(row["title"], row["type"], row["frequency"])
+    other = _describe_name(row["other"], row["other_type"], row["other_frequency"])
+    return f"{row['score']:.2f}  {one} | {other}: {', '.join(row['evidence'])}{model}"
+
+
+def _describe_name(title: str, type_: str, n_units: int) -> str:
+    units = f"in {format_count('text_units', n_units)}"
+    return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
+
+
+def _record_merge(path: Path, names: tuple[str, str]) -> None:
+    """Record that two names mean the same thing; the first name becomes the title."""
+    from graphrag_index.resolution.decisions_file import add_merge
+
+    title, other = names
+    _print_decision(add_merge(path, title, [other]), f"{other} is {title}", path)
+
+
+def _record_never(path: Path, names: tuple[str, str]) -> None:
+    """Record that two names never mean the same thing."""
+    from graphrag_index.resolution.decisions_file import forbid_merge
+
+    _print_decision(forbid_merge(path, names), f"{' and '.join(names)} stay apart", path)
+
+
+def _undo_decision(output: Path, path: Path, one: str, other: str) -> None:
+    """Undo a decision about two names.
+
+    A merge by a rule or a model is not in the file. To undo it, the file gets the decision that
+    the names must not be merged. Raises SettingsError if the two names are not merged.
+    """
+    from graphrag_index.resolution.decisions_file import are_merged_in_index, undo_decisions
+
+    if undo_decisions(path, one, other):
+        print(f"Removed the decision about {one} and {other} from {path}: {_APPLIED_BY_RUN}")
+        return
+    if not are_merged_in_index(output, one, other):
+        raise SettingsError(
+            f"Nothing to undo: neither {path} nor the index has a decision about {one} and "
+            f"{other}. `--never` keeps two names apart."
+        )
+    _record_never(path, (one, other))
+
+
+def _print_decision(is_new: bool, decision: str, path: Path) -> None:
+    written = f". Written to {path}: {_APPLIED_BY_RUN}"
+    print(decision + (written if is_new else f": {path} already has this decision."))
 
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:

@@ -54,32 +54,12 @@ def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int], gap: int =
 
 
 def write_overview(output: Path, out: TextIO) -> None:
-    """Print an overview of an index; draw its tables with rich if `out` is a terminal."""
+    """Print an overview of an index."""
     store, version = open_index(output)
     by = f"written by the workflow {version.workflow} of graphrag-index {version.program}"
     head = f"Version {version.number} of {store.place}, {by}"
     sections = [section for section in _overview_sections(store, version) if section.rows]
-    if not out.isatty():
-        out.write("\n\n".join([head, *map(format_table, sections)]) + "\n")
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=out, highlight=False)
-    console.print(head, style="bold", markup=False)
-    for section in sections:
-        table = Table(
-            title=section.title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold"
-        )
-        for column, name in enumerate(section.header):
-            table.add_column(name, justify="right" if section.is_number(column) else "left")
-        for row in section.cells():
-            # In a plain string, rich would interpret markup such as [bold].
-            table.add_row(*map(Text, row))
-        console.print()
-        console.print(table)
+    out.write("\n\n".join([head, *map(format_table, sections)]) + "\n")
 
 
 def format_table(section: PrintedTable) -> str:

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_index.storage.versions import StepRecord
 
-# Peak bytes for each edge, of graphs with 4.6 edges a node (`benchmarks/graph_memory.py`).
-BYTES_PER_EDGE = {"native": 210, "microsoft": 210, "igraph": 270, "leidenalg": 300}
-# A graph of fewer edges fits anywhere.
-MIN_STATED_BYTES = 500_000_000
-
-_LIMITS = (
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
-
 
 class RunnerName(StrEnum):
     """Who makes the shards of a run: processes of this machine, or a Ray cluster."""
@@ -200,17 +190,6 @@ class RunSession:
         wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
 
     def _remark(self, record: "StepRecord") -> str:
-        """Describe the loaded documents, and the memory that the graph step will need."""
-        return self._describe_input(record) or self._describe_graph(record)
-
-    def _describe_graph(self, record: "StepRecord") -> str:
-        """Describe the memory for a large graph, after the step that has written the graph."""
-        if not {"entities", "relationships"} <= record.tables.keys():
-            return ""
-        counts = (record.tables[name].rows for name in ("entities", "relationships"))
-        return describe_graph_memory(self.settings.create_communities.engine, *counts)
-
-    def _describe_input(self, record: "StepRecord") -> str:
         """Describe the loaded documents: changes since the last run, and the time of a long run."""
         from graphrag_index.pipeline.changes import compare_with_index
 
@@ -300,49 +279,6 @@ class RunSession:
             from graphrag_index.cli.request_tables import describe_purge
 
             print_lines(describe_purge(self.purged, self.root, root_option(self.root)))
-
-
-def estimate_graph_memory(engine: str, n_edges: int) -> int:
-    """Return the peak memory in bytes of an engine of communities on a graph."""
-    return n_edges * BYTES_PER_EDGE[engine]
-
-
-def read_free_memory() -> int | None:
-    """Return the bytes that this process may still use; None if the system does not tell.
-
-    The limit of a container counts too. Memory that files are cached in is free.
-    """
-    free = []
-    try:
-        about = Path("/proc/meminfo").read_text("ascii")
-        free.append(int(about.partition("MemAvailable:")[2].split()[0]) * 1024)
-    except (OSError, IndexError, ValueError):
-        return None
-    for limit, used in _LIMITS:
-        try:
-            limit_text, used_text = (Path(path).read_text("ascii") for path in (limit, used))
-            free.append(int(limit_text) - int(used_text))
-        except (OSError, ValueError):  # no container, or one without a limit ("max")
-            continue
-    return max(0, min(free))
-
-
-def describe_graph_memory(engine: str, n_nodes: int, n_edges: int) -> str:
-    """Describe the memory for a graph; empty for a small graph."""
-    needed = estimate_graph_memory(engine, n_edges)
-    if needed < MIN_STATED_BYTES:
-        return ""
-    free = read_free_memory()
-    text = (
-        f"The graph of {n_nodes:,} entities and {n_edges:,} relationships needs about "
-        f"{needed / 1e9:.1f} GB with the engine {engine}"
-    )
-    if free is None or needed <= free:
-        return f"{text}."
-    return (
-        f"{text}, and {free / 1e9:.1f} GB are free: the run may be killed. Finished steps are "
-        "kept, so that it can go on with more memory."
-    )
 
 
 SAMPLE_DOCUMENTS = 100  # number of documents in the sample of an estimate

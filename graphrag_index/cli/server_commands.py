@@ -73,17 +73,12 @@ def serve(
     )
 
 
-def mcp(
-    root: Roots = None,
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Let the agent change documents and start runs.")
-    ] = False,
-) -> None:
+def mcp(root: Roots = None) -> None:
     """Serve indexes to an agent that starts this command, by MCP on standard input and output."""
     # Before any other import, since a library can print when it is imported.
     stream = _claim_stdout()
     try:
-        from graphrag_server.agents.mcp_server import run_stdio
+        from graphrag_server.mcp_server import run_stdio
     except ModuleNotFoundError as error:
         raise SettingsError(
             f"The tools for agents need the package {error.name}: "
@@ -91,7 +86,7 @@ def mcp(
         ) from None
     from graphrag_server.server_settings import name_projects
 
-    run_stdio(name_projects(root or [Path()]), stream, allow_writes)
+    run_stdio(name_projects(root or [Path()]), stream)
 
 
 def _claim_stdout() -> TextIOWrapper:

@@ -1,18 +1,15 @@
 """Progress of a run on the terminal: a bar for a long step, a line for a finished step."""
 
 import logging
-import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from graphrag_index.errors import format_count, print_lines
 from graphrag_index.pipeline.run import Watcher
-from graphrag_index.pipeline.shards import measure_peak_memory
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Silent, Step
 from graphrag_index.storage.versions import StepRecord
@@ -26,7 +23,7 @@ _PRINTED_TABLES = frozenset(
     relationships communities text_units community_reports covariates entity_resolutions
     doubtful_pairs""".split()
 )
-# Columns of a terminal in which the rate and the memory fit beside the bar.
+# Columns of a terminal in which the rate fits beside the bar.
 _WIDE_TERMINAL = 100
 _TABLE_NAME_PREFIX = re.compile(r"^(?:extracted|described|base|loaded)_")
 
@@ -84,7 +81,7 @@ class BarWatcher(TerminalWatcher):
 
 
 class ProgressBar:
-    """Progress bar of one step: its count, its remaining time and, if they fit, rate and memory."""
+    """Progress bar of one step: its count, its remaining time and, if it fits, its rate."""
 
     def __init__(self, out: TextIO, name: str) -> None:
         from rich.console import Console
@@ -94,18 +91,13 @@ class ProgressBar:
         from rich.text import Text
 
         console = Console(file=out)
-        is_wide = console.width >= _WIDE_TERMINAL
 
         class CountColumn(ProgressColumn):
             def render(self, task: "Task") -> Text:
-                speed = task.speed if is_wide else None
-                return Text(
-                    describe_progress(task.completed, task.total, task.fields["unit"], speed)
-                )
-
-        class MemoryColumn(ProgressColumn):
-            def render(self, task: "Task") -> Text:
-                return Text(f"{(measure_memory() or 0) / 1e6:,.0f} MB" if is_wide else "")
+                # The whole count must fit into one line.
+                speed = task.speed if console.width >= _WIDE_TERMINAL else None
+                unit = task.fields["unit"]
+                return Text(describe_progress(task.completed, task.total, unit, speed))
 
         self.bars: Bars = Bars(
             TextColumn("     {task.description:<28}"),
@@ -113,7 +105,6 @@ class ProgressBar:
             BarColumn(bar_width=None),
             CountColumn(Column(min_width=12, no_wrap=True)),
             TimeRemainingColumn(compact=True, table_column=Column(no_wrap=True)),
-            MemoryColumn(Column(no_wrap=True)),
             console=console,
             transient=True,
             expand=True,
@@ -148,15 +139,6 @@ class MessageHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         print_lines(self.format(record), sys.stderr)
-
-
-def measure_memory() -> int | None:
-    """Return the resident memory of this process, in bytes; its peak on macOS; None on Windows."""
-    try:
-        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return measure_peak_memory()
-    return n_pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextmanager

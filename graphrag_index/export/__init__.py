@@ -2,7 +2,7 @@
 
 exported_graph.py   Select the graph with filters, and format its rows as lines of text.
 graph_files.py      Write GraphML, GEXF and node-link JSON.
-graph_databases.py  Write the whole index as a property graph: Neo4j, Cypher, Kùzu and RDF.
+graph_databases.py  Write the whole index as a property graph: Neo4j, Cypher and Kùzu.
 explorer_page.py    Write the explorer as an HTML page that holds the part of an index that fits.
 """
 
@@ -21,7 +21,6 @@ WRITERS: Mapping[str, Callable[[ExportedGraph, Path], list[str]]] = {
     "neo4j": graph_databases.write_neo4j,
     "cypher": graph_databases.write_cypher,
     "parquet": graph_databases.write_kuzu,
-    "ntriples": graph_databases.write_ntriples,
 }
 # Names of the files of a format that writes a folder.
 FOLDER_FILES = {"neo4j": graph_databases.NEO4J_FILES, "parquet": graph_databases.KUZU_FILES}

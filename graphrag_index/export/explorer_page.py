@@ -133,7 +133,7 @@ def _read_map(
         places = scan("map_entities").filter(pl.col("entity").is_in(numbers)).collect()
         discs = scan("map_communities").collect()
     else:
-        places, discs = _layout_map(scan, chosen, relationships)
+        places, discs = layout_map(scan, chosen, relationships)
     parents = dict(discs.select("community", "parent").iter_rows())
     kept = set[int]()
     for community in places["community"].unique().to_list():
@@ -143,10 +143,14 @@ def _read_map(
     return places, discs.filter(pl.col("community").is_in(sorted(kept))).sort("community")
 
 
-def _layout_map(
+def layout_map(
     scan: _Scan, chosen: pl.DataFrame, relationships: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Place the chosen entities of an index that has no map, and their communities."""
+    """Place the chosen entities of an index that has no map, and their communities.
+
+    The columns of `chosen` are the `id` and the number (`entity`) of an entity; `source` and
+    `target` of the relationships are such numbers.
+    """
     from graphrag_index.communities.map_layout import create_map
     from graphrag_index.communities.simple_graph import build_graph
 

@@ -240,7 +240,7 @@ def escape_xml(column: str | pl.Expr) -> pl.Expr:
 
 
 def quote_text(column: str | pl.Expr) -> pl.Expr:
-    """Quote and escape a text in the syntax that JSON, Cypher and N-Triples share."""
+    """Quote and escape a text in the syntax that JSON and Cypher share."""
     text = pl.col(column) if isinstance(column, str) else column
     return pl.format('"{}"', text.str.replace_many(_QUOTED_TEXT_ESCAPES))
 

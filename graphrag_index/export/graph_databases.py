@@ -21,7 +21,6 @@ from graphrag_index.export.exported_graph import (
     ExportedGraph,
     format_fields,
     open_text_file,
-    quote_text,
     replace_control_characters,
     stream_rows,
     write_rows,
@@ -43,32 +42,17 @@ _TEXT_UNIT_COLUMNS = "id number text n_tokens start_char end_char headings metad
 _COMMUNITY_COLUMNS = "id community level title size period island".split()
 _NEO4J_NODE_FILES: dict[str, str] = read_lists("graphrag_index/export/graph_formats")["neo4j_nodes"]
 _NEO4J_LINK_FILES: dict[str, str] = read_lists("graphrag_index/export/graph_formats")["neo4j_links"]
-# Names of each column type: column suffix in Neo4j, type in Kùzu, type in XML Schema.
-_COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str, str]] = {
-    pl.Int64(): (":long", "INT64", "integer"),
-    pl.Float64(): (":double", "DOUBLE", "double"),
-    pl.Boolean(): (":boolean", "BOOLEAN", "boolean"),
-    pl.String(): ("", "STRING", "string"),
-    STRINGS: (":string[]", "STRING[]", ""),
+# Names of each column type: column suffix in Neo4j, type in Kùzu.
+_COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str]] = {
+    pl.Int64(): (":long", "INT64"),
+    pl.Float64(): (":double", "DOUBLE"),
+    pl.Boolean(): (":boolean", "BOOLEAN"),
+    pl.String(): ("", "STRING"),
+    STRINGS: (":string[]", "STRING[]"),
 }
 # Names of the files that an export to Neo4j or Kùzu writes into a folder.
 NEO4J_FILES = frozenset([*_NEO4J_NODE_FILES.values(), *_NEO4J_LINK_FILES.values()])
 KUZU_FILES = frozenset(["nodes.parquet", "edges.parquet", "schema.cypher", "copy.cypher"])
-
-IRI_BASE = "urn:graphrag-index:"
-SCHEMA_IRI = f"{IRI_BASE}schema#"
-RDF_IRI = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-RDFS_IRI = "http://www.w3.org/2000/01/rdf-schema#"
-_OWL_IRI = "http://www.w3.org/2002/07/owl#"
-_XSD_IRI = "http://www.w3.org/2001/XMLSchema#"
-_PROPERTY_IRIS = {
-    "title": f"{RDFS_IRI}label",
-    "description": f"{RDFS_IRI}comment",
-    "aliases": f"{SCHEMA_IRI}alias",
-    "text_unit_ids": f"{SCHEMA_IRI}foundIn",
-}
-# Percent-encoding of each character that is forbidden or reserved in an IRI.
-_IRI_ESCAPES = {chr(code): f"%{code:02X}" for code in (*range(0x21), *map(ord, '<>"{}|^`\\%/#?[]'))}
 
 
 @dataclass(frozen=True)
@@ -281,76 +265,3 @@ def write_kuzu(graph: ExportedGraph, path: Path) -> list[str]:
     for name, text in scripts.items():
         (path / f"{name}.cypher").write_text(text, encoding="utf-8", newline="\n")
     return ["Load the folder into an empty database with: IMPORT DATABASE 'TARGET'"]
-
-
-def write_ntriples(graph: ExportedGraph, path: Path) -> list[str]:
-    """Write N-Triples (RDF 1.1): one resource per row, with triples for columns and links.
-
-    A row is the resource `<urn:graphrag-index:CLASS/ID>` of the class
-    `<urn:graphrag-index:schema#CLASS>`. CLASS is Entity, Document, TextUnit, Community or
-    Relationship. A column is the property `schema#COLUMN`, but the title is `rdfs:label` and the
-    description is `rdfs:comment`. A link is a property too. A relationship is a resource with
-    `schema#source` and `schema#target`, and also the triple `source schema#related target`. The
-    file begins with the domain and range of each link, and declares `schema#related` symmetric.
-    """
-    nodes, links = open_property_graph(graph)
-    with open_text_file(path) as file:
-        file.write(f"<{SCHEMA_IRI}related> <{RDF_IRI}type> <{_OWL_IRI}SymmetricProperty> .\n")
-        for link in links:
-            predicate = _format_link_property(link)
-            file.write(f"<{predicate}> <{RDFS_IRI}domain> <{SCHEMA_IRI}{link.source}> .\n")
-            file.write(f"<{predicate}> <{RDFS_IRI}range> <{SCHEMA_IRI}{link.target}> .\n")
-        for part in nodes:
-            triples = _format_row_triples(part.name, part.schema)
-            write_rows(file, part.batches(), pl.concat_str(triples))
-        for link in links:
-            source, target = (
-                _format_iri(getattr(link, end), pl.col(end)) for end in ("source", "target")
-            )
-            triples = [_format_triple(source, _format_link_property(link), target)]
-            if "id" in link.schema:
-                subject = _format_iri("Relationship", pl.col("id"))
-                triples += _format_row_triples("Relationship", link.schema)
-                triples.append(_format_triple(subject, f"{SCHEMA_IRI}source", source))
-                triples.append(_format_triple(subject, f"{SCHEMA_IRI}target", target))
-            write_rows(file, link.batches(), pl.concat_str(triples))
-    return []
-
-
-def _format_link_property(link: GraphPart) -> str:
-    """Return the RDF property of a type of links: `schema#partOf` for `PART_OF`."""
-    first, *others = link.name.lower().split("_")
-    return f"{SCHEMA_IRI}{first}{''.join(map(str.capitalize, others))}"
-
-
-def _format_iri(label: str, ids: pl.Expr) -> pl.Expr:
-    """Return the IRI of a row, in angle brackets; special characters are percent-encoded."""
-    return pl.format(f"<{IRI_BASE}{label}/{{}}>", ids.str.replace_many(_IRI_ESCAPES))
-
-
-def _format_row_triples(label: str, schema: pl.Schema) -> list[pl.Expr]:
-    """Return expressions for the triples of a row: its class, and its columns except nulls."""
-    subject = _format_iri(label, pl.col("id"))
-    triples = [_format_triple(subject, f"{RDF_IRI}type", pl.lit(f"<{SCHEMA_IRI}{label}>"))]
-    for name, dtype in schema.items():
-        if name in ("id", "source", "target"):
-            continue
-        predicate = _PROPERTY_IRIS.get(name, f"{SCHEMA_IRI}{name}")
-        if isinstance(dtype, pl.List):
-            item = pl.element()
-            values = quote_text(item) if name == "aliases" else _format_iri("TextUnit", item)
-            between = pl.format(f" .\n{{}} <{predicate}> ", subject)
-            value = pl.col(name).list.eval(values).list.join(between)
-            # Replace the text of an empty list by null, so that it gets no triple.
-            value = pl.when(pl.col(name).list.len() > 0).then(value)
-        elif dtype == pl.String:
-            value = quote_text(name)
-        else:
-            value = pl.format(f'"{{}}"^^<{_XSD_IRI}{_COLUMN_TYPE_NAMES[dtype][2]}>', name)
-        triples.append(_format_triple(subject, predicate, value))
-    return triples
-
-
-def _format_triple(subject: pl.Expr, predicate: str, value: pl.Expr) -> pl.Expr:
-    """Format a triple as one line; the text is empty if the value is null."""
-    return pl.format(f"{{}} <{predicate}> {{}} .\n", subject, value).fill_null("")

@@ -23,12 +23,6 @@ from graphrag_index.health.checked_index import (
 )
 from graphrag_index.schema.tables import parse_columns
 from graphrag_nlp.list_columns import find_rows
-from graphrag_nlp.text.languages import detect_language
-
-# Maximum number of text units whose vectors are compared.
-_MAX_COMPARED_TEXT_UNITS = 5_000
-# Documents per batch, and maximum number of characters per document, to detect languages.
-_BATCH, _MAX_DOCUMENT_CHARS = 1_024, 4_000
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,6 @@ class GraphStatistics:
     modularity: float | None  # of the communities of level 0; None without communities
     edges_between_communities: int | None  # between different communities of level 0
     weight_within_communities: float | None  # share of the weight of edges, in one of level 0
-    degree_histogram: tuple[tuple[str, int], ...]  # nodes by degree: 0, 1, 2, 3-4, 5-8, ...
 
 
 @dataclass(frozen=True)
@@ -66,15 +59,6 @@ class LevelStatistics:
     largest: int
     largest_share: float  # of the entities of the level
     effective_communities: float  # number of communities of equal size that are as even [1]_
-    size_histogram: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True)
-class TextSimilarity:
-    """Mean cosines of a text unit with others, in its community of level 0 and in other ones."""
-
-    within: float
-    across: float
 
 
 @dataclass(frozen=True)
@@ -84,7 +68,6 @@ class IndexStatistics:
     rows: Mapping[str, int]
     graph: GraphStatistics | None
     levels: tuple[LevelStatistics, ...]
-    text_similarity: TextSimilarity | None  # None without vectors that can be compared
     # One row per document: document, title, language, and the numbers of text_units, tokens,
     # entities and relationships in the document (null if unknown).
     documents: pl.DataFrame
@@ -103,21 +86,9 @@ def compute_statistics(index: CheckedIndex) -> IndexStatistics:
         rows,
         _compute_graph_statistics(index),
         _compute_level_statistics(index),
-        _compute_text_similarity(index),
         documents,
         tuple(by_language.to_dicts()),
     )
-
-
-def count_in_bins(values: Integers) -> tuple[tuple[str, int], ...]:
-    """Count values in bins of doubling width: 0, 1, 2, 3-4, 5-8, and so on."""
-    if not len(values):
-        return ()
-    bins = np.where(values > 0, np.ceil(np.log2(np.maximum(values, 1))).astype(np.int64) + 1, 0)
-    counts = np.bincount(bins)
-    names = ["0", "1", "2", *(f"{2**n + 1:,}-{2 ** (n + 1):,}" for n in range(1, len(counts)))]
-    first = int(np.flatnonzero(counts)[0])
-    return tuple((names[at], int(counts[at])) for at in range(first, len(counts)))
 
 
 def read_entity_graph(index: CheckedIndex) -> tuple[pl.DataFrame, Graph] | None:
@@ -172,7 +143,6 @@ def _compute_graph_statistics(index: CheckedIndex) -> GraphStatistics | None:
         modularity=None if labels is None else round(compute_modularity(graph, labels), 4) + 0.0,
         edges_between_communities=between,
         weight_within_communities=within,
-        degree_histogram=count_in_bins(degree),
     )
 
 
@@ -210,56 +180,18 @@ def _compute_level_statistics(index: CheckedIndex) -> tuple[LevelStatistics, ...
             smallest=pl.col("size").min(),
             median=pl.col("size").median(),
             largest=pl.col("size").max(),
-            size_histogram=pl.col("size"),
+            sizes=pl.col("size"),
         )
         .sort("level")
         .collect(engine="streaming")
     )
     rows = sizes.to_dicts()
     for row in rows:
-        of_level = np.array(row["size_histogram"])
+        of_level = np.array(row.pop("sizes"))
         shares = of_level[of_level > 0] / max(row["entities"], 1)
         row["largest_share"] = round(float(shares.max(initial=0)), 4)
         row["effective_communities"] = round(float(np.exp(-(shares * np.log(shares)).sum())), 2)
-        row["size_histogram"] = count_in_bins(of_level)
     return tuple(LevelStatistics(**row) for row in rows)
-
-
-def _compute_text_similarity(index: CheckedIndex) -> TextSimilarity | None:
-    """Compare every n-th text unit with others; a text unit counts in one community only."""
-    vectors = index.search_tables.get("text_unit_vectors")
-    if vectors is None or not index.has("communities", "level", "text_unit_ids"):
-        return None
-    n_units = count_rows(vectors)
-    step = -(-n_units // _MAX_COMPARED_TEXT_UNITS) or 1
-    top = index.tables["communities"].filter(level=0).select("community", unit="text_unit_ids")
-    found = (
-        index.tables["text_units"]
-        .select(unit=pl.col("id").hash())
-        .with_row_index("row")
-        .gather_every(step)
-        .join(explode_lists(top, "unit").with_columns(pl.col("unit").hash()), on="unit")
-        .group_by("row")
-        .agg(pl.col("community").min())
-        .sort("row")
-        .collect()
-    )
-    if found.height < 2:
-        return None
-    chosen = vectors.with_row_index("row").filter(pl.col("row").is_in(found["row"].implode()))
-    units = np.array(chosen.select("vector").collect()["vector"].to_list(), np.float64)
-    units /= np.maximum(np.linalg.norm(units, axis=1, keepdims=True), 1e-12)
-    labels = np.unique(found["community"].to_numpy(), return_inverse=True)[1]
-    counts = np.bincount(labels)
-    sums = np.stack([np.bincount(labels, axis) for axis in units.T], axis=1)
-    own = (units * sums[labels]).sum(axis=1)
-    others = (units * (sums.sum(axis=0) - sums[labels])).sum(axis=1)
-    n_within, n_across = counts[labels] - 1, len(labels) - counts[labels]
-    within = (own - np.square(units).sum(axis=1))[n_within > 0] / n_within[n_within > 0]
-    across = others[n_across > 0] / n_across[n_across > 0]
-    if not len(within) or not len(across):
-        return None
-    return TextSimilarity(round(float(within.mean()), 4), round(float(across.mean()), 4))
 
 
 def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
@@ -275,9 +207,9 @@ def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
             pl.col("id").hash().alias("key"),
             document=index.first_column("documents", "path", "title", "id"),
             title=index.first_column("documents", "title", "id"),
+            language="language" if index.has("documents", "language") else pl.lit("und"),
         )
         .collect(engine="streaming")
-        .with_columns(language=_find_document_languages(index))
     )
     units = index.text_unit_documents()
     if units is not None:
@@ -301,20 +233,3 @@ def _compute_document_statistics(index: CheckedIndex) -> pl.DataFrame:
         for name, dtype in schema.items()
     ]
     return rows.select(columns)
-
-
-def _find_document_languages(index: CheckedIndex) -> pl.Series:
-    """Return the language of each document; detect it if the table has no languages."""
-    documents = index.tables["documents"]
-    if index.has("documents", "language"):
-        return documents.select("language").collect().to_series()
-    n_documents = count_rows(documents)
-    if not index.has("documents", "text"):
-        return pl.Series("language", ["und"] * n_documents, dtype=pl.String)
-    begins = documents.select(pl.col("text").fill_null("").str.head(_MAX_DOCUMENT_CHARS))
-    found = [
-        detect_language(text)
-        for start in range(0, n_documents, _BATCH)
-        for text in begins.slice(start, _BATCH).collect()["text"]
-    ]
-    return pl.Series("language", found, dtype=pl.String)

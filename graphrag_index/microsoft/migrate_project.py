@@ -5,7 +5,6 @@ Our prompts are instructions, and the data follows them. So the conversion repla
 words that refer to the data, a settings field by our `{{name}}`, and doubled braces by single ones.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -229,10 +228,10 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
         read_text_file(path) or "",
     )
     try:
-        values = json.loads(marked) if path.suffix == ".json" else read_yaml(marked)
+        # JSON is YAML too.
+        values = read_yaml(marked)
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if path.suffix == ".json" else "YAML"
-        raise SettingsError(f"{path} is not valid {kind}: {_restore_text(str(error))}.") from error
+        raise SettingsError(f"{path} is not valid YAML: {_restore_text(str(error))}.") from error
     if not isinstance(values, dict):
         raise SettingsError(f"{path} is empty or holds no settings: nothing can be converted.")
     unmarked: dict[str, Any] = _restore_text(values)

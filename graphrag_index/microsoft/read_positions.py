@@ -174,8 +174,7 @@ def _find_name(name: str, text: str) -> list[Span]:
     return sorted(span for spelling in spellings for span in find_whole_words(spelling, text))
 
 
-# A metadata line; the group is the key of the line.
-_METADATA_LINE = re.compile(r"([^\n:]{1,100}): [^\n]*\.\n")
+_METADATA_LINE = re.compile(r"[^\n:]{1,100}: [^\n]*\.\n")
 # The start of metadata whose values may have line breaks, and the end of such a value.
 _METADATA_START, _VALUE_END = re.compile(r"[^\n]{1,100}?: "), re.compile(r"\.\n")
 # The first `n_before` and the last `n_after` characters of a text unit are not in its document. The
@@ -196,11 +195,7 @@ class Place(NamedTuple):
 
 
 def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """Return one row with `SPAN_COLUMNS` for each text unit.
-
-    If a document is missing or lacks the text, the metadata of the text unit is recognized by the
-    keys in other text units.
-    """
+    """Return one row with `SPAN_COLUMNS` for each text unit."""
     unit_documents = tables["text_units"].select("document_id").collect()["document_id"]
     rows = find_first_rows(unit_documents, tables["documents"].select("id").collect()["id"])
     # By document row: the offset of the last text unit so far, and the metadata found so far.
@@ -208,7 +203,6 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     prepended: dict[int, list[str]] = {}
     texts: dict[int, str] = {}
     spans: list[tuple[int, int, int, int, bool]] = []
-    lost: dict[int, str] = {}
     for first in range(0, len(unit_documents), _BATCH_ROWS):
         units = tables["text_units"].select("text").slice(first, _BATCH_ROWS).collect()["text"]
         here = np.unique(rows[first : first + len(units)])
@@ -221,7 +215,6 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
                 earliest = latest.get(document_row, -1) + 1
                 place = find_text_unit(text, texts[document_row], earliest, known)
             if place is None:
-                lost[number] = text
                 spans.append((0, len(text), 0, 0, False))
                 continue
             latest[document_row] = place.start
@@ -230,13 +223,6 @@ def locate_text_units(tables: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
             head = text[: place.n_before].rstrip(CUT_MARK)
             if head and head not in known:
                 known.append(head)
-    keys = {keys for heads in prepended.values() for head in heads if (keys := _parse_keys(head))}
-    for number, text in lost.items():
-        known = [head for head in prepended[int(rows[number])] if text.startswith(head)]
-        known += [head for head in _find_metadata_lines(text) if _parse_keys(head) in keys]
-        if known:
-            n_before = len(max(known, key=len))
-            spans[number] = (0, len(text) - n_before, n_before, 0, False)
     return pl.DataFrame(spans, schema=SPAN_COLUMNS, orient="row")
 
 
@@ -281,11 +267,6 @@ def _find_metadata_lines(text: str) -> Iterator[str]:
     while line := _METADATA_LINE.match(text, end):
         end = line.end()
         yield text[:end]
-
-
-def _parse_keys(head: str) -> tuple[str, ...]:
-    """Return the keys of metadata lines; empty if a value has line breaks."""
-    return tuple(_METADATA_LINE.findall(head)) if head in _find_metadata_lines(head) else ()
 
 
 def _read_document_texts(

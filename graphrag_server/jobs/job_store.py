@@ -18,14 +18,12 @@ FILE = "jobs.db"
 MAX_ENDED_JOBS = 200
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
-    number INTEGER PRIMARY KEY, id TEXT UNIQUE, kind TEXT, state TEXT, budget REAL, caller TEXT,
-    idempotency_key TEXT, request TEXT, created TEXT, started TEXT, ended TEXT, step TEXT,
+    number INTEGER PRIMARY KEY, id TEXT UNIQUE, kind TEXT, state TEXT, budget REAL,
+    created TEXT, started TEXT, ended TEXT, step TEXT,
     step_number INTEGER, n_steps INTEGER, unit TEXT, rows_done INTEGER, rows_total INTEGER,
     seconds_left REAL,
     calls INTEGER, cost REAL, estimate TEXT, quarantined INTEGER, version INTEGER, message TEXT,
     attempts INTEGER, cancel INTEGER);
-CREATE UNIQUE INDEX IF NOT EXISTS keys ON jobs (caller, idempotency_key)
-    WHERE idempotency_key != '';
 CREATE TABLE IF NOT EXISTS events (
     job TEXT, number INTEGER, kind TEXT, data TEXT, PRIMARY KEY (job, number));
 """
@@ -109,32 +107,15 @@ class JobStore:
                 "folder writable, and make room on the disk.",
             ) from error
 
-    def create(
-        self, kind: str, budget: float | None, caller: str, key: str, request: str
-    ) -> tuple[Job, bool]:
-        """Add a job; with the key of an earlier job of the caller, return that job and False.
-
-        Raises RequestError if the earlier job had another request.
-        """
+    def create(self, kind: str, budget: float | None) -> Job:
+        """Add a job, and delete the oldest ended ones."""
         with self._open(writes=True) as db:
-            if key:
-                found = db.execute(
-                    "SELECT id, request FROM jobs WHERE caller = ? AND idempotency_key = ?",
-                    (caller, key),
-                ).fetchone()
-                if found and found[1] != request:
-                    raise RequestError(
-                        409, "key_reused", "This Idempotency-Key was sent with another request."
-                    )
-                if found:
-                    return _read(db, found[0]), False
             job = uuid4().hex
             db.execute(
-                "INSERT INTO jobs (id, kind, state, budget, caller, idempotency_key, request, "
-                "created, step_number, n_steps, rows_done, calls, cost, quarantined, message, "
-                "attempts, cancel) "
-                "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, 0, 0, 0, 0, 0, 0, '', 0, 0)",
-                (job, kind, budget, caller, key, request, _now()),
+                "INSERT INTO jobs (id, kind, state, budget, created, step_number, n_steps, "
+                "rows_done, calls, cost, quarantined, message, attempts, cancel) "
+                "VALUES (?, ?, 'queued', ?, ?, 0, 0, 0, 0, 0, 0, '', 0, 0)",
+                (job, kind, budget, _now()),
             )
             _add_event(db, job, "state", {"state": "queued"})
             db.execute(
@@ -143,12 +124,12 @@ class JobStore:
                 (MAX_ENDED_JOBS,),
             )
             db.execute("DELETE FROM events WHERE job NOT IN (SELECT id FROM jobs)")
-            return _read(db, job), True
+            return _read(db, job)
 
     def create_first(self) -> None:
         """Add a run if no job is queued or running."""
         if not any(job.state not in ENDED for job in self.jobs()):
-            self.create("run", None, "serve", "", "")
+            self.create("run", None)
 
     def get(self, job: str) -> Job | None:
         """Return a job; None if there is none of this id."""

@@ -58,30 +58,42 @@ class EarlierTurn(BaseModel):
     asked: str | None = Field(None, description="The question as it was rewritten, if it was.")
 
 
-class ContextBody(BaseModel):
-    """A question whose context is wanted."""
+class AskedBody(BaseModel):
+    """A question to an index, and what decides which rows are read for it."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
-    method: str = Field("local", description=f"One of {', '.join(METHODS)}.")
     settings: dict[str, Any] = Field({}, description="Settings of the search to override.")
     filters: QuestionFilters = QuestionFilters()
     as_of: int | None = Field(None, ge=1, description="Version of the index; default: current.")
 
+    def asked(self, index: HostedIndex, caller: Caller, method: str, **more: Any) -> AskedQuestion:
+        """Return the question to an index."""
+        return AskedQuestion(
+            index,
+            caller,
+            self.question,
+            method,
+            settings=self.settings,
+            filters=self.filters.chosen(),
+            as_of=self.as_of,
+            **more,
+        )
 
-class QuestionBody(BaseModel):
-    """A question to an index."""
 
-    model_config = ConfigDict(extra="forbid")
+class ContextBody(AskedBody):
+    """A question whose context is wanted."""
 
-    question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
+    method: str = Field("local", description=f"One of {', '.join(METHODS)}.")
+
+
+class QuestionBody(AskedBody):
+    """A question that shall be answered."""
+
     names: list[str] = Field(
         [], max_length=20, description="Further names, for the searches path and neighbourhood."
     )
-    settings: dict[str, Any] = Field({}, description="Settings of the search to override.")
-    filters: QuestionFilters = QuestionFilters()
-    as_of: int | None = Field(None, ge=1, description="Version of the index; default: current.")
     conversation: list[EarlierTurn] = Field(
         [], max_length=MAX_TURNS, description="The turns before, the oldest first."
     )
@@ -178,15 +190,7 @@ async def context(
     body: ContextBody, index: ReadIndex, caller: CurrentCaller, request: Request
 ) -> ContextReply:
     """Return the context of a question, as in the prompt, without calling a chat model."""
-    asked = AskedQuestion(
-        index,
-        caller,
-        body.question,
-        body.method,
-        settings=body.settings,
-        filters=body.filters.chosen(),
-        as_of=body.as_of,
-    )
+    asked = body.asked(index, caller, body.method)
 
     def read(opened: Index) -> ContextReply:
         found = opened.context(body.question, body.method, **asked.settings)
@@ -205,20 +209,10 @@ async def _answer(
     method: str, body: QuestionBody, hosted: HostedIndex, caller: Caller, request: Request
 ) -> Response | dict[str, Any]:
     asker: Asker = request.app.state.asker
-    asked = AskedQuestion(
-        hosted,
-        caller,
-        body.question,
-        method,
-        names=tuple(body.names),
-        settings=body.settings,
-        filters=body.filters.chosen(),
-        as_of=body.as_of,
-        conversation=tuple(
-            Turn(turn.question, turn.asked or turn.question, turn.answer)
-            for turn in body.conversation
-        ),
+    turns = tuple(
+        Turn(turn.question, turn.asked or turn.question, turn.answer) for turn in body.conversation
     )
+    asked = body.asked(hosted, caller, method, names=tuple(body.names), conversation=turns)
     if not body.stream:
         return _reply(await asker.answer(asked, request), body.context)
     events = await asker.begin(asked)

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 from graphrag_query.store.filtered_index import FilteredIndex
 from graphrag_query.store.index_store import IndexStore
-from graphrag_server.routes.entities import Community, EntityPage, list_entities, read_communities
+from graphrag_server.routes.entities import Community, read_communities
 from graphrag_server.table_pages import (
     Page,
     Paging,
     Span,
     Version,
     no_such_row,
-    read_page,
+    read_page_numbers,
     read_spans,
 )
 
@@ -27,10 +27,6 @@ router = APIRouter(prefix="/v1/indexes/{index}", tags=["communities"])
 MAX_NEIGHBOURS = 50
 _STATEMENT_FIELDS = ("finding", "text", "n_documents")
 Level = Annotated[int | None, Query(ge=0, le=1_000, description="0 is the coarsest level.")]
-
-
-class CommunityPage(Page[Community]):
-    """A page of communities."""
 
 
 class Finding(BaseModel):
@@ -54,22 +50,6 @@ class Statement(BaseModel):
     sources: list[Span]
 
 
-class Report(BaseModel):
-    """The report on one community. Numbers in square brackets cite rows of other tables."""
-
-    community: int
-    level: int
-    parent: int
-    children: list[int]
-    title: str
-    summary: str
-    rank: float
-    findings: list[Finding]
-    full_content: str
-    size: int
-    statements: list[Statement]
-
-
 class ReportSummary(BaseModel):
     """A report without its full text."""
 
@@ -81,8 +61,14 @@ class ReportSummary(BaseModel):
     size: int
 
 
-class ReportPage(Page[ReportSummary]):
-    """A page of reports."""
+class Report(ReportSummary):
+    """The report on one community. Numbers in square brackets cite rows of other tables."""
+
+    parent: int
+    children: list[int]
+    findings: list[Finding]
+    full_content: str
+    statements: list[Statement]
 
 
 class CommunityNeighbour(Community):
@@ -108,7 +94,7 @@ def list_communities(
     parent: Annotated[
         int | None, Query(ge=-1, lt=2**31, description="Number of the parent; -1: none.")
     ] = None,
-) -> CommunityPage:
+) -> Page[Community]:
     """List communities, the coarsest and largest first. Sort by size, level, title or number."""
     rows = opened.store.scan("communities").with_columns(human_readable_id=pl.col("community"))
     if opened.whole.has_table("community_reports"):
@@ -116,15 +102,14 @@ def list_communities(
         rows = rows.join(reports, on="community", how="left").with_columns(
             title=pl.coalesce("report", "title")
         )
-    rows = rows.select(
-        *("human_readable_id", "community", "level", "parent", "children", "title", "size"),
+    rows = rows.with_columns(
         # Sort by level, then by size descending.
         order=pl.col("level") - pl.col("size") / (pl.col("size").max() + 1),
     )
     rows = _filter_communities(opened, rows, level)
     if parent is not None:
         rows = rows.filter(pl.col("parent") == parent)
-    result = read_page(
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -133,7 +118,7 @@ def list_communities(
         default_sort="order",
         searched=("title",),
     )
-    return CommunityPage.model_validate(result)
+    return Page[Community](**found.page_of(read_communities(opened.whole, found.numbers)))
 
 
 @router.get("/communities/{number}")
@@ -163,33 +148,13 @@ def read_community(opened: Version, number: int) -> CommunityDetails:
     )
 
 
-@router.get("/communities/{number}/members")
-def list_members(opened: Version, number: int, page: Paging) -> EntityPage:
-    """List the entities of a community, those with the most relationships first."""
-    return list_entities(opened, page, community=number)
-
-
-@router.get("/communities/{number}/children")
-def list_children(opened: Version, number: int) -> list[Community]:
-    """List the communities one level below a community."""
-    return read_community(opened, number).child_communities
-
-
-@router.get("/communities/{number}/neighbours")
-def list_neighbours(opened: Version, number: int) -> list[CommunityNeighbour]:
-    """List the communities of the same level with relationships to a community, at most 50."""
-    return read_community(opened, number).neighbours
-
-
 @router.get("/reports")
-def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPage:
+def list_reports(opened: Version, page: Paging, level: Level = None) -> Page[ReportSummary]:
     """List reports, those with the highest rank first. Sort by rank, size, level or title."""
-    rows = opened.store.scan("community_reports").select(
-        *("community", "level", "title", "summary", "rank", "size"),
-        human_readable_id=pl.col("community"),
-    )
+    rows = opened.store.scan("community_reports")
+    rows = rows.with_columns(human_readable_id=pl.col("community"))
     rows = _filter_communities(opened, rows, level)
-    result = read_page(
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -197,7 +162,8 @@ def list_reports(opened: Version, page: Paging, level: Level = None) -> ReportPa
         default_sort="-rank",
         searched=("title", "summary"),
     )
-    return ReportPage.model_validate(result)
+    items = opened.whole.reports(found.numbers).to_dicts() if found.numbers else []
+    return Page[ReportSummary].model_validate(found.page_of(items))
 
 
 @router.get("/reports/{number}")

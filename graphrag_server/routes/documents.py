@@ -12,7 +12,7 @@ from graphrag_server.table_pages import (
     Page,
     Paging,
     Version,
-    read_page,
+    number_in,
     read_page_numbers,
     read_texts,
     scan_kept,
@@ -36,10 +36,6 @@ class Document(BaseModel):
     metadata: str | None
     n_characters: int
     n_text_units: int
-
-
-class DocumentPage(Page[Document]):
-    """A page of documents."""
 
 
 class TextUnitSpan(BaseModel):
@@ -88,10 +84,6 @@ class TextUnit(BaseModel):
     text: str
 
 
-class TextUnitPage(Page[TextUnit]):
-    """A page of text units."""
-
-
 class TextUnitDetails(TextUnit):
     """A text unit with the entities that it names."""
 
@@ -99,18 +91,11 @@ class TextUnitDetails(TextUnit):
 
 
 @router.get("/documents")
-def list_documents(opened: Version, page: Paging) -> DocumentPage:
+def list_documents(opened: Version, page: Paging) -> Page[Document]:
     """List documents in the order of their paths. Sort by path, title, date, length or number."""
-    rows = scan_kept(opened.store, "documents").select(
-        "human_readable_id",
-        "id",
-        pl.col("title", "path", "creation_date", "language").fill_null(""),
-        "metadata",
-        n_characters=pl.col("text").str.len_chars(),
-        n_text_units=pl.col("text_unit_ids").list.len(),
-    )
+    rows = _describe_documents(scan_kept(opened.store, "documents"))
     sorts = {"number": "human_readable_id", "length": "n_characters", "date": "creation_date"}
-    result = read_page(
+    found = read_page_numbers(
         opened,
         rows,
         page,
@@ -118,24 +103,32 @@ def list_documents(opened: Version, page: Paging) -> DocumentPage:
         default_sort="number",
         searched=("title", "path"),
     )
-    return DocumentPage.model_validate(result)
+    return Page[Document](**found.page_of(_read_documents(opened.whole, found.numbers)))
 
 
 @router.get("/documents/{number}")
 def read_document(opened: Version, number: int) -> Document:
     """Return a document without its text."""
     opened.check_row("document_rows", number, "document")
-    row = opened.whole.documents([number]).row(0, named=True)
-    text = read_texts(opened.whole, [number])[number]
-    text_units = opened.whole.open_mapped("text_unit_rows").find_rows("document", number)
-    names = ("title", "path", "creation_date", "language")
-    return Document(
-        number=number,
-        id=row["id"],
-        metadata=row["metadata"],
-        n_characters=len(text),
-        n_text_units=len(text_units),
-        **{name: row[name] or "" for name in names},
+    return _read_documents(opened.whole, [number])[0]
+
+
+def _read_documents(store: IndexStore, numbers: list[int]) -> list[Document]:
+    """Read documents by number, in this order."""
+    rows = _describe_documents(store.scan("documents").filter(number_in(numbers))).collect()
+    found = {row["human_readable_id"]: row for row in rows.to_dicts()}
+    return [Document(number=number, **found[number]) for number in numbers]
+
+
+def _describe_documents(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Select what describes documents, and count their characters and text units."""
+    return rows.select(
+        "human_readable_id",
+        "id",
+        pl.col("title", "path", "creation_date", "language").fill_null(""),
+        "metadata",
+        n_characters=pl.col("text").str.len_chars(),
+        n_text_units=pl.col("text_unit_ids").list.len(),
     )
 
 
@@ -172,7 +165,7 @@ def list_text_units(
     opened: Version,
     page: Paging,
     document: Annotated[int | None, Query(description="Number of a document.")] = None,
-) -> TextUnitPage:
+) -> Page[TextUnit]:
     """List text units in the order of their documents. Sort by number or n_tokens."""
     rows = scan_kept(opened.store, "text_units")
     if document is not None:
@@ -188,7 +181,7 @@ def list_text_units(
         searched=("text",),
     )
     found_rows = opened.whole.text_units(found_page.numbers)
-    return TextUnitPage(
+    return Page[TextUnit](
         **found_page.page_of([build_text_unit(found_rows[number]) for number in found_page.numbers])
     )
 
@@ -203,12 +196,6 @@ def read_text_unit(opened: Version, number: int) -> TextUnitDetails:
     return TextUnitDetails(
         **build_text_unit(row).model_dump(), entities=read_entities(store, entities)
     )
-
-
-@router.get("/text_units/{number}/entities")
-def list_entities_of_text_unit(opened: Version, number: int) -> list[Entity]:
-    """List the entities that a text unit names."""
-    return read_text_unit(opened, number).entities
 
 
 def build_text_unit(row: Any) -> TextUnit:

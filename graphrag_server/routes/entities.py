@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any
 
-import polars as pl
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
@@ -39,10 +38,6 @@ class Entity(BaseModel):
     aliases: list[str]
 
 
-class EntityPage(Page[Entity]):
-    """A page of entities."""
-
-
 class Relationship(BaseModel):
     """One relationship. `stated` is false if the two are only named in the same text units.
 
@@ -63,10 +58,6 @@ class Relationship(BaseModel):
     stated: bool
 
 
-class RelationshipPage(Page[Relationship]):
-    """A page of relationships."""
-
-
 class Community(BaseModel):
     """One community. `parent` is -1 at level 0, the coarsest; `title` is that of its report."""
 
@@ -78,19 +69,10 @@ class Community(BaseModel):
     size: int  # number of entities
 
 
-class EntityCommunity(BaseModel):
-    """A community that holds an entity."""
-
-    community: int
-    level: int
-    title: str
-    size: int
-
-
 class EntityDetails(Entity):
     """An entity with its communities, the coarsest first, and the sentences that describe it."""
 
-    communities: list[EntityCommunity]
+    communities: list[Community]
     evidence: list[Span]
 
 
@@ -101,24 +83,13 @@ class RelationshipDetails(Relationship):
     text_units: list[int]
 
 
-class RelationshipEvidence(BaseModel):
-    """The sentences that state a relationship; without one, `stated` tells whether a model did."""
-
-    stated: bool
-    items: list[Span]
-
-
-class MentionPage(Page[Span]):
-    """The passages that name an entity, those that describe it first."""
-
-
 @router.get("/entities")
 def list_entities(
     opened: Version,
     page: Paging,
     document: Annotated[int | None, Query(description="Number of a document.")] = None,
     community: Annotated[int | None, Query(description="Number of a community.")] = None,
-) -> EntityPage:
+) -> Page[Entity]:
     """List entities, those with the most relationships first.
 
     Sort by degree, frequency, title or number.
@@ -142,7 +113,7 @@ def list_entities(
         default_sort="-degree",
         searched=("title", "description"),
     )
-    return EntityPage(**found_page.page_of(read_entities(opened.whole, found_page.numbers)))
+    return Page[Entity](**found_page.page_of(read_entities(opened.whole, found_page.numbers)))
 
 
 @router.get("/entities/{number}")
@@ -154,30 +125,21 @@ def read_entity(opened: Version, number: int) -> EntityDetails:
     _, communities = store.links.communities_of(number)
     return EntityDetails(
         **_entity_fields(row),
-        communities=[
-            EntityCommunity(**community.model_dump(include=set(EntityCommunity.model_fields)))
-            for community in read_communities(store, communities.tolist())
-        ],
+        communities=read_communities(store, communities.tolist()),
         evidence=read_spans(store, row["evidence"]),
     )
-
-
-@router.get("/entities/{number}/communities")
-def list_communities_of_entity(opened: Version, number: int) -> list[EntityCommunity]:
-    """List the communities that hold an entity, the coarsest first."""
-    return read_entity(opened, number).communities
 
 
 @router.get("/entities/{number}/relationships")
 def list_relationships_of_entity(
     opened: Version, number: int, limit: Limit = 50, offset: Annotated[int, Query(ge=0)] = 0
-) -> RelationshipPage:
+) -> Page[Relationship]:
     """List the relationships of an entity, those with the highest weights first."""
     opened.check_row("entity_rows", number, "entity")
     numbers = opened.store.links.relationships_of(number).relationships.tolist()
     first = offset or opened.offset
     taken = numbers[first : first + limit]
-    return RelationshipPage(
+    return Page[Relationship](
         items=read_relationships(opened.whole, taken),
         total=len(numbers),
         next_cursor=next_cursor(opened, first + len(taken), len(numbers)),
@@ -187,7 +149,7 @@ def list_relationships_of_entity(
 @router.get("/entities/{number}/mentions")
 def list_mentions(
     opened: Version, number: int, limit: Limit = 50, offset: Annotated[int, Query(ge=0)] = 0
-) -> MentionPage:
+) -> Page[Span]:
     """List the text units that name an entity, those that describe it first."""
     opened.check_row("entity_rows", number, "entity")
     linked = opened.store.links.text_units_of(number)
@@ -202,7 +164,7 @@ def list_mentions(
         Span(text_unit=text_unit, **{name: rows[text_unit][name] for name in _MENTION_FIELDS})
         for text_unit in taken
     ]
-    return MentionPage(
+    return Page[Span](
         items=items,
         total=len(pairs),
         next_cursor=next_cursor(opened, first + len(taken), len(pairs)),
@@ -210,27 +172,17 @@ def list_mentions(
 
 
 @router.get("/relationships")
-def list_relationships(
-    opened: Version,
-    page: Paging,
-    min_weight: Annotated[float, Query(ge=0)] = 0.0,
-    stated: Annotated[bool | None, Query(description="Only those that a text states.")] = None,
-) -> RelationshipPage:
+def list_relationships(opened: Version, page: Paging) -> Page[Relationship]:
     """List relationships, those with the highest weights first. Sort by weight or number."""
-    rows = scan_kept(opened.store, "relationships")
-    if min_weight:
-        rows = rows.filter(pl.col("weight") >= min_weight)
-    if stated is not None:
-        rows = rows.filter(_is_stated() == stated)
     found = read_page_numbers(
         opened,
-        rows,
+        scan_kept(opened.store, "relationships"),
         page,
         sorts={"weight": "weight", "number": "human_readable_id"},
         default_sort="-weight",
         searched=("source", "target", "type", "description"),
     )
-    return RelationshipPage(**found.page_of(read_relationships(opened.whole, found.numbers)))
+    return Page[Relationship](**found.page_of(read_relationships(opened.whole, found.numbers)))
 
 
 @router.get("/relationships/{number}")
@@ -245,13 +197,6 @@ def read_relationship(opened: Version, number: int) -> RelationshipDetails:
         evidence=read_spans(store, row["evidence"]),
         text_units=store.text_units_behind("Relationships", number),
     )
-
-
-@router.get("/relationships/{number}/evidence")
-def list_evidence(opened: Version, number: int) -> RelationshipEvidence:
-    """List the sentences that state a relationship; none if it was only counted together."""
-    details = read_relationship(opened, number)
-    return RelationshipEvidence(stated=details.stated, items=details.evidence)
 
 
 def read_relationships(store: IndexStore, numbers: list[int]) -> list[Relationship]:
@@ -277,11 +222,6 @@ def read_entities(store: IndexStore, numbers: list[int]) -> list[Entity]:
     """Read entities by number, in this order."""
     rows = store.entities(numbers).iter_rows(named=True)
     return [Entity(**_entity_fields(row)) for row in rows]
-
-
-def _is_stated() -> pl.Expr:
-    texts = [pl.col(name).fill_null("") != "" for name in ("type", "description")]
-    return pl.any_horizontal(*texts, pl.col("evidence").list.len().fill_null(0) > 0)
 
 
 def _entity_fields(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import os
 import re
+import shutil
 import unicodedata
 import zipfile
-from dataclasses import asdict, dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from uuid import uuid4
@@ -15,7 +16,6 @@ from pydantic import BaseModel
 
 from graphrag_index.readers import READERS
 from graphrag_index.readers.input_files import find_files, input_folder
-from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
@@ -32,42 +32,29 @@ _UNSAFE = re.compile(r"[^\w .()+-]+")
 _OFFICE_PARTS = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/"}
 
 
-@dataclass(frozen=True)
-class StoredFile:
-    """A file of the input folder; `path` is relative to it."""
-
-    path: str
-    size: int
-    modified: float
-
-
 class InputFolder:
     """The folder of the documents of a project."""
 
-    def __init__(self, settings: Settings, root: Path, max_bytes: int) -> None:
-        self._settings = settings.load_documents
-        self._root = root
+    def __init__(self, index: HostedIndex) -> None:
+        self._settings = index.settings.load_documents
+        self._root = index.root
         # A server runs for long: look again at what is in a bucket.
         fetch_folder.cache_clear()
-        self._folder = input_folder(self._settings, root)
-        self._max_bytes = max_bytes
+        self._folder = input_folder(self._settings, index.root)
 
-    def files(self) -> list[StoredFile]:
-        """List the files that a run would read; the list is empty without a folder."""
-        listed = []
+    def files(self) -> dict[str, int]:
+        """Return the sizes of the files that a run would read, by path; none without a folder."""
+        sizes = {}
         for file in find_files(self._settings, self._root, may_be_empty=True):
-            try:
-                status = (self._folder / file.name).stat()
-            except OSError:
-                continue
-            listed.append(StoredFile(file.name, status.st_size, status.st_mtime))
-        return sorted(listed, key=lambda file: file.path)
+            with suppress(OSError):
+                sizes[file.name] = (self._folder / file.name).stat().st_size
+        return dict(sorted(sizes.items()))
 
-    def add(self, client_name: str, content: BinaryIO, replace: bool) -> StoredFile:
-        """Store an uploaded file after parsing it once.
+    def add(self, client_name: str, content: BinaryIO, replace: bool) -> str:
+        """Store an uploaded file after parsing it once, and return its path.
 
-        Raises RequestError if its name, type or size is not allowed, if it cannot be parsed, or
-        if there is another of its name and not `replace`.
+        Raises RequestError if its name or type is not allowed, if it cannot be parsed, or if there
+        is another of its name and not `replace`.
         """
         self._check_is_folder()
         name = safe_name(client_name)
@@ -81,7 +68,8 @@ class InputFolder:
                     "file_exists",
                     f"There is a file {name!r}: send replace=true to replace it.",
                 )
-            self._copy(name, content, temporary)
+            with temporary.open("xb") as file:
+                shutil.copyfileobj(content, file)
             check_type(name, temporary)
             if reason := check_parsing(temporary):
                 raise RequestError(422, "unreadable_file", f"{name} cannot be read: {reason}.")
@@ -91,13 +79,12 @@ class InputFolder:
             raise RequestError(507, "not_stored", text) from None
         finally:
             temporary.unlink(missing_ok=True)
-        status = target.stat()
-        return StoredFile(f"{UPLOAD_FOLDER}/{name}", status.st_size, status.st_mtime)
+        return f"{UPLOAD_FOLDER}/{name}"
 
     def remove(self, path: str) -> None:
         """Delete a file of the list. Raises RequestError if the list has no such path."""
         # Only paths that were listed are deleted, so a path cannot lead out of the folder.
-        if path not in {file.path for file in self.files()}:
+        if path not in self.files():
             raise RequestError(404, "no_such_file", f"There is no file {path!r}: GET /files.")
         self._check_is_folder()
         (self._folder / path).unlink(missing_ok=True)
@@ -109,18 +96,6 @@ class InputFolder:
             raise RequestError(
                 409, "documents_in_bucket", f"The documents are in {url}: put or delete them there."
             )
-
-    def _copy(self, name: str, content: BinaryIO, target: Path) -> None:
-        written = 0
-        with target.open("xb") as file:
-            while chunk := content.read(_CHUNK):
-                written += len(chunk)
-                if written > self._max_bytes:
-                    limit = self._max_bytes >> 20
-                    raise RequestError(
-                        413, "file_too_large", f"{name} is larger than {limit:,} MB."
-                    )
-                file.write(chunk)
 
 
 def safe_name(client_name: str) -> str:
@@ -185,7 +160,6 @@ class InputFileStatus(BaseModel):
 
     path: str
     size: int  # bytes
-    modified: float  # seconds since 1970
     n_documents: int
     problem: str
 
@@ -211,11 +185,12 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
     return FileList(
         files=[
             InputFileStatus(
-                **asdict(file),
-                n_documents=counts.get(file.path, 0),
-                problem=problems.get(file.path, ""),
+                path=path,
+                size=size,
+                n_documents=counts.get(path, 0),
+                problem=problems.get(path, ""),
             )
-            for file in _folder(index, request).files()
+            for path, size in InputFolder(index).files().items()
         ],
         max_bytes=request.app.state.settings.max_upload_bytes,
         types=sorted(READERS),
@@ -225,26 +200,20 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
 @router.post("", status_code=201)
 def upload_files(
     index: WriteIndex,
-    request: Request,
     files: list[UploadFile],
     replace: Annotated[bool, Form(description="Replace files of the same name.")] = False,
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
-    folder = _folder(index, request)
+    folder = InputFolder(index)
     return StoredFiles(
-        stored=[folder.add(file.filename or "", file.file, replace).path for file in files]
+        stored=[folder.add(file.filename or "", file.file, replace) for file in files]
     )
 
 
 @router.delete("/{path:path}", status_code=204)
-def remove_file(path: str, index: WriteIndex, request: Request) -> None:
+def remove_file(path: str, index: WriteIndex) -> None:
     """Delete a file of the input folder. A run removes its documents from the index."""
-    _folder(index, request).remove(path)
-
-
-def _folder(index: HostedIndex, request: Request) -> InputFolder:
-    max_bytes: int = request.app.state.settings.max_upload_bytes
-    return InputFolder(index.settings, index.root, max_bytes)
+    InputFolder(index).remove(path)
 
 
 def _read_status(index: HostedIndex) -> tuple[dict[str, int], dict[str, str]]:

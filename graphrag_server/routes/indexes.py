@@ -1,27 +1,32 @@
-"""The indexes of a server: names, sizes, versions, differences, health and statistics."""
+"""The indexes of a server: names, sizes, versions, health, statistics, evaluations."""
 
 import json
 import logging
 from dataclasses import asdict
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.concurrency import run_in_threadpool
-from pydantic import BaseModel, Field
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
 
+from graphrag_evaluation.report.evaluation_page import find_reports, page_policy, render_page
+from graphrag_evaluation.report.evaluation_record import EvaluationSummary, read_record
+from graphrag_evaluation.summary import largest_cutoffs
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.pipeline.changes import compare_rows, compare_versions
+from graphrag_index.pipeline.changes import compare_rows
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import Version as StoredVersion
 from graphrag_query.store.filtered_index import FILTER_COLUMNS
 from graphrag_query.store.index_store import IndexStore
-from graphrag_query.structured.queries import run_sql
-from graphrag_query.structured.sandbox import Limits
 from graphrag_server.access import Caller, CurrentCaller, ReadIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError, as_request_error
+from graphrag_server.request_record import hide_roots
 from graphrag_server.table_pages import AsOf, Page, Version, read_cursor
 
 logger = logging.getLogger(__name__)
@@ -108,13 +113,11 @@ def _summarize_missing(hosted: HostedIndex, problem: str = "") -> IndexSummary:
 
 version_router = APIRouter(prefix="/v1/indexes/{index}", tags=["versions"])
 
-# Maximum number of names of changed rows, for each table and kind of change.
-MAX_NAMES = 1_000
+# Documents whose metadata is looked at for the keys that filters can name.
+_MAX_SEEN_DOCUMENTS = 1_000
 # Maximum number of changed rows of a page. They are small, and a page colours a whole table.
 MAX_CHANGED_ROWS = 10_000
 MAX_COMPARISONS = 8
-# Maximum length of a query.
-MAX_QUERY_CHARS = 100_000
 
 
 class VersionSummary(BaseModel):
@@ -136,21 +139,6 @@ class Versions(BaseModel):
     versions: list[VersionSummary]
 
 
-class TableDifference(BaseModel):
-    """The changed rows of one table: how many of each kind of change, and their names."""
-
-    counts: dict[str, int]
-    names: dict[str, list[str]]  # at most 1,000 of each kind
-
-
-class VersionDifference(BaseModel):
-    """The differences between two versions, by table."""
-
-    before: int
-    after: int
-    tables: dict[str, TableDifference]
-
-
 class ChangedRow(BaseModel):
     """A row that differs between two versions, with its number in each version that has it.
 
@@ -169,54 +157,12 @@ class ChangedRowPage(Page[ChangedRow]):
     counts: dict[str, int]
 
 
-class SQLBody(BaseModel):
-    """A query over the public tables."""
-
-    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
-    max_rows: int = Field(1_000, ge=1, description="At most structured_search.max_rows.")
-    timeout: float = Field(30.0, gt=0, description="Seconds; at most structured_search.timeout.")
-
-
-class SQLRows(BaseModel):
-    """The rows of a query. `is_cut` is true if the query has more rows than `max_rows`."""
-
-    columns: list[str]
-    rows: list[list[Any]]
-    is_cut: bool
-    engine: str
-    version: int
-    seconds: float
-
-
 @version_router.get("/versions")
 def list_versions(index: ReadIndex) -> Versions:
     """List the versions that can be opened, the newest first."""
     current = index.open().store.version.number
     found = [index.store.read_version(number) for number in index.store.versions()]
     return Versions(versions=[_summarize(version, current) for version in reversed(found)])
-
-
-@version_router.get("/diff")
-def diff(
-    index: ReadIndex,
-    from_: Annotated[int, Query(alias="from", ge=1)],
-    to: Annotated[int | None, Query(ge=1, description="Default: the current version.")] = None,
-) -> VersionDifference:
-    """Return the rows that were added, removed and changed between two versions."""
-    current = index.open().store.version.number
-    before, after = (_read_version(index, number) for number in (from_, to or current))
-    found = compare_versions(index.store, before, after)
-    return VersionDifference(
-        before=before.number,
-        after=after.number,
-        tables={
-            name: TableDifference(
-                counts=dict(difference.counts),
-                names={kind: list(rows[:MAX_NAMES]) for kind, rows in difference.names.items()},
-            )
-            for name, difference in found.items()
-        },
-    )
 
 
 @version_router.get("/diff/{table}")
@@ -257,7 +203,7 @@ async def check(index: ReadIndex, as_of: AsOf = None) -> dict[str, Any]:
     Each version is checked once while the server runs.
     """
     opened = await run_in_threadpool(index.open, as_of)
-    return await index.checks.result(opened.store.version.number)
+    return await index.check(opened.store.version.number)
 
 
 @version_router.get("/stats")
@@ -287,29 +233,11 @@ def _count_entity_types(store: IndexStore) -> dict[str, int]:
 
 def _list_document_columns(store: IndexStore) -> list[str]:
     """Return the columns and keys of metadata by which documents can be filtered."""
-    rows = store.scan("documents").select("metadata").drop_nulls().head(MAX_NAMES).collect()
+    rows = (
+        store.scan("documents").select("metadata").drop_nulls().head(_MAX_SEEN_DOCUMENTS).collect()
+    )
     keys = {key for (metadata,) in rows.iter_rows() for key in json.loads(metadata)}
     return [*FILTER_COLUMNS, *sorted(keys - set(FILTER_COLUMNS))]
-
-
-@version_router.post("/sql")
-def sql(body: SQLBody, opened: Version) -> SQLRows:
-    """Run a read-only SQL query over the public tables."""
-    settings = opened.hosted.settings.structured_search
-    limits = Limits(
-        min(body.max_rows, settings.max_rows),
-        min(body.timeout, settings.timeout),
-        settings.max_memory,
-    )
-    found = run_sql(opened.whole, body.query, limits)
-    return SQLRows(
-        columns=list(found.columns),
-        rows=[list(row) for row in found.rows],
-        is_cut=found.is_cut,
-        engine=found.engine,
-        version=opened.whole.version.number,
-        seconds=found.seconds,
-    )
 
 
 def _compare_rows(
@@ -347,4 +275,75 @@ def _summarize(version: StoredVersion, current: int) -> VersionSummary:
         tables={name: table.rows for name, table in version.tables.items()},
         calls=made.calls if made else 0,
         cost=made.cost if made else None,
+    )
+
+
+evaluation_router = APIRouter(prefix="/v1/indexes/{index}/evaluations", tags=["evaluations"])
+
+EvaluationName = Annotated[
+    str, PathParameter(description="Name of an evaluation, as the list has it.")
+]
+
+
+class ListedEvaluation(BaseModel):
+    """An evaluation; `problem` says why its file cannot be read, and `summary` is null then.
+
+    The means of the summary are those of the main measures: of each cutoff, the largest one.
+    """
+
+    name: str
+    summary: EvaluationSummary | None
+    problem: str = ""
+
+
+class EvaluationList(BaseModel):
+    """The evaluations of a project, the newest first; files that cannot be read are last."""
+
+    evaluations: list[ListedEvaluation]
+
+
+@evaluation_router.get("")
+def list_evaluations(index: ReadIndex) -> EvaluationList:
+    """List the evaluations that the project of an index keeps."""
+    found = [_list_evaluation(*report) for report in find_reports(index.root).items()]
+    found.sort(key=lambda item: item.summary.date if item.summary else "", reverse=True)
+    return EvaluationList(evaluations=found)
+
+
+@evaluation_router.get("/{name}/page", response_class=HTMLResponse)
+def read_evaluation_page(index: ReadIndex, name: EvaluationName) -> HTMLResponse:
+    """Return an evaluation as one page of HTML, which needs no further request."""
+    path = find_reports(index.root).get(name)
+    if path is None:
+        raise RequestError(
+            404, "no_such_evaluation", f"The index {index.name} has no evaluation {name!r}."
+        )
+    try:
+        page = "".join(render_page(read_record(path)))
+    except GraphRAGError as error:
+        raise RequestError(503, "unreadable_evaluation", str(error)) from None
+    policy = f"{page_policy()}; frame-ancestors 'none'"
+    return HTMLResponse(page, headers={"Content-Security-Policy": policy})
+
+
+def _list_evaluation(name: str, path: Path) -> ListedEvaluation:
+    try:
+        summary = _read_summary(path, path.stat().st_mtime_ns)
+    except (GraphRAGError, OSError) as error:
+        return ListedEvaluation(name=name, summary=None, problem=hide_roots(str(error)))
+    return ListedEvaluation(name=name, summary=summary)
+
+
+@lru_cache(maxsize=256)
+def _read_summary(path: Path, changed: int) -> EvaluationSummary:
+    """Return the summary of a file; `changed` is the time of its last change."""
+    record = read_record(path)
+    kept = largest_cutoffs(record.measures)
+    means = {
+        system: {name: interval for name, interval in found.items() if name in kept}
+        for system, found in record.means.items()
+    }
+    names = EvaluationSummary.model_fields
+    return EvaluationSummary.model_validate(
+        {name: getattr(record, name) for name in names} | {"means": means}
     )

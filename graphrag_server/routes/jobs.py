@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from graphrag_server.access import CurrentCaller, ReadIndex, WriteIndex
+from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.event_stream import stream_events, write_event
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.jobs.job_store import ENDED, Job, JobStore
@@ -53,17 +53,11 @@ class JobList(BaseModel):
 def start_job(
     body: JobBody,
     index: WriteIndex,
-    caller: CurrentCaller,
     request: Request,
-    idempotency_key: Annotated[
-        str, Header(max_length=200, description="With the same key, no second job is started.")
-    ] = "",
 ) -> Response:
     """Start a run, which updates the index to its documents."""
     runner = _runner(request)
-    job, _ = runner.store(index.name).create(
-        body.kind, body.budget, caller.name, idempotency_key, body.model_dump_json()
-    )
+    job = runner.store(index.name).create(body.kind, body.budget)
     runner.wake(index.name)
     location = f"{request.scope.get('root_path', '')}/v1/indexes/{index.name}/jobs/{job.id}"
     return JSONResponse(asdict(job), 202, {"Location": location})

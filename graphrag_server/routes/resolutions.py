@@ -48,33 +48,27 @@ class PartPreview(BaseModel):
 class Preview(BaseModel):
     """The effect of a decision on the current index.
 
-    `title` is the title that the entities would get; empty if the decision gives none.
-    `unknown_names` are no titles or aliases of entities; a new title is not listed. Relationships,
-    text units and documents are those of the entities, each counted once. `is_new` is false if the
-    file has the decision.
+    Relationships, text units and documents are those of the entities, each counted once. `is_new`
+    is false if the file has the decision.
     """
 
     is_new: bool
-    title: str
     entities: list[Entity]
-    unknown_names: list[str]
     n_relationships: int
     n_text_units: int
     n_documents: int
     parts: list[PartPreview]
 
 
-def preview_names(store: IndexStore, names: Sequence[str], title: str, is_new: bool) -> Preview:
-    """Count what a decision about some names, and about their title, would change."""
-    numbers, unknown = _find_entities(store, [title, *names] if title else names)
+def preview_names(store: IndexStore, names: Sequence[str], is_new: bool) -> Preview:
+    """Count what a decision about some names would change."""
+    numbers = _find_entities(store, names)
     text_units = _join(store.links.text_units_of(number).numbers for number in numbers)
     links = _join(store.links.relationships_of(number).relationships for number in numbers)
     documents = store.open_mapped("text_unit_rows").rows(text_units, "document")["document"]
     return Preview(
         is_new=is_new,
-        title=title,
         entities=read_entities(store, numbers),
-        unknown_names=[name for name in unknown if name != title],
         n_relationships=len(links),
         n_text_units=len(text_units),
         n_documents=documents.n_unique(),
@@ -100,7 +94,7 @@ def preview_split(
     decisions = Decisions(split={title_key(name): parts})
     entities, mentions, text_units, documents = map(store.scan, _SPLIT_TABLES)
     found = ExtractedEntities(entities, mentions, text_units, documents, decisions)
-    preview = preview_names(store, [name], "", is_new)
+    preview = preview_names(store, [name], is_new)
     preview.parts = [
         PartPreview(
             title=part.title,
@@ -112,16 +106,16 @@ def preview_split(
     return preview
 
 
-def _find_entities(store: IndexStore, names: Sequence[str]) -> tuple[list[int], list[str]]:
-    """Return the entities with these titles, or else these aliases, and the names of none."""
-    wanted = {title_key(name): name for name in names}
+def _find_entities(store: IndexStore, names: Sequence[str]) -> list[int]:
+    """Return the entities with these titles, or else these aliases."""
+    wanted = dict.fromkeys(map(title_key, names))
     rows = store.scan("entities").select("human_readable_id", "title", "aliases").collect()
     found = _match_names(rows.select("title", number="human_readable_id"), wanted)
     if left := wanted.keys() - found.keys():
         aliases = rows.select(title="aliases", number="human_readable_id").explode("title")
         found |= _match_names(aliases.drop_nulls(), left)
     numbers = [number for key in wanted for number in found.get(key, ())]
-    return list(dict.fromkeys(numbers)), [name for key, name in wanted.items() if key not in found]
+    return list(dict.fromkeys(numbers))
 
 
 def _match_names(rows: pl.DataFrame, keys: Collection[str]) -> dict[str, list[int]]:
@@ -205,39 +199,18 @@ class SplitName(BaseModel):
     parts: list[Part]
 
 
-class DoubtfulPair(BaseModel):
-    """Two names that may mean one thing. `frequency` is a number of text units."""
-
-    title: str
-    other: str
-    score: float
-    evidence: list[str]
-    type: str
-    other_type: str
-    frequency: int
-    other_frequency: int
-    model: str  # verdict of a model: `same`, `different`, `no answer`, or empty if not asked
-
-
-class ResolvedName(BaseModel):
-    """A name that the index has under another title, and who decided so: rule, model or person."""
-
-    title: str
-    resolved: str
-    score: float
-    evidence: list[str]
-    decided_by: str
-
-
 class Resolutions(BaseModel):
-    """The decisions of the file, and the names that the current index has resolved or doubts."""
+    """The decisions of the file, and the names that the current index has resolved or doubts.
+
+    `resolved` and `doubtful` have the rows of the tables entity_resolutions and doubtful_pairs.
+    """
 
     titles: list[Title]
     never: list[list[str]]
     split: list[SplitName]
-    resolved: list[ResolvedName]
+    resolved: list[dict[str, Any]]
     n_resolved: int
-    doubtful: list[DoubtfulPair]
+    doubtful: list[dict[str, Any]]
     n_doubtful: int
 
 
@@ -273,9 +246,9 @@ def list_resolutions(
             SplitName(name=named[key], parts=[Part(**asdict(part)) for part in parts])
             for key, parts in decisions.split.items()
         ],
-        resolved=[ResolvedName(**row) for row in resolved[:limit]],
+        resolved=resolved[:limit],
         n_resolved=len(resolved),
-        doubtful=[DoubtfulPair(**row) for row in doubtful[:limit]],
+        doubtful=doubtful[:limit],
         n_doubtful=len(doubtful),
     )
 
@@ -291,10 +264,9 @@ def preview_resolution(decision: Decision, index: WriteIndex) -> Preview:
     if isinstance(decision, Split):
         return preview_split(store, decision.name, decision.conditions(), is_new)
     if isinstance(decision, KeepApart):
-        return preview_names(store, decision.names, "", is_new)
+        return preview_names(store, decision.names, is_new)
     names = decision.names if isinstance(decision, Merge) else [decision.name]
-    title = " ".join(decision.title.split())
-    return preview_names(store, names, title, is_new)
+    return preview_names(store, [" ".join(decision.title.split()), *names], is_new)
 
 
 @router.post("")

@@ -43,7 +43,7 @@ class TestHelp:
                 "validate": {"--root", "--set"},
                 "schema": set(),
                 "show": {"--root", "--html", "--set"},
-                "check": {"--root", "--json", "--html", "--as-of", "--set"},
+                "check": {"--root", "--json", "--as-of", "--set"},
                 "download-model": {"--from"},
             }[name]
         )

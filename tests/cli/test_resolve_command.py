@@ -7,7 +7,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_index.cli import resolve_dialog as command
 from tests.fixtures.commands import Call, Result, write_project
 from tests.fixtures.model_project import KEY
 from tests.fixtures.small_index import read_files
@@ -71,7 +70,7 @@ def test_what_is_decided_is_applied_by_the_next_run_and_can_be_undone(
     assert TWO[1] not in titles(root)
     aliases = pl.read_parquet(root / "output" / "entities.parquet").filter(title=TWO[0])
     assert aliases["aliases"].to_list() == [[TWO[1]]]
-    assert "Nordenskjöld Coast → Nordenskiöld Coast (person)" in call(root, "resolve", "--list").out
+    assert "Nordenskjöld Coast → Nordenskiöld Coast (person)" in call(root, "resolve").out
 
     # An update equals a rebuild.
     updated = read_files(root)
@@ -110,48 +109,8 @@ def test_what_a_rule_joined_is_undone_and_what_nothing_joined_is_not(
     assert {*TWO} <= titles(root)
 
 
-def test_pairs_are_decided_one_by_one_at_a_terminal(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = iter(["?", "m", "n"])
-    path = root / "resolutions.yaml"
-    command.ask_about_pairs(root / "output", path, lambda _: next(answers))
-    decisions = command.read_decisions(path)
-    assert len(decisions.titles) == 2
-    assert len(decisions.never) == 1
-    assert "2 decided: `graphrag-index run` applies the decision." in capsys.readouterr().out
-    command.ask_about_pairs(root / "output", path, lambda _: pytest.fail("nothing is left to ask"))
-    assert capsys.readouterr().out == "No pair is doubtful.\n"
-
-
-def test_an_answer_that_contradicts_an_earlier_one_is_told_and_the_next_is_asked(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = root / "resolutions.yaml"
-    path.write_text(
-        "merge:\n  Coast: [Nordenskiöld Coast, Nordenskiold]\n  Shore: [Nordenskjöld Coast]\n",
-        encoding="utf-8",
-    )
-    command.ask_about_pairs(root / "output", path, lambda _: "m")
-    out = capsys.readouterr().out
-    assert "has 'Shore' as the title of other names" in out
-    assert "1 decided" in out
-    # What has one other title by now is meant with it.
-    path.write_text("merge:\n  Coast: [Nordenskiöld Coast]\n", encoding="utf-8")
-    command.ask_about_pairs(root / "output", path, lambda _: "m")
-    assert command.read_decisions(path).titles["nordenskjöld coast"] == "Coast"
-
-
-def test_the_end_of_the_input_ends_the_asking(root: Path) -> None:
-    def no_more(_: str) -> str:
-        raise EOFError
-
-    command.ask_about_pairs(root / "output", root / "resolutions.yaml", no_more)
-    assert not (root / "resolutions.yaml").exists()
-
-
 def test_wrong_use_is_told(root: Path, call: Calls) -> None:
-    both = call(root, "resolve", "--list", "--merge", *TWO)
+    both = call(root, "resolve", "--json", "--merge", *TWO)
     assert both.code == 2
     none = call(root, "resolve", "--set", "output=nowhere")
     assert none.code == 1

@@ -5,22 +5,16 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import polars as pl
 import pytest
 
 from graphrag_index.export.graph_databases import (
-    IRI_BASE,
     KUZU_FILES,
     NEO4J_FILES,
-    RDF_IRI,
-    RDFS_IRI,
-    SCHEMA_IRI,
     write_cypher,
     write_kuzu,
     write_neo4j,
-    write_ntriples,
 )
 from tests.fixtures.page_parser import FORBIDDEN
 from tests.fixtures.small_graph import NASTY, graph_of
@@ -173,76 +167,6 @@ def test_a_statement_has_at_most_a_hundred_rows(tmp_path: Path) -> None:
     assert [len(rows) for _, rows in found] == [100, 100, 50]
 
 
-# The grammar of N-Triples, https://www.w3.org/TR/n-triples/#n-triples-grammar, without blank
-# nodes and languages.
-_IRI = r'<((?:[^\x00-\x20<>"{}|^`\\]|\\u[0-9A-Fa-f]{4})*)>'
-_LITERAL = rf'"((?:[^\x22\x5C\x0A\x0D]|\\[tbnrf"\'\\]|\\u[0-9A-Fa-f]{{4}})*)"(?:\^\^{_IRI})?'
-_TRIPLE = re.compile(rf"{_IRI} {_IRI} (?:{_IRI}|{_LITERAL}) \.")
-
-
-def triples(path: Path) -> list[tuple[str, str, Any]]:
-    found: list[tuple[str, str, Any]] = []
-    for line in path.read_bytes().decode().split("\n")[:-1]:
-        triple = _TRIPLE.fullmatch(line)
-        assert triple, line
-        subject, predicate, resource, text, datatype = triple.groups()
-        value = resource if text is None else json.loads(f'"{text}"')
-        if datatype:
-            value = {"integer": int, "double": float, "boolean": str}[datatype.split("#")[1]](text)
-        found.append((subject, predicate.replace(SCHEMA_IRI, ":"), value))
-    return found
-
-
-def test_every_row_is_a_resource(small: Path, tmp_path: Path) -> None:
-    write_ntriples(graph_of(small), tmp_path / "graph")
-    found = triples(tmp_path / "graph")
-    assert len(found) == len(set(found))
-    ann = [(key, value) for subject, key, value in found if subject == f"{IRI_BASE}Entity/a"]
-    assert ann == [
-        (f"{RDF_IRI}type", f"{SCHEMA_IRI}Entity"),
-        *((":number", 0), (f"{RDFS_IRI}label", "Ann"), (":type", "person")),
-        *((f"{RDFS_IRI}comment", ""), (":alias", "Annie"), (":alias", "A; B")),
-        *((":degree", 1), (":frequency", 1), (":x", 0.25), (":y", -0.5)),
-        *((":community", 0), (":community_level_0", 0), (":community_level_1", 2)),
-        (":related", f"{IRI_BASE}Entity/b"),
-        (":inCommunity", f"{IRI_BASE}Community/c0"),
-        (":inCommunity", f"{IRI_BASE}Community/c2"),
-    ]
-    known = [
-        (key, value) for subject, key, value in found if subject == f"{IRI_BASE}Relationship/ab"
-    ]
-    assert known == [
-        (f"{RDF_IRI}type", f"{SCHEMA_IRI}Relationship"),
-        *((":number", 0), (":type", "knows"), (f"{RDFS_IRI}comment", "")),
-        *((":weight", 2.0), (":foundIn", f"{IRI_BASE}TextUnit/t0")),
-        *((":foundIn", f"{IRI_BASE}TextUnit/t1"), (":source", f"{IRI_BASE}Entity/a")),
-        (":target", f"{IRI_BASE}Entity/b"),
-    ]
-    assert (f"{IRI_BASE}TextUnit/t1", ":mentions", f"{IRI_BASE}Entity/c") in found
-    assert (f"{IRI_BASE}Community/c2", ":parent", f"{IRI_BASE}Community/c0") in found
-
-
-def test_hard_texts_come_back_from_triples(nasty: Path, tmp_path: Path) -> None:
-    write_ntriples(graph_of(nasty), tmp_path / "graph")
-    found = triples(tmp_path / "graph")
-    subjects = [f"{IRI_BASE}Entity/e{i}" for i in range(len(NASTY))]
-    labels = {s: value for s, key, value in found if key == f"{RDFS_IRI}label"}
-    assert [labels[subject] for subject in subjects] == NASTY
-
-
-def test_an_id_that_is_no_word_makes_a_valid_iri(tmp_path: Path) -> None:
-    hard = 'a b<>"{}|^`\\%2F/#?[]\n\x00é'
-    output = write_index(
-        tmp_path / "output",
-        entities=table("entities", {"id": hard}),
-        relationships=table("relationships"),
-    )
-    write_ntriples(graph_of(output), tmp_path / "graph")
-    subjects = {subject for subject, _, _ in triples(tmp_path / "graph")}
-    (ours,) = (subject for subject in subjects if "Entity/" in subject)
-    assert unquote(ours.removeprefix(f"{IRI_BASE}Entity/")) == hard
-
-
 def test_parquet_begins_with_the_keys(small: Path, tmp_path: Path) -> None:
     write_kuzu(graph_of(small), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == KUZU_FILES
@@ -271,12 +195,8 @@ def test_a_graph_database_loads_the_parquet_files(
     assert found.get_all() == [[len(titles)]]
 
 
-@pytest.mark.parametrize("form", [write_cypher, write_ntriples])
-def test_an_empty_graph_is_a_valid_script(form: Any, tmp_path: Path) -> None:
+def test_an_empty_graph_is_a_valid_script(tmp_path: Path) -> None:
     names = ("entities", "relationships")
     output = write_index(tmp_path / "output", **{name: table(name) for name in names})
-    form(graph_of(output), tmp_path / "graph")
-    if form is write_cypher:
-        assert statements((tmp_path / "graph").read_text(encoding="utf-8")) == []
-    else:
-        assert all(subject.startswith(SCHEMA_IRI) for subject, _, _ in triples(tmp_path / "graph"))
+    write_cypher(graph_of(output), tmp_path / "graph")
+    assert statements((tmp_path / "graph").read_text(encoding="utf-8")) == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import graphrag_query
 from graphrag_index.llm.tokens import load_encoding
-from graphrag_index.microsoft.prepended_text import read_prepended, restore_text
+from graphrag_index.microsoft.prepended_text import restore_text
 from graphrag_index.microsoft.read_positions import find_text_unit
 from graphrag_index.microsoft.read_tables import MicrosoftIndex
 from graphrag_index.storage.table_store import open_index
@@ -155,26 +155,6 @@ def test_every_text_unit_is_a_span_of_its_document(
             assert 0 <= start <= end
             assert document not in known or end <= len(known[document])
     assert all(start >= 0 for start in found["mentions"]["start_char"])
-
-
-def test_metadata_of_missing_documents_is_known_by_its_keys(tmp_path: Path) -> None:
-    units = [
-        ("lost", "title: b.\nauthor: C.\nsaid: no.\nTwo."),
-        ("d0", "title: a.\nauthor: B.\nOne."),
-        ("d0", "title: a.\nauthor: B.\nNine."),
-        ("lost", "Ada: Hello.\nTwo."),
-    ]
-    write_tables(tmp_path, [("d0", "One.")], units)
-    rows = MicrosoftIndex(tmp_path).tables["text_units"].collect()
-    assert rows.select("text", "start_char", "end_char").rows() == [
-        ("said: no.\nTwo.", 0, 14),
-        ("One.", 0, 4),
-        ("Nine.", 0, 5),
-        ("Ada: Hello.\nTwo.", 0, 16),
-    ]
-    assert [read_prepended(metadata) for metadata in rows["metadata"]] == [
-        *("title: b. author: C.", "title: a. author: B.", "title: a. author: B.", "")
-    ]
 
 
 ARTICLES = {

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from graphrag_index.errors import SettingsError
+from graphrag_index.microsoft.migrate import STEP_MODELS, convert_settings
 from graphrag_index.microsoft.migrate_project import RULES, ConvertedSettings, read_project
-from graphrag_index.microsoft.migrate_settings import STEP_MODELS, convert_settings
 from graphrag_index.schema.settings.project_settings import Settings
 from tests.fixtures.microsoft_projects import V2, V3, write
 
@@ -28,7 +28,6 @@ def test_what_version_3_says(tmp_path: Path) -> None:
                 "api_key": "${GRAPHRAG_API_KEY}",
                 "temperature": 0.3,
                 "max_output_tokens": 4000,
-                "requests_per_minute": 200,
                 "concurrency": 12,
                 "parameters": {"top_p": 0.9},
             },
@@ -141,14 +140,11 @@ def test_a_regular_expression_becomes_patterns_if_it_names_endings_alone(
     assert ("input.file_pattern" in dict(result.skipped)) == (include is None)
 
 
-def test_what_it_did_in_its_last_run_chooses_the_workflow(tmp_path: Path) -> None:
-    stats = '{"workflows": {"extract_graph_nlp": {}, "create_communities": {}}}'
+def test_the_listed_steps_choose_the_workflow(tmp_path: Path) -> None:
     text = "chunking: {size: 300}\n"
     assert carry(tmp_path, text).values["workflow"] == "standard_without_claims"
-    told = {"output__stats.json": stats}
-    assert carry(tmp_path, text, **told).values["workflow"] == "fast"
-    listed = "chunking: {size: 300}\nworkflows: [create_communities]\n"
-    assert carry(tmp_path, listed).values["workflow"] == "standard_without_claims"
+    listed = "chunking: {size: 300}\nworkflows: [extract_graph_nlp]\n"
+    assert carry(tmp_path, listed).values["workflow"] == "fast"
 
 
 def test_a_value_that_ours_cannot_have_is_left_and_said(tmp_path: Path) -> None:
@@ -235,7 +231,7 @@ def test_what_may_hold_a_secret_is_neither_copied_nor_told(tmp_path: Path) -> No
     [
         ("settings.yaml", "llm: [", "settings.yaml is not valid YAML: "),
         ("settings.yaml", "llm: {}\nllm: {}\n", "the key 'llm' occurs twice"),
-        ("settings.json", '{"llm": ', "settings.json is not valid JSON: "),
+        ("settings.json", '{"llm": ', "settings.json is not valid YAML: "),
         ("settings.yaml", "", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "- llm\n", "settings.yaml is empty or holds no settings"),
         ("settings.yaml", "a: 1\nb: 2\n", "such as completion_models or models; it has: a, b."),

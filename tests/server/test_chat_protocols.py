@@ -121,15 +121,6 @@ def test_a_chat_without_a_question_is_refused(client: openai.OpenAI, messages: l
         client.chat.completions.create(model=MODEL, messages=messages)
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/chat/completions/chat/completions", "/v1/v1/models", "/models"]
-)
-def test_a_wrong_base_url_is_explained(sample_client: TestClient, path: str) -> None:
-    reply = sample_client.get(path)
-    assert reply.status_code == 404
-    assert "/v1." in reply.json()["error"]["message"]
-
-
 def open_webui_prompt(wanted: str) -> str:
     """Return a hidden prompt of the kind that Open WebUI sends after a chat."""
     history = "USER: Who was Tom Crean?\nASSISTANT: An Irish seaman."
@@ -227,8 +218,6 @@ def chat(client: TestClient, content: str, **more: object) -> dict:
 def test_the_models_of_ollama_are_the_searches(sample_client: TestClient) -> None:
     names = {model["name"] for model in sample_client.get("/api/tags").json()["models"]}
     assert OLLAMA in names
-    shown = sample_client.post("/api/show", json={"model": OLLAMA}).json()
-    assert shown["capabilities"] == ["completion"]
     assert sample_client.get("/api/version").json()["version"]
 
 
@@ -241,11 +230,6 @@ def test_a_chat_is_answered_whole_and_line_by_line(sample_client: TestClient) ->
     parts = [json.loads(line) for line in lines]
     assert "".join(p["message"]["content"] for p in parts) == whole["message"]["content"]
     assert [part["done"] for part in parts] == [False] * (len(parts) - 1) + [True]
-
-
-def test_a_prompt_is_answered(sample_client: TestClient) -> None:
-    body = {"model": OLLAMA, "prompt": "Who was Tom Crean?", "stream": False}
-    assert "Irish seaman" in sample_client.post("/api/generate", json=body).json()["response"]
 
 
 def test_an_unknown_model_is_an_error_of_ollama(sample_client: TestClient) -> None:

@@ -42,9 +42,7 @@ PROTOCOL_CALLS: tuple[tuple[str, Mapping[str, Any] | None], ...] = (
     ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES}),
     ("/v1/chat/completions", {"model": MODEL, "messages": MESSAGES, "stream": True}),
     ("/api/tags", None),
-    ("/api/show", {"model": MODEL}),
     ("/api/chat", {"model": MODEL, "messages": MESSAGES, "stream": False}),
-    ("/api/generate", {"model": MODEL, "prompt": QUESTION, "stream": False}),
 )
 # Values of parameters that a route needs.
 NEEDED = {"q": "Amundsen", "entity": "0", "from": "1", "to": "1", "number": "0", "community": "0"}
@@ -87,8 +85,6 @@ def routes_of(openapi: Mapping[str, Any]) -> Iterator[Route]:
                 yield Route("GET", f"{filled}?{query}", None)
             elif path.endswith(("/ask", "/{method}", "/context")):
                 yield Route("POST", filled, {"question": QUESTION})
-            elif path.endswith("/sql"):
-                yield Route("POST", filled, {"query": "SELECT * FROM entities"})
 
 
 @pytest.fixture(scope="module")

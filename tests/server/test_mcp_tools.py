@@ -20,16 +20,16 @@ from mcp_types import (
 )
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_server.agents.mcp_tools import TOOLS, WRITE_SCOPE, list_tools
-from graphrag_server.agents.tool_results import (
+from graphrag_server.keys import KeyFile, Scope
+from graphrag_server.mcp_tools import TOOLS, list_tools
+from graphrag_server.server_settings import ServerSettings
+from graphrag_server.tool_calls import (
     Record,
     build_result,
     cut_text,
     parse_row_id,
     quote_text,
 )
-from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.agent_client import talk
 from tests.fixtures.commands import command, environment, wait_for
 from tests.fixtures.served import Served, project_with_model, serve
@@ -37,8 +37,7 @@ from tests.model_server import Faults, Server
 
 ENCODINGS = [load_encoding(name) for name in ("o200k_base", "cl100k_base")]
 QUESTION = "Who was Tom Crean?"
-# Names of the tools that a server offers if agents may not write.
-READING = [tool.name for tool in TOOLS if tool.scope != WRITE_SCOPE]
+NAMES = [tool.name for tool in TOOLS]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def n_tokens(result: CallToolResult) -> int:
 def test_the_list_of_tools_is_short() -> None:
     tools = list_tools(["read", "ask"], with_explorer=True)
     text = ListToolsResult(tools=tools).model_dump_json(by_alias=True, exclude_none=True)
-    assert [tool.name for tool in tools] == READING
+    assert [tool.name for tool in tools] == NAMES
     assert len(tools) <= 7
     assert max(count_tokens(text, encoding) for encoding in ENCODINGS) < 1_700
 
@@ -87,7 +86,7 @@ def test_every_tool_answers_old_and_new_clients(served: Served, mode: str) -> No
             messages.append(message)
 
         tools = await client.list_tools()
-        assert [tool.name for tool in tools.tools] == READING
+        assert [tool.name for tool in tools.tools] == NAMES
         found = {
             "search": await client.call_tool("search", {"query": QUESTION}),
             "ask": await client.call_tool("ask", {"question": QUESTION}, progress_callback=note),
@@ -228,8 +227,6 @@ def test_a_wrong_argument_is_one_sentence(
 
 def test_rows_are_resources(served: Served) -> None:
     async def use(client: Client) -> None:
-        templates = (await client.list_resource_templates()).resource_templates
-        assert "entity" in {template.name for template in templates}
         contents = await client.read_resource("graphrag://sample/entity/Tom%20Crean")
         assert "Relationships" in contents.contents[0].text
         with pytest.raises(MCPError, match="no text unit 9999"):
@@ -453,7 +450,7 @@ def test_the_official_client_asks_over_stdio(sample_project: Path) -> None:
 
 def test_the_list_of_tools_needs_no_heavy_module() -> None:
     code = (
-        "import sys, graphrag_server.agents.mcp_server; "
+        "import sys, graphrag_server.mcp_server; "
         "print(sorted({'polars', 'numpy', 'fastapi', 'lancedb', 'tiktoken'} & set(sys.modules)))"
     )
     found = subprocess.run(

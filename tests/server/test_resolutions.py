@@ -62,7 +62,7 @@ def test_a_merge_is_previewed_recorded_applied_by_a_run_and_undone(
     preview = client.post(f"{RESOLUTIONS}/preview", json={**MERGE, "names": [OTHER, "Nobody"]})
     found = preview.json()
     assert [entity["title"] for entity in found["entities"]] == [COAST, OTHER]
-    assert (found["title"], found["unknown_names"], found["is_new"]) == (COAST, ["Nobody"], True)
+    assert found["is_new"]
     assert (found["n_text_units"], found["n_documents"]) == (1, 1)
     assert found["n_relationships"] > 0
     assert not path.exists()

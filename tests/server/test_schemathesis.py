@@ -20,7 +20,7 @@ READING = [
     operation
     for result in openapi.from_dict(DOCUMENT).get_all_operations()
     if (operation := result.ok()).path.startswith("/v1/indexes")
-    and (operation.method == "get" or operation.path.endswith(("/sql", "/context")))
+    and (operation.method == "get" or operation.path.endswith("/context"))
     and not operation.path.endswith("/events")
 ]
 

@@ -98,30 +98,23 @@ def test_what_belongs_to_an_entity_is_paged(sample_client: TestClient, path: str
     assert len(paged) == whole["total"] > 7
 
 
-def test_parts_of_rows_are_those_of_their_details(sample_client: TestClient) -> None:
+def test_rows_name_the_rows_that_name_them(sample_client: TestClient) -> None:
     number = find_entity(sample_client, "Tom Crean")
-    entity = read(sample_client, f"entities/{number}")
-    communities = read(sample_client, f"entities/{number}/communities")
-    assert communities == entity["communities"]
-    community = communities[0]["community"]
-    members = read(sample_client, f"communities/{community}/members", limit=500)
+    community = read(sample_client, f"entities/{number}")["communities"][0]["community"]
+    members = read(sample_client, "entities", community=community, limit=500)
     assert number in {member["number"] for member in members["items"]}
-    details = read(sample_client, f"communities/{community}")
-    assert read(sample_client, f"communities/{community}/children") == details["child_communities"]
-    assert read(sample_client, f"communities/{community}/neighbours") == details["neighbours"]
     mention = read(sample_client, f"entities/{number}/mentions")["items"][0]
-    named = read(sample_client, f"text_units/{mention['text_unit']}/entities")
+    named = read(sample_client, f"text_units/{mention['text_unit']}")["entities"]
     assert number in {one["number"] for one in named}
 
 
 def test_a_stated_relationship_shows_its_sentences(sample_client: TestClient) -> None:
+    rows = read(sample_client, "relationships", sort="weight", limit=500)["items"]
     for stated in (True, False):
-        [first, *_] = read(sample_client, "relationships", stated=stated)["items"]
+        first = next(row for row in rows if row["stated"] is stated)
         details = read(sample_client, f"relationships/{first['number']}")
         assert details["stated"] is stated
         assert bool(details["evidence"]) is stated
-        evidence = read(sample_client, f"relationships/{first['number']}/evidence")
-        assert evidence == {"stated": stated, "items": details["evidence"]}
         assert details["text_units"]
 
 
@@ -177,13 +170,6 @@ def test_names_are_found_while_they_are_typed(sample_client: TestClient, typed: 
     assert "Tom Crean" in {entity["title"] for entity in found}
 
 
-def test_sql_reads_and_changes_nothing(sample_client: TestClient) -> None:
-    body = {"query": "SELECT count(*) AS n FROM documents"}
-    assert sample_client.post(f"{BASE}/sql", json=body).json()["rows"] == [[63]]
-    refused = sample_client.post(f"{BASE}/sql", json={"query": "DROP TABLE documents"})
-    assert (refused.status_code, refused.json()["code"]) == (400, "query_error")
-
-
 def test_statistics_list_the_values_of_filters(sample_client: TestClient) -> None:
     statistics = sample_client.get(f"{BASE}/stats").json()
     counts = statistics["entity_types"]
@@ -199,8 +185,8 @@ def test_statistics_list_the_values_of_filters(sample_client: TestClient) -> Non
 def test_versions_differences_and_health(sample_client: TestClient) -> None:
     [version] = sample_client.get(f"{BASE}/versions").json()["versions"]
     assert (version["number"], version["is_current"]) == (1, True)
-    tables = sample_client.get(f"{BASE}/diff", params={"from": 1}).json()["tables"]
-    assert all(count == 0 for table in tables.values() for count in table["counts"].values())
+    changed = sample_client.get(f"{BASE}/diff/entities", params={"from": 1}).json()
+    assert (changed["total"], changed["counts"]) == (0, {})
     assert sample_client.get(f"{BASE}/check").json()["failed"] is False
 
 
@@ -212,7 +198,7 @@ def test_versions_differences_and_health(sample_client: TestClient) -> None:
         ("communities/999999", 404, "no_such_row"),
         ("reports/99999999999", 404, "no_such_row"),
         ("entities?as_of=7", 404, "no_such_version"),
-        ("diff?from=9", 404, "no_such_version"),
+        ("diff/entities?from=9", 404, "no_such_version"),
         ("entities?cursor=x", 400, "invalid_cursor"),
         ("entities?sort=size", 400, "invalid_sort"),
         ("entities?where=path", 400, "invalid_filter"),

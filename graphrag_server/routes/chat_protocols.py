@@ -1,17 +1,18 @@
-"""OpenAI's models and chat completions, as Open WebUI and other front ends read them."""
+"""The chats of OpenAI and of Ollama, as Open WebUI and other front ends read them."""
 
 import json
 import re
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
+import graphrag_index
 from graphrag_query.answer import Answer, Usage
 from graphrag_query.answering.written_answer import RESTART_TEXT
 from graphrag_query.question.conversation import Turn
@@ -21,19 +22,20 @@ from graphrag_server.asking import (
     AnswerEvent,
     AskedQuestion,
     Asker,
+    AskEvent,
     ErrorEvent,
     RestartEvent,
     StatusEvent,
     TextEvent,
 )
-from graphrag_server.event_stream import stream_events, write_event
+from graphrag_server.event_stream import STREAM_HEADERS, stream_events, write_event
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.request_record import current_request_id
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
 
 router = APIRouter(tags=["OpenAI"])
-wrong_bases = APIRouter(include_in_schema=False)
+ollama = APIRouter(prefix="/api", tags=["Ollama"])
 
 # Open WebUI sends prompts with this beginning to the model of the chat: for a title, tags, further
 # questions, search queries and so on. They are no questions to the documents. The prompt around a
@@ -118,26 +120,26 @@ class ChatMessage(BaseModel):
         return "\n".join(texts)
 
 
-class SearchOptions(BaseModel):
-    """Options of a question in fields of our own."""
+class ChatBody(BaseModel):
+    """A request for an answer. Fields of the protocols without a use here are ignored."""
 
+    model_config = ConfigDict(extra="ignore")
+
+    model: str
+    messages: list[ChatMessage]
+    stream: bool = False
+    stream_options: dict[str, Any] | None = None
+    # Options of a question in fields of our own.
     filters: QuestionFilters = QuestionFilters()
     settings: dict[str, Any] = {}
     as_of: int | None = None
 
 
-@dataclass(frozen=True)
-class Chat:
-    """The last question of a chat, and the turns before it."""
+def read_chat(messages: list[ChatMessage]) -> tuple[str, tuple[Turn, ...]]:
+    """Return the last question of a chat, and the turns before it.
 
-    question: str
-    turns: tuple[Turn, ...]
-
-
-def read_chat(messages: list[ChatMessage]) -> Chat:
-    """Return the last question of a chat and its history. Raises RequestError if there is none.
-
-    System messages are ignored: the prompts are those of this program.
+    System messages are ignored: the prompts are those of this program. Raises RequestError if
+    there is no question.
     """
     turns: list[Turn] = []
     question = ""
@@ -155,7 +157,7 @@ def read_chat(messages: list[ChatMessage]) -> Chat:
         raise RequestError(
             400, "question_too_long", f"A question has at most {MAX_QUESTION_CHARS:,} characters."
         )
-    return Chat(question, tuple(turns[-MAX_TURNS:]))
+    return question, tuple(turns[-MAX_TURNS:])
 
 
 def model_names(request: Request, caller: Caller) -> list[str]:
@@ -164,59 +166,44 @@ def model_names(request: Request, caller: Caller) -> list[str]:
     return [f"{PREFIX}/{index.name}/{method}" for index in visible for method in METHODS]
 
 
-def ask_model(
-    request: Request, caller: Caller, model: str, chat: Chat, options: SearchOptions
-) -> AskedQuestion:
-    """Return the question to the index and the search that the name of a model says.
+def read_question(body: ChatBody, request: Request, caller: Caller) -> AskedQuestion:
+    """Return the last question of a chat, to the index and the search that its model names.
 
-    The name is `graphrag/INDEX/SEARCH`. Raises RequestError for any other name.
+    The name of a model is `graphrag/INDEX/SEARCH`. Raises RequestError for any other name.
     """
-    parts = model.removesuffix(":latest").split("/")
-    if parts[0] == PREFIX:
-        parts = parts[1:]
-    name, method = [*parts, "ask"][:2] if len(parts) <= 2 else ("", "")
-    known = model_names(request, caller)
-    if method not in METHODS or f"{PREFIX}/{name}/{method}" not in known:
+    question, turns = read_chat(body.messages)
+    known, model = model_names(request, caller), body.model.removesuffix(":latest")
+    if model not in known:
         hint = f", such as {known[0]}" if known else ""
         raise RequestError(
             404, "model_not_found", f"There is no model {model!r}: GET /v1/models lists them{hint}."
         )
-    hosted = visible_index(request, caller, name, Scope.ASK)
+    _, name, method = model.split("/")
     return AskedQuestion(
-        hosted,
+        visible_index(request, caller, name, Scope.ASK),
         caller,
-        chat.question,
+        question,
         method,
-        settings=options.settings,
-        filters=options.filters.chosen(),
-        as_of=options.as_of,
-        conversation=chat.turns,
+        settings=body.settings,
+        filters=body.filters.chosen(),
+        as_of=body.as_of,
+        conversation=turns,
     )
 
 
 def annotate(
     text: str, answer: Answer, asked: AskedQuestion, request: Request
 ) -> list[dict[str, Any]]:
-    """Return an annotation for each citation mark in a text; offsets count code points."""
-    links = _link_citations(answer, asked, request)
-    annotations = []
-    for mark in _MARK.finditer(text):
-        if link := links.get(int(mark[1])):
-            place = {"start_index": mark.start(), "end_index": mark.end()}
-            annotations.append({"type": "url_citation", "url_citation": {**place, **link}})
-    return annotations
+    """Return an annotation for each citation mark in a text; offsets count code points.
 
-
-def _link_citations(
-    answer: Answer, asked: AskedQuestion, request: Request
-) -> dict[int, dict[str, str]]:
-    """Map the numbers of citations to an address in the explorer and a title."""
+    It has the title of the document, and the address of the passage in the explorer.
+    """
     store = asked.hosted.open(asked.as_of).store
     if store.version.number != answer.version:
         store = asked.hosted.open(answer.version).store
     rows = store.text_units(citation.text_unit for citation in answer.citations)
     base = f"{str(request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
-    return {
+    links = {
         citation.number: {
             "url": f"{base}/{rows[citation.text_unit]['document']}/"
             f"{citation.start_char}-{citation.end_char}",
@@ -225,6 +212,18 @@ def _link_citations(
         for citation in answer.citations
         if citation.text_unit in rows
     }
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": mark.start(),
+                "end_index": mark.end(),
+                **links[int(mark[1])],
+            },
+        }
+        for mark in _MARK.finditer(text)
+        if int(mark[1]) in links
+    ]
 
 
 def describe(answer: Answer) -> dict[str, Any]:
@@ -235,27 +234,6 @@ def describe(answer: Answer) -> dict[str, Any]:
         *("usage", "version", "table"),
     )
     return {**{name: content[name] for name in names}, "request_id": current_request_id()}
-
-
-class ChatBody(SearchOptions):
-    """A request for a chat completion. Fields of OpenAI without a use here are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    model: str
-    messages: list[ChatMessage]
-    stream: bool = False
-    stream_options: dict[str, Any] | None = None
-
-
-@wrong_bases.api_route("/v1/v1/{path:path}", methods=["GET", "POST"])
-@wrong_bases.api_route("/v1/chat/completions/{path:path}", methods=["GET", "POST"])
-@wrong_bases.api_route("/chat/completions", methods=["GET", "POST"])
-@wrong_bases.api_route("/models", methods=["GET"])
-def explain_base(request: Request, path: str = "") -> None:
-    """Refuse a request with the wrong base address, which users of front ends often enter."""
-    base = f"{str(request.base_url).rstrip('/')}/v1"
-    raise RequestError(404, "wrong_base_url", f"Set the base URL of the client to {base}.")
 
 
 def openai_error(error: RequestError) -> dict[str, Any]:
@@ -288,10 +266,9 @@ def _describe_model(name: str) -> dict[str, Any]:
 async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller) -> Response:
     """Answer the last question of a chat, whole or streamed, with citations as annotations."""
     asker: Asker = request.app.state.asker
-    chat = read_chat(body.messages)
-    asked = ask_model(request, caller, body.model, chat, body)
+    asked = read_question(body, request, caller)
     completion = _Completion(body.model, asked, request)
-    if (task := answer_task(chat.question)) is not None:
+    if (task := answer_task(asked.question)) is not None:
         if not body.stream:
             return JSONResponse(completion.whole(task))
         return stream_events(completion.stream_text(task))
@@ -397,3 +374,87 @@ def write_usage(usage: Usage) -> dict[str, Any]:
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "cost": usage.cost,
     }
+
+
+class OllamaBody(ChatBody):
+    """A request of Ollama's protocol, whose replies are streamed by default."""
+
+    stream: bool = True
+
+
+def ollama_error(error: RequestError) -> dict[str, Any]:
+    """Return an error in the shape of Ollama's API."""
+    return {"error": error.detail}
+
+
+@ollama.get("/version")
+def read_version() -> dict[str, str]:
+    """Return the version of this program."""
+    return {"version": graphrag_index.__version__}
+
+
+@ollama.get("/tags")
+def list_tags(request: Request, caller: CurrentCaller) -> dict[str, Any]:
+    """List the models: one for each index and search."""
+    names = [f"{name}:latest" for name in model_names(request, caller)]
+    same = {"modified_at": "1970-01-01T00:00:00Z", "size": 0, "digest": "", "details": {}}
+    return {"models": [{"name": name, "model": name, **same} for name in names]}
+
+
+@ollama.post("/chat", response_model=None)
+async def chat(body: OllamaBody, request: Request, caller: CurrentCaller) -> Response:
+    """Answer the last question of a chat; the reply is streamed unless `stream` is false."""
+    asker: Asker = request.app.state.asker
+    asked = read_question(body, request, caller)
+    replies = _OllamaReplies(body.model)
+    if (task := answer_task(asked.question)) is not None:
+        return JSONResponse(replies.last(task))
+    if not body.stream:
+        answer = await asker.answer(asked, request)
+        check_provider(answer)
+        return JSONResponse(replies.last(answer.text, answer))
+    events = await asker.begin(asked)
+    lines = (
+        json.dumps(reply, ensure_ascii=False, default=str).encode() + b"\n"
+        async for event in events
+        if (reply := replies.of_event(event))
+    )
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers=STREAM_HEADERS)
+
+
+class _OllamaReplies:
+    """The replies of Ollama to one request, of which the last one has counts."""
+
+    def __init__(self, model: str) -> None:
+        self._model, self._started = model, time.perf_counter_ns()
+
+    def of_event(self, event: AskEvent) -> dict[str, Any] | None:
+        """Return the reply for an event; None for an event that Ollama does not have."""
+        if isinstance(event, TextEvent):
+            return self._part(event.text)
+        if isinstance(event, RestartEvent):
+            return self._part(RESTART_TEXT)
+        if isinstance(event, ErrorEvent):
+            return ollama_error(event.error)
+        if isinstance(event, AnswerEvent):
+            try:
+                check_provider(event.answer)
+            except RequestError as error:
+                return ollama_error(error)
+            return self.last("", event.answer)
+        return None
+
+    def last(self, text: str, answer: Answer | None = None) -> dict[str, Any]:
+        """Return the last reply, with its counts."""
+        duration = time.perf_counter_ns() - self._started
+        more = {"done": True, "done_reason": "stop", "total_duration": duration}
+        if answer is not None:
+            more["prompt_eval_count"] = answer.usage.prompt_tokens
+            more["eval_count"] = answer.usage.completion_tokens
+            more["graphrag"] = describe(answer)
+        return {**self._part(text), **more}
+
+    def _part(self, text: str) -> dict[str, Any]:
+        created = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        message = {"role": "assistant", "content": text}
+        return {"model": self._model, "created_at": created, "message": message, "done": False}

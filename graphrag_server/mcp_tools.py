@@ -14,11 +14,6 @@ EXPLORER_URI = "ui://graphrag/explorer"
 DEFAULT_TOKENS = 8_000
 MIN_TOKENS, MAX_TOKENS = 1_000, 25_000
 
-# The scope of the tools that write.
-WRITE_SCOPE = "index"
-# Maximum length of a document that is given as text.
-MAX_TEXT_CHARS = 500_000
-
 MaxTokens = Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name = Annotated[str, Field(max_length=500)]
@@ -99,28 +94,9 @@ class StatusArguments(IndexArguments):
     """Arguments of `status`."""
 
 
-class RunArguments(IndexArguments):
-    """Arguments of `run`."""
-
-    action: Literal["start", "watch", "cancel"]
-    job: Name = Field("", description="Default: the newest")
-    budget: float | None = Field(None, ge=0, description="Most dollars for models")
-
-
-class DocumentArguments(IndexArguments):
-    """Arguments of `document`."""
-
-    action: Literal["add", "replace", "remove"]
-    path: Name = Field(description="A name such as note.txt; to remove, the path of the result")
-    text: str = Field("", max_length=MAX_TEXT_CHARS)
-
-
 @dataclass(frozen=True)
 class ToolDefinition:
-    """A tool. A caller needs the scope; `results` has the types of the keys of a result.
-
-    A tool with the scope `index` writes: it is offered only where the user allows agents to write.
-    """
+    """A tool. A caller needs the scope; `results` has the types of the keys of a result."""
 
     name: str
     description: str
@@ -140,11 +116,7 @@ class ToolDefinition:
                 "type": "object",
                 "properties": {name: {"type": kind} for name, kind in self.results.items()},
             },
-            annotations=ToolAnnotations(
-                read_only_hint=self.scope != WRITE_SCOPE,
-                destructive_hint=True if self.scope == WRITE_SCOPE else None,
-                open_world_hint=self.is_open_world,
-            ),
+            annotations=ToolAnnotations(read_only_hint=True, open_world_hint=self.is_open_world),
             _meta={"ui": {"resourceUri": EXPLORER_URI}} if is_drawn else None,
         )
 
@@ -194,25 +166,9 @@ TOOLS = (
     ),
     ToolDefinition(
         "status",
-        "List the indexes; of one index also its versions, runs and health.",
+        "List the indexes; of one index also its versions.",
         StatusArguments,
         {"indexes": "array"},
-    ),
-    ToolDefinition(
-        "run",
-        "Start a run, which updates an index to its documents; watch or cancel it. watch returns "
-        "at its end or within a minute: watch again.",
-        RunArguments,
-        {"id": "string", "state": "string", "message": "string", "version": "integer"},
-        scope=WRITE_SCOPE,
-        is_open_world=True,
-    ),
-    ToolDefinition(
-        "document",
-        "Add, replace or remove a document of an index. A run updates the index.",
-        DocumentArguments,
-        {"path": "string", "message": "string"},
-        scope=WRITE_SCOPE,
     ),
 )
 TOOLS_BY_NAME = {tool.name: tool for tool in TOOLS}

@@ -1,1 +1,0 @@
-"""Tools for agents that speak MCP, the Model Context Protocol (extra `mcp`)."""
