@@ -140,13 +140,3 @@ def open_tokenizer(path: Path, model: str) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def encode_texts(
-    tokenizer: Any, texts: Sequence[str], *, add_special_tokens: bool = True
-) -> list[list[int]]:
-    """Return the numbers of the tokens of each text; a lone surrogate counts as U+FFFD."""
-    # The library rejects surrogates: join pairs of them, and replace the others.
-    valid = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
-    encodings = tokenizer.encode_batch_fast(valid, add_special_tokens=add_special_tokens)
-    return [encoding.ids for encoding in encodings]
