@@ -226,7 +226,7 @@ def check_embedding_model(name: str) -> None:
 
 
 def _find_minilm() -> Path:
-    from graphrag_index.llm.local.word_pieces import check_libraries
+    from graphrag_index.llm.local.onnx_model import check_libraries
 
     check_libraries(f"embedding model {MINILM.model}", "onnxruntime", "tokenizers")
     return model_folder()

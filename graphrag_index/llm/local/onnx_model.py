@@ -5,6 +5,7 @@ built in. onnxruntime memory-maps its published weights; its ONNX graph is a
 file of this package, built by `tools/embedding_graph.py`.
 """
 
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, describe_error
-from graphrag_index.llm.local.word_pieces import open_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,6 +121,32 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
     # The errors of the library have no base class of their own.
     names = "Fail InvalidArgument InvalidGraph InvalidProtobuf NoSuchFile NotImplemented"
     return tuple(getattr(state, name) for name in [*names.split(), "RuntimeException"])
+
+
+def check_libraries(model: str, *libraries: str) -> None:
+    """Raise `ModelError` if a library that a model, such as "reader x", needs is missing."""
+    for library in libraries:
+        if importlib.util.find_spec(library) is None:
+            raise ModelError(
+                f"The {model} needs the library {library}, which is not installed: "
+                'install it with `pip install "graphrag-index[minilm]"`.'
+            )
+
+
+def open_tokenizer(path: Path, model: str) -> Any:
+    """Open the `tokenizer.json` of a model, such as "reader x", without padding and truncation."""
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library has no class of its errors
+        raise ModelError(
+            f"{path}, the tokenizer of the {model}, cannot be read: "
+            f"{describe_error(error)[:200]}; get the file again."
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 # Of all-MiniLM-L6-v2: the dimension, and the maximum number of word pieces of a text, as in its

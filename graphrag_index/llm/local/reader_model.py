@@ -19,8 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.onnx_model import TOKENIZER_FILE, OnnxSession, batch_rows
-from graphrag_index.llm.local.word_pieces import check_libraries, open_tokenizer
+from graphrag_index.llm.local.onnx_model import (
+    TOKENIZER_FILE,
+    OnnxSession,
+    batch_rows,
+    check_libraries,
+    open_tokenizer,
+)
 from graphrag_index.schema.settings.section import (
     Section,
     describe_validation_error,
