@@ -202,7 +202,7 @@ class LLMPool:
             if self._reranker is None and name in self._settings.models:
                 self._reranker = self._open_models().open_reranker(name, LEDGER_STEP)
             elif self._reranker is None:
-                model = load_embedding_model(name, self._root)
+                model = load_embedding_model(name)
                 # Nothing is written into an index of Microsoft GraphRAG.
                 folder = index.backend.output if index.backend.is_ours else None
                 vectors = VectorCache(folder / VECTORS_FILE if folder else None)

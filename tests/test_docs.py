@@ -20,7 +20,6 @@ from typer.core import TyperGroup
 import graphrag_query
 from graphrag_evaluation.systems import split_values
 from graphrag_index.errors import ExitCode
-from graphrag_index.llm.local.own_model import ModelDescription
 from graphrag_index.llm.local.reader_model import ReaderDescription
 from graphrag_index.resolution.decisions_file import DecisionsParser
 from graphrag_index.schema.settings.models import ModelSettings
@@ -219,9 +218,6 @@ def test_yaml_examples_are_settings_or_workflows(
         return
     if example.mark == "resolutions.yaml":
         assert DecisionsParser(example.code, tmp_path).parse().split
-        return
-    if example.mark == "embedding.yaml":
-        assert ModelDescription.model_validate(content).sha256
         return
     if example.mark == "reader.yaml":
         assert ReaderDescription.model_validate(content).sha256

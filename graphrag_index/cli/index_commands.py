@@ -69,7 +69,7 @@ def check(
     if folder is None:
         index = open_own(locate_output(root, settings), as_of)
         if as_of is None:
-            index.question_model = find_vector_identity(settings, root)
+            index.question_model = find_vector_identity(settings)
     else:
         index = open_for_check(folder, as_of)
     with temporary_bar(sys.stderr, "check") as progress:

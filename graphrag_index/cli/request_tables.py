@@ -18,14 +18,12 @@ from graphrag_index.llm.registry import PurgeCounts
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
 from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
 from graphrag_index.pipeline.estimate import Estimate, StepCosts
-from graphrag_index.pipeline.sample import EMBEDDING_STEP
 
 TABLE_WIDTH = 80  # wider tables of requests have narrower gaps
 MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed in thousands
 MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
-MIN_SHARE_OF_LONG_STEP = 0.05  # a step with a smaller share of a run counts as one of the others
 MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change, and of unread files
 
 
@@ -71,53 +69,14 @@ def write_status(
 
 
 def write_estimate(estimate: Estimate, out: TextIO) -> None:
-    """Print the time of a run, its requests by step and model, their sum, and the assumptions."""
+    """Print the requests of a run by step and model, their sum, and the assumptions."""
     if estimate.lines:
         write_requests(estimate, out)
-    print_lines(f"A run on this machine: {describe_times(estimate)}", out)
     if estimate.n_sampled < estimate.n_documents:
         hint = " Only then are the summaries and reports recognized that were paid before."
         sample = f"Sampled {estimate.n_sampled:,} of {estimate.n_documents:,} documents evenly"
         everything = f"--sample {estimate.n_documents} reads all.{hint * estimate.has_past}"
         print_lines(f"{sample}: {everything}", out)
-
-
-def describe_times(estimate: Estimate) -> str:
-    """Describe the time of a run: its long steps, the other steps together, and the sum.
-
-    A step is long if it takes at least a second and `MIN_SHARE_OF_LONG_STEP` of the run.
-    """
-    known = [(one.step, one.seconds) for one in estimate.times if one.seconds is not None]
-    total = sum(seconds for _, seconds in known)
-    parts, others = [], 0.0
-    for name, seconds in known:
-        if seconds < max(1, total * MIN_SHARE_OF_LONG_STEP):
-            others += seconds
-            continue
-        compared = ""
-        if name == EMBEDDING_STEP and estimate.default_model is not None:
-            model, default_seconds = estimate.default_model
-            compared = f" ({model}: {format_duration(default_seconds)})"
-        parts.append(f"{name} {format_duration(seconds)}{compared}")
-    if parts and others:
-        parts.append(f"other steps {format_duration(others)}")
-    summary = f"about {format_duration(total)} in all"
-    if unknown := [
-        f"{one.step} ({format_count('requests', one.n_requests)})" if one.n_requests else one.step
-        for one in estimate.times
-        if one.seconds is None
-    ]:
-        summary += f", without {join_names(unknown)}, whose pace is not known"
-    return f"{', '.join(parts)}{'; ' * bool(parts)}{summary}."
-
-
-def format_duration(seconds: float) -> str:
-    """Format seconds with one or two units: "40 s", "4 min", "3 h 10 min"."""
-    if seconds < 59.5:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    hours, rest = divmod(minutes, 60) if minutes < 60 else divmod(round(minutes, -1), 60)
-    return " ".join(f"{n:,} {unit}" for n, unit in ((hours, "h"), (rest, "min")) if n)
 
 
 def write_requests(estimate: Estimate, out: TextIO) -> None:
@@ -283,7 +242,6 @@ def dry_run_as_json(found: DryRun) -> str:
         "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
         "steps": {"run": found.run, "kept": found.kept},
         "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
-        "times": [asdict(one) for one in found.estimate.times] if found.estimate else [],
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
 

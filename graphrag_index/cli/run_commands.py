@@ -15,7 +15,6 @@ import typer
 from graphrag_index.cli import Root, Set, exit_on_ctrl_c, load_project, root_option, traced
 from graphrag_index.errors import (
     ExitCode,
-    GraphRAGError,
     SettingsError,
     WaitingError,
     format_count,
@@ -190,42 +189,14 @@ class RunSession:
         wait_for_batches(queue.get_progress, queue.settings.batch.poll_seconds, out)
 
     def _remark(self, record: "StepRecord") -> str:
-        """Describe the loaded documents: changes since the last run, and the time of a long run."""
+        """Describe the changes of the loaded documents since the last run."""
         from graphrag_index.pipeline.changes import compare_with_index
 
         version, loader = self.store.read_pointer(), self.workflow.loader
         if loader is None or record.name != loader.name:
             return ""
         changes = compare_with_index(self.store, version, loader, record)
-        described = f"Since version {version.number}: {changes}." if version and changes else ""
-        # Without changed documents, steps run because their settings have changed.
-        share = changes.changed_share if changes else 1.0
-        return "\n".join(filter(None, (described, self._announce_time(record, share))))
-
-    def _announce_time(self, record: "StepRecord", changed_share: float) -> str:
-        """Describe the time of the steps ahead; empty if the run is short.
-
-        Steps of the user are not run on a sample, because their side effects are not known.
-        """
-        import logging
-
-        from graphrag_index.cli.request_tables import describe_times
-        from graphrag_index.pipeline.changes import plan_steps
-        from graphrag_index.pipeline.estimate import estimate_steps_ahead
-
-        if not all(step.is_shipped for step in self.workflow.steps):
-            return ""
-        project, options = (self.workflow, self.settings, self.root), self.options
-        try:
-            ahead = plan_steps(*project)[0]
-            found = estimate_steps_ahead(
-                *(*project, ahead, record, changed_share, options.batch, options.n_workers)
-            )
-        except (GraphRAGError, OSError):
-            # The run itself may succeed: its documents differ from the sample.
-            logging.getLogger(__name__).debug("The time of the run is unknown:", exc_info=True)
-            return ""
-        return f"Ahead: {describe_times(found)}" if found else ""
+        return f"Since version {version.number}: {changes}." if version and changes else ""
 
     def _is_complete(self, result: "RunResult") -> bool:
         """Return whether all input was read and no more requests failed than allowed."""
@@ -431,7 +402,7 @@ def estimate(
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Estimate the requests of a run, their price and its time; nothing is sent."""
+    """Estimate the requests of a run and their price; nothing is sent."""
     settings, workflow = load_project(root, set_)
     from graphrag_index.cli.request_tables import estimate_as_json, write_estimate
     from graphrag_index.cli.terminal import BarWatcher

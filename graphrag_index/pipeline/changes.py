@@ -75,12 +75,6 @@ class Changes:
     def __bool__(self) -> bool:
         return self.count(UNCHANGED) < self.rows.height
 
-    @property
-    def changed_share(self) -> float:
-        """The number of new and changed documents, divided by the number of loaded documents."""
-        n_loaded = self.rows["row"].count()
-        return (self.count(ADDED) + self.count(CHANGED)) / max(1, n_loaded)
-
     def __str__(self) -> str:
         """Summarize the changes on one line, for example "3 added, 1 deleted documents"."""
         counts = [(kind, n) for kind in CHANGE_KINDS if (n := self.count(kind))]
@@ -225,8 +219,7 @@ def dry_run(
     costs = None
     if find_asking_steps(workflow, settings) & set(run):
         n_documents = max_documents if current is None else sys.maxsize
-        asked = (workflow, settings, root, n_documents, watcher, batch, run)
-        costs = estimate(*asked)
+        costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
     number = current.number if current else None
     name = loader.name if loader else None
     return DryRun(store.place, number, run, kept, name, changes, unread, costs)

@@ -1,8 +1,9 @@
-"""Estimate of the requests, the price and the time of a run; no request is sent.
+"""Estimate of the requests and the price of a run; no request is sent.
 
-The price is the number of requests times their mean tokens. The steps run in a temporary folder on
-a sample of the documents, with `CountingModels` in place of the models. A request in the ledger
-(the cache of replies) gets its reply, and is free. So requests about text units are exact.
+The price is the number of requests times their mean tokens. The steps that ask a model, and the
+steps that they depend on, run in a temporary folder on a sample of the documents, with
+`CountingModels` in place of the models. A request in the ledger (the cache of replies) gets its
+reply, and is free. So requests about text units are exact.
 
 The requests about descriptions, pairs of names and reports depend on the names that the model will
 find. If text units have no reply yet, the steps run a second time on the names that the rules of
@@ -10,150 +11,56 @@ find. If text units have no reply yet, the steps run a second time on the names 
 units without a reply.
 """
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+import logging
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import polars as pl
 
 from graphrag_index.llm.limits import cost_of, price_of_model
-from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.request import Usage
-from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS, PastReplies, RequestCount
-from graphrag_index.pipeline.run import Watcher
-from graphrag_index.pipeline.sample import (
-    CHARACTERS_PER_TOKEN,
-    EMBEDDING_STEP,
-    EXTRACTION_STEP,
-    GrowthRatios,
-    LoadedDocuments,
-    Sample,
-    SampleResult,
-    SampleRuns,
+from graphrag_index.microsoft.import_folder import has_imported
+from graphrag_index.pipeline.counting_models import (
+    PLACEHOLDER,
+    CountingModels,
+    PastReplies,
+    RequestCount,
 )
-from graphrag_index.pipeline.shards import count_cores
-from graphrag_index.pipeline.workflow import Workflow, find_asking_steps
+from graphrag_index.pipeline.run import RunSetup, Watcher, run_workflow
+from graphrag_index.pipeline.shards import LocalRunner
+from graphrag_index.pipeline.workflow import (
+    Service,
+    Workflow,
+    find_asking_steps,
+    load_step,
+    make_services,
+)
 from graphrag_index.schema.settings.project_settings import Settings
-from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
-from graphrag_index.step import Step
-from graphrag_index.storage.table_store import TableStore
-from graphrag_index.storage.versions import StepRecord, Version
+from graphrag_index.schema.tables import TABLES
+from graphrag_index.step import Step, step
+from graphrag_index.storage.table_store import Previous, TableStore
+from graphrag_index.storage.versions import Version
 from graphrag_index.storage.working_copy import locate_output
 
-# A model is measured until one call takes this many seconds, or until it has embedded all texts.
-MIN_EMBEDDING_SECONDS = 0.3
-# Minimum number of text units of a run whose time is announced: of a run without models, and of a
-# run that asks a model or embeds with another model than the default one. Such a run takes a minute
-# or longer on one core, and the sample for its time takes two to four seconds.
-MIN_ANNOUNCED_TEXT_UNITS, MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL = 24_000, 1_500
-
-
-@dataclass(frozen=True)
-class StepTime:
-    """The estimated time of one step for all documents, in seconds.
-
-    Both times are None if the step asks a model whose speed is not known, or needs a local model
-    that is not on this machine. `cpu_seconds` is None too if the step asks a model.
-    """
-
-    step: str
-    seconds: float | None
-    cpu_seconds: float | None
-    n_requests: int = 0
-
-
-@dataclass(frozen=True)
-class Pace:
-    """The times of the steps in a sample, to be scaled to all documents.
-
-    `fixed` are the steps in a run on almost no text.
-    """
-
-    sample: SampleResult
-    fixed: Mapping[str, StepRecord]
-    growth: GrowthRatios
-    model: EmbeddingModel | None
-    n_workers: int
-
-    def estimate_step(self, step: Step) -> StepTime:
-        """Estimate the time of a step that sends no request.
-
-        The time of a step that reads entities grows with the names in the text.
-        """
-        grows_with_names = any(read.table.endswith("entities") for read in step.reads)
-        growth = self.growth.names if grows_with_names else self.growth.text_units
-        cpu = self.sample.records[step.name].cpu_seconds
-        fixed = min(cpu, self.fixed[step.name].cpu_seconds) if self.fixed else 0.0
-        growing = (cpu - fixed) * growth
-        shards = self.sample.shards.get(step.name)
-        parallel = min(growing, shards.cpu_seconds * growth) if shards else 0.0
-        # Elapsed time per CPU second, which depends on the other programs on this machine.
-        records = self.sample.records.values()
-        load = sum(one.seconds for one in records) / max(
-            0.001, sum(one.cpu_seconds for one in records)
-        )
-        wall = (fixed + growing - parallel * (1 - 1 / self.n_workers)) * load
-        cpu = fixed + growing
-        if step.name == EMBEDDING_STEP and self.sample.embedded:
-            if self.model is None:
-                return StepTime(step.name, None, None)
-            wall_vectors, cpu_vectors = self.estimate_embedding(self.model)
-            wall, cpu = wall + wall_vectors, cpu + cpu_vectors
-        return StepTime(step.name, wall, cpu)
-
-    def estimate_embedding(self, model: EmbeddingModel) -> tuple[float, float]:
-        """Return the elapsed seconds and CPU seconds in which a model embeds all texts."""
-        version, store = self.sample.version, self.sample.store
-        units = store.scan("text_units", version.tables["text_units"]).select("text").collect()
-        known, wall, cpu = set(units["text"]), 0.0, 0.0
-        for texts in self.sample.embedded:
-            # The texts of one call are of one kind: text units, entities or reports.
-            growth = self.growth.text_units if texts[0] in known else self.growth.names
-            sampled_wall, sampled_cpu = measure_embedding(model, texts)
-            wall, cpu = wall + sampled_wall * growth, cpu + sampled_cpu * growth
-        return wall, cpu
-
-
-def measure_embedding(model: EmbeddingModel, texts: Sequence[str]) -> tuple[float, float]:
-    """Return the elapsed seconds and CPU seconds for all texts, measured with some of them."""
-    model.embed(texts[:1])  # The first call loads parts of the model.
-    n = 2
-    while True:
-        n = min(n, len(texts))
-        chosen = [texts[number * len(texts) // n] for number in range(n)]
-        wall, cpu = time.perf_counter(), time.process_time()
-        model.embed(chosen)
-        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if n == len(texts) or wall >= MIN_EMBEDDING_SECONDS:
-            return wall * len(texts) / n, cpu * len(texts) / n
-        n *= 4
-
-
-def seconds_per_request(past: PastReplies, step: str, version: Version | None) -> float | None:
-    """Return the average seconds per request of a step in the run that made a version.
-
-    The requests of a run overlap. Return None if the run sent fewer than `MIN_PAST_CALLS`.
-    """
-    if version is None or version.made is None or step not in version.made.steps_run:
-        return None
-    seconds = sum(record.seconds for record in version.steps if record.name == step)
-    query = "SELECT count(*) FROM calls WHERE step = ? AND version = ?"
-    n_calls = past.fetch_rows(query, step, version.number)[0][0]
-    return seconds / n_calls if n_calls >= MIN_PAST_CALLS else None
-
-
+EXTRACTION_STEP = "extract_graph"
 # If the length of replies, or the number of requests, is a guess, the bounds of the estimate are
 # larger and smaller by this factor.
 GUESSED_REPLY_LENGTH_FACTOR, GUESSED_REQUESTS_FACTOR = 2.0, 3.0
 # Maximum number of documents whose names are found by rules.
 MAX_DOCUMENTS_BY_RULES = 100
-# Number of characters of each document in the runs that measure fixed costs.
-WARM_UP_CHARACTERS = 2_000
-# Number of characters, and minimum number of documents, of the sample before a long run.
-SAMPLE_CHARACTERS, MIN_ANNOUNCED_DOCUMENTS = 320_000, 16
+# Number of documents per batch. The number limits memory and does not change the results.
+BATCH_DOCUMENTS = 256
+_UPPER = "".join(re.escape(chr(code)) for code in range(0x10000) if chr(code).isupper())
+_WORD = rf"[{_UPPER}](?:[\w’'&.-]*\w)?"
+_NAME = rf"\b{_WORD}(?: (?:(?:of|de|del|la|von|van|der|bin|al) )?{_WORD})*"
+# If the sample has fewer names than this number, no ratio is computed from them.
+MIN_COUNT_IN_SAMPLE = 20
 
 
 @dataclass(frozen=True)
@@ -184,70 +91,58 @@ class StepCosts:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated requests and the estimated time of a run."""
+    """The estimated requests of a run."""
 
     lines: tuple[StepCosts, ...]  # empty if no step asks a model
     n_documents: int
     n_sampled: int
     has_past: bool
-    times: tuple[StepTime, ...]
-    # (name, seconds) of the default embedding model, if the settings name another local model.
-    default_model: tuple[str, float] | None
 
 
 def estimate(
     workflow: Workflow,
     settings: Settings,
     root: Path,
-    max_documents: int,
+    max_documents: int = sys.maxsize,
     watcher: Watcher | None = None,
     batch: bool = False,
     only: Collection[str] | None = None,
-    *,
-    loaded: LoadedDocuments | None = None,
-    max_characters: int | None = None,
-    n_workers: int | None = None,
 ) -> Estimate:
-    """Estimate the requests and the time of a run.
+    """Estimate the requests of a run and their price.
 
     No request is sent, and the output folder is not changed. At most `max_documents` evenly spaced
-    documents are read, and at most the first `max_characters` of each. With `batch`, the price of
-    the batch API is used for chat requests. `only` has the names of the steps in the result; None
-    means all steps. `loaded` are the documents if they are loaded already. `n_workers` is the
-    number of processes of the run; None means one per core.
+    documents are read. With `batch`, the price of the batch API is used for chat requests. `only`
+    has the names of the steps in the result; None means all steps.
     """
+    asking = find_asking_steps(workflow, settings)
+    steps = {
+        one.name: one
+        for one in workflow.steps
+        if one.name in asking and (only is None or one.name in only)
+    }
     with (
         closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
-        runs = SampleRuns(workflow, settings, root, past, Path(folder))
-        sample = Sample(max_documents, max_characters)
-        steps = {step.name: step for step in workflow.steps if only is None or step.name in only}
-        times, loader = [], workflow.loader
-        if loader and not loaded:
-            _, record = loaded = runs.load_documents(loader, watcher)
-            if loader.name in steps:
-                times.append(StepTime(record.name, record.seconds, record.cpu_seconds))
-        fixed: Mapping[str, StepRecord] = {}
-        n_documents = loaded[1].tables[str(loader.input_table)].rows if loader and loaded else 0
-        if n_documents > max_documents or max_characters is not None:
-            fixed = _measure_fixed_costs(runs, loaded)
-        result, version = runs.run(sample, loaded, watcher), runs.last.version
-        growth, counts = sample.growth, result.counts
+        if not steps:
+            return Estimate((), 0, 0, not past.is_empty)
+        runs = _SampleRuns(workflow, settings, root, past, Path(folder))
+        chosen, sample = _select_needed_steps(workflow, steps), Sample(max_documents)
+        runs.load_documents(watcher)
+        counts, n_text_units = runs.run(chosen, sample, watcher)
         scales = {
-            count.step: _find_growth(steps[count.step], count, growth, result)
+            count.step: _find_growth(steps[count.step], count, sample.growth, n_text_units)
             for count in counts
             if count.step in steps
         }
         guessed: dict[str, RequestCount] = {}
-        if extraction := next(
-            (c for c in counts if c.step == EXTRACTION_STEP and c.n_to_ask), None
-        ):
+        extraction = next((c for c in counts if c.step == EXTRACTION_STEP and c.n_to_ask), None)
+        if extraction is not None:
             missing = extraction.n_to_ask / (extraction.n_to_ask + extraction.n_answered)
-            by_rules = Sample(min(max_documents, MAX_DOCUMENTS_BY_RULES), max_characters)
-            result = runs.run(by_rules, loaded, watcher, counts)
-            growth = by_rules.growth
-            guessed = {count.step: count.scale(missing * growth.names) for count in result.counts}
+            by_rules = Sample(min(max_documents, MAX_DOCUMENTS_BY_RULES))
+            further, _ = runs.run(chosen, by_rules, watcher, counts)
+            growth = missing * by_rules.growth.names
+            guessed = {count.step: count.scale(growth) for count in further}
         lines = [
             estimate_step_costs(
                 count.scale(scales[count.step]), guessed.get(count.step), settings, past, batch
@@ -255,89 +150,27 @@ def estimate(
             for count in counts
             if count.step in steps
         ]
-        pace = Pace(result, fixed, growth, runs.model, n_workers or count_cores())
-        for step in steps.values():
-            n_requests = sum(line.n_to_ask for line in lines if line.step == step.name)
-            if n_requests:
-                # A provider completes a batch within a day; nobody knows when.
-                per_request = None if batch else seconds_per_request(past, step.name, version)
-                seconds = None if per_request is None else n_requests * per_request
-                times.append(StepTime(step.name, seconds, None, n_requests))
-            elif step is not loader:
-                times.append(pace.estimate_step(step))
-        return Estimate(
-            *(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty, tuple(times)),
-            _estimate_default_model(runs, settings, pace) if result.embedded else None,
-        )
+        return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
 
 
-def _measure_fixed_costs(
-    runs: SampleRuns, loaded: LoadedDocuments | None
-) -> Mapping[str, StepRecord]:
-    """Return the records of steps that have next to nothing to do."""
-    tiny = Sample(2, WARM_UP_CHARACTERS, is_measured=False)
-    # The first run loads libraries. The second run has only the fixed costs of each step.
-    return [runs.run(tiny, loaded) for _ in range(2)][1].records
-
-
-def _estimate_default_model(
-    runs: SampleRuns, settings: Settings, pace: Pace
-) -> tuple[str, float] | None:
-    """Return (name, seconds) of the default embedding model, if the settings name another one."""
-    default = GenerateTextEmbeddings().model
-    if default == settings.generate_text_embeddings.model:
-        return None
-    model = runs.open_local_model(default)
-    return (default, pace.estimate_embedding(model)[0]) if model else None
-
-
-def estimate_steps_ahead(
-    workflow: Workflow,
-    settings: Settings,
-    root: Path,
-    ahead: Collection[str],
-    record: StepRecord,
-    changed_share: float,
-    batch: bool = False,
-    n_workers: int | None = None,
-) -> Estimate | None:
-    """Estimate the time of the steps `ahead` after documents were loaded; None if it is short.
-
-    `record` is the step that has loaded the documents. `changed_share` of them are new or changed.
-    """
-    loader = workflow.loader
-    if loader is None or not ahead:
-        return None
-    store, table = TableStore(locate_output(root, settings)), str(loader.input_table)
-    lengths = store.scan(table, record.tables[table]).select(pl.col("text").str.len_chars().sum())
-    n_characters = int(lengths.collect(engine="streaming").item())
-    n_text_units = n_characters / (settings.create_text_units.max_tokens * CHARACTERS_PER_TOKEN)
-    embeds_slowly = settings.generate_text_embeddings.model != GenerateTextEmbeddings().model
-    is_slow = embeds_slowly or bool(find_asking_steps(workflow, settings))
-    minimum = MIN_ANNOUNCED_TEXT_UNITS_WITH_MODEL if is_slow else MIN_ANNOUNCED_TEXT_UNITS
-    if n_text_units * changed_share < minimum:
-        return None
-    # Read enough short documents, and only the starts of long documents.
-    n_sampled = max(
-        MIN_ANNOUNCED_DOCUMENTS, SAMPLE_CHARACTERS * record.tables[table].rows // n_characters
-    )
-    return estimate(
-        *(workflow, settings, root, n_sampled, None, batch, ahead),
-        loaded=(store, record),
-        max_characters=SAMPLE_CHARACTERS // MIN_ANNOUNCED_DOCUMENTS,
-        n_workers=n_workers,
-    )
+def _select_needed_steps(workflow: Workflow, names: Collection[str]) -> list[Step]:
+    """Return the named steps and the steps whose tables they depend on, in order."""
+    needed, chosen = set[str](), list[Step]()
+    for one in reversed(workflow.steps):
+        if one.name in names or needed & {table.name for table in one.writes}:
+            chosen.append(one)
+            needed |= {read.table for read in one.reads}
+    return chosen[::-1]
 
 
 def _find_growth(
-    step: Step, count: RequestCount, growth: GrowthRatios, sample: SampleResult
+    step: Step, count: RequestCount, growth: "GrowthRatios", n_text_units: int
 ) -> float:
     """Return the growth of the requests of a step, by the tables that it reads."""
     tables = {read.table for read in step.reads}
     if "text_units" in tables:
         # The step embeds text units, and beside them entities and reports.
-        n_units = sample.version.tables["text_units"].rows
-        share = min(1.0, n_units / max(1, count.n_to_ask + count.n_answered))
+        share = min(1.0, n_text_units / max(1, count.n_to_ask + count.n_answered))
         return growth.text_units * share + growth.names * (1 - share)
     return growth.names if tables & {"communities", "extracted_entities"} else growth.text_units
 
@@ -381,3 +214,170 @@ def estimate_step_costs(
         replies_are_known=known is not None or not usage.completion,
         n_guessed=guessed.n_to_ask,
     )
+
+
+class _SampleRuns:
+    """Runs of steps on samples of the documents, each in a folder of its own in `folder`."""
+
+    def __init__(
+        self, workflow: Workflow, settings: Settings, root: Path, past: PastReplies, folder: Path
+    ) -> None:
+        self.workflow, self.settings, self.root = workflow, settings, root
+        self.past, self.folder, self.n_runs = past, folder, 0
+        store = TableStore(locate_output(root, settings))
+        self.last = Previous(store, store.read_pointer())
+        # The store and the version with the loaded documents.
+        self._loaded: tuple[TableStore, Version] | None = None
+
+    def load_documents(self, watcher: Watcher | None) -> None:
+        """Run the step that loads all documents, if the workflow has one."""
+        if loader := self.workflow.loader:
+            models = CountingModels(self.settings.models, self.past)
+            self._loaded = self._run([loader], models, watcher, hidden="graphrag_index.steps")
+
+    def run(
+        self,
+        steps: Sequence[Step],
+        sample: "Sample",
+        watcher: Watcher | None,
+        counted: Sequence[RequestCount] = (),
+    ) -> tuple[list[RequestCount], int]:
+        """Run steps on a sample of the loaded documents.
+
+        Return the counts of requests and the number of text units. With the requests `counted` so
+        far, only further ones are counted. Then the rules of `extract_graph_nlp` replace the model
+        of `extract_graph`.
+        """
+        if counted:
+            rules = _extract_by_rules(self.root)
+            steps = [rules if one.name == EXTRACTION_STEP else one for one in steps]
+        loader = self.workflow.loader
+        if loader is not None and self._loaded is not None:
+            store, loaded = self._loaded
+
+            def load_sample() -> Iterator[Mapping[str, pl.DataFrame]]:
+                for name, table in loaded.tables.items():
+                    rows = store.scan(name, table)
+                    is_sampled = name == loader.input_table
+                    for batch in sample.sample_documents(rows) if is_sampled else [rows.collect()]:
+                        yield {name: batch}
+
+            source = step(writes=loader.writes)(load_sample)
+            steps = [source if one is loader else one for one in steps]
+        known = self.last.tables.get("text_unit_text")
+        vectors = known.vectors if known else None
+        dimension = vectors.dimension if vectors and has_imported(self.root) else None
+        models = CountingModels(self.settings.models, self.past, dimension, counted)
+        version = self._run(steps, models, watcher)[1]
+        units = version.tables.get("text_units")
+        return models.counts, units.rows if units else 0
+
+    def _run(
+        self,
+        steps: Sequence[Step],
+        models: Any,
+        watcher: Watcher | None,
+        hidden: str = "graphrag_index",
+    ) -> tuple[TableStore, Version]:
+        """Run steps in a folder of their own; messages of the logger `hidden` are not shown."""
+        self.n_runs += 1
+        folder = self.folder / str(self.n_runs)
+        settings = self.settings.model_copy(update={"output": str(folder)})
+        services = {
+            **make_services(settings, models, self.root),
+            "previous": Service(open=lambda step, section: self.last),
+        }
+        # The messages are about missing replies, or the run itself logs them again.
+        logger = logging.getLogger(hidden)
+        level = logger.level
+        logger.setLevel(logging.ERROR)
+        try:
+            workflow = Workflow(self.workflow.name, tuple(steps))
+            setup = RunSetup(watcher=watcher or Watcher(), runner=LocalRunner(1))
+            version = run_workflow(workflow, settings, self.root, services, setup).version
+        finally:
+            logger.setLevel(level)
+        return TableStore(folder), version
+
+
+def _extract_by_rules(root: Path) -> Step:
+    """Return the step that extracts names by rules, with the descriptions of a model replaced.
+
+    An entity gets one placeholder for each text unit that mentions it.
+    """
+    rules = load_step("extract_graph_nlp", root, "estimate")
+
+    def extract_names(*tables: Any, **services: Any) -> Iterator[Mapping[str, pl.DataFrame]]:
+        mentions: list[pl.DataFrame] = []
+        frames: Any = rules(*tables, **services)
+        for found in frames:
+            if "extracted_mentions" in found:
+                mentions.append(found["extracted_mentions"].select("entity", "text_unit"))
+            if "extracted_entities" in found:
+                units = pl.concat(mentions).unique().group_by("entity").agg("text_unit")
+                rows = found["extracted_entities"].join(
+                    units.select(pl.col("entity").cast(pl.Int64), units="text_unit"),
+                    left_on="human_readable_id",
+                    right_on="entity",
+                    how="left",
+                    maintain_order="left",
+                )
+                of_units = pl.col("units").fill_null([])
+                rows = rows.with_columns(
+                    description_text_units=of_units,
+                    descriptions=pl.lit(PLACEHOLDER).repeat_by(of_units.list.len()),
+                )
+                columns = TABLES["extracted_entities"].cast_columns
+                found = {"extracted_entities": rows.select(columns)}
+            yield found
+
+    return replace(rules, name=EXTRACTION_STEP, function=extract_names)
+
+
+@dataclass(frozen=True)
+class GrowthRatios:
+    """Ratios of counts in all documents to counts in the sample."""
+
+    text_units: float = 1.0
+    names: float = 1.0
+
+
+@dataclass
+class Sample:
+    """A sample of the documents; `sample_documents` sets its counts and its growth."""
+
+    max_documents: int
+    n_documents: int = 0
+    n_sampled: int = 0
+    growth: GrowthRatios = field(default_factory=GrowthRatios)
+
+    def sample_documents(self, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+        """Keep evenly spaced documents, and measure the growth from the sample to all documents.
+
+        This method is run as a step.
+        """
+        self.n_documents = documents.select(pl.len()).collect().item()
+        self.n_sampled = min(self.max_documents, self.n_documents)
+        chosen = {number * self.n_documents // self.n_sampled for number in range(self.n_sampled)}
+        # Numbers of characters, and hashes of distinct names.
+        n_characters, n_sampled_characters = 0, 0
+        names, sampled_names = set[int](), set[int]()
+        for offset in range(0, self.n_documents, BATCH_DOCUMENTS):
+            batch = documents.slice(offset, BATCH_DOCUMENTS).collect()
+            mine = batch[[row for row in range(batch.height) if offset + row in chosen]]
+            if self.n_sampled < self.n_documents:
+                n_characters += int(batch["text"].str.len_chars().sum())
+                n_sampled_characters += int(mine["text"].str.len_chars().sum())
+                names |= _hash_names(batch["text"])
+                sampled_names |= _hash_names(mine["text"])
+            yield mine
+        if n_sampled_characters:
+            by_length = n_characters / n_sampled_characters
+            # A script without capital letters has too few names.
+            is_enough = len(sampled_names) >= MIN_COUNT_IN_SAMPLE
+            by_names = len(names) / len(sampled_names) if is_enough else by_length
+            self.growth = GrowthRatios(by_length, by_names)
+
+
+def _hash_names(texts: pl.Series) -> set[int]:
+    return set(texts.str.extract_all(_NAME).explode().drop_nulls().unique().hash())

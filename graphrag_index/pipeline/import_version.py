@@ -85,7 +85,7 @@ def import_index(
             f"{store.place} already has an index (version {current.number}). With --replace, the "
             "imported index becomes current; `graphrag-index rollback` restores the old index."
         )
-    model = _check_vector_model(source, settings, root) if vectors and source.vectors else None
+    model = _check_vector_model(source, settings) if vectors and source.vectors else None
     with lock_output(store):
         write_imported(root, source, model.identity if model else None)
     return _build_import_result(_run_import(settings, root, model, watcher), source, root, store)
@@ -107,7 +107,7 @@ def restore_imported(
         return None
     imported = ImportedIndex(root)
     name = settings.generate_text_embeddings.model
-    identity = find_vector_identity(settings, root)
+    identity = find_vector_identity(settings)
     # Use the vectors only if the model of the settings created them; else a run replaces them.
     is_same = imported.vectors and imported.embedded_by == identity
     model = _VectorModel(name, identity, max(imported.vectors.values())) if is_same else None
@@ -131,13 +131,13 @@ def _run_import(
     return run_workflow(Workflow("imported", steps), settings, root, services, setup).version
 
 
-def _check_vector_model(source: ImportSource, settings: Settings, root: Path) -> _VectorModel:
+def _check_vector_model(source: ImportSource, settings: Settings) -> _VectorModel:
     """Check that the embedding model of the settings may have created the vectors.
 
     Model name and dimension are compared. Raises SettingsError if one of them differs.
     """
     name = settings.generate_text_embeddings.model
-    identity = find_vector_identity(settings, root)
+    identity = find_vector_identity(settings)
     fix = (
         "name that model in generate_text_embeddings.model, or import without them "
         "(--no-vectors) and have them made by `graphrag-index run --set workflow=imported`"
@@ -150,7 +150,7 @@ def _check_vector_model(source: ImportSource, settings: Settings, root: Path) ->
     if name in settings.models:
         expected = settings.models[name].dimensions
     else:
-        expected = load_embedding_model(name, root).dimension
+        expected = load_embedding_model(name).dimension
     for vectors in source.vectors.values():
         expected = expected or vectors.dimension
         if vectors.dimension != expected:

@@ -268,12 +268,12 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
 
     def check_embedding(step: Step, section: Any) -> None:
         if vectors not in settings.models:
-            check_embedding_model(vectors, root)
+            check_embedding_model(vectors)
 
     def open_embedding(step: Step, section: Any) -> Any:
         if vectors in settings.models:
             return remote().open_embedding_model(vectors, step.name)
-        return load_embedding_model(vectors, root)
+        return load_embedding_model(vectors)
 
     return {
         "chat_model": Service(
@@ -287,7 +287,7 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
         ),
         "embedding_model": Service(
             open=open_embedding,
-            identity=lambda step, section: find_vector_identity(settings, root),
+            identity=lambda step, section: find_vector_identity(settings),
             check=check_embedding,
             close=_record_embedding_model,
         ),

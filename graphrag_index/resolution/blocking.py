@@ -13,7 +13,6 @@ import numpy.typing as npt
 import polars as pl
 
 from graphrag_index.resolution.name_similarity import MIN_LETTERS_OF_NAME, Name, is_initial
-from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.partitions import hash_partitions
 from graphrag_nlp.list_columns import gather_lists
@@ -45,8 +44,17 @@ _KEY_COLUMNS = {
     "key": pl.UInt64,
     "is_reason": pl.Boolean,
 }
-_NAME_COLUMNS: dict[str, Any] = {"number": pl.UInt32, **TABLES["parsed_names"].schema}
 _TEXT_COLUMNS = {"block": pl.Int32, "text": pl.String}
+# One row per parsed name.
+_NAME_COLUMNS: dict[str, Any] = {
+    "number": pl.UInt32,
+    "title": pl.String,
+    "letters": pl.String,
+    "n_words": pl.Int64,
+    "acronym": pl.String,
+    "has_initials": pl.Boolean,
+    "keys": pl.List(pl.Struct(_TEXT_COLUMNS)),
+}
 _PAIR_COLUMNS = {"block": pl.UInt8, "left": pl.UInt32, "right": pl.UInt32}
 
 
@@ -62,17 +70,11 @@ class Candidates(NamedTuple):
     explained: set[tuple[str, str]]
 
 
-def parse_names(titles: pl.Series, known: pl.DataFrame, shards: Shards) -> pl.DataFrame:
-    """Parse names and make their keys for all blocks except "spelling".
-
-    `known` are rows of `parsed_names`, which are used again. Returns rows of this table in the
-    order of the names, with their positions in the column `number`.
-    """
+def parse_names(titles: pl.Series, shards: Shards) -> pl.DataFrame:
+    """Parse names and make their keys for all blocks except "spelling"; keep their order."""
     numbered = titles.rename("title").to_frame().with_row_index("number")
-    kept = numbered.join(known.unique("title"), on="title")
-    new = numbered.join(known, on="title", how="anti", maintain_order="left")
-    parts = [part["names"] for _, part in shards.map(_parse_shard, _split(new))]
-    return pl.concat([kept.select(*_NAME_COLUMNS), *parts]).sort("number")
+    parts = [part["names"] for _, part in shards.map(_parse_shard, _split(numbered))]
+    return pl.concat([pl.DataFrame(schema=_NAME_COLUMNS), *parts])
 
 
 def find_candidate_pairs(names: pl.DataFrame, shards: Shards) -> Candidates:

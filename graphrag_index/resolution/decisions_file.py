@@ -42,8 +42,6 @@ SPLIT_KEYS = ("paths", "documents", "text_units", "types")
 FILE_HEADER: str = read_lists("graphrag_index/resolution/data/words")["file_header"]
 _NOT_EDITABLE = "The file {} has a form that this command cannot edit: edit the file by hand."
 
-# (start, end, replacement): the span in the text, and the new text of the span.
-TextEdit = tuple[int, int, str]
 Row = Mapping[str, Any]
 
 
@@ -249,22 +247,18 @@ def add_merge(path: Path, title: str, names: Sequence[str]) -> bool:
         if {*pair} <= {*known, own, *keys}:
             a, b = (decisions.named[key][0] for key in pair)
             raise SettingsError(f"{path} forbids to merge {a!r} and {b!r}: {_undo_hint(a, b)}")
+
+    def extend(entry: Any) -> list[str] | None:
+        listed, held = entry
+        if title_key(listed) != own:
+            return None
+        return [f"{_format_name(listed)}: {_format_list([*_as_list(held), *new])}"]
+
     text = _read_text_to_edit(path)
-    section, entries = _find_section(text, "merge", path)
-    listed = next((names for key, names in entries if title_key(key.value) == own), None)
-    added = ", ".join(map(_format_name, new))
-    if listed is None:
-        edit = _add_entry(text, section, "merge", f"{_format_name(title)}: [{added}]")
-    elif not _is_in_brackets(listed):
-        raise SettingsError(
-            f"{path}, line {listed.start_mark.line + 1}: the names are not in brackets on one "
-            f"line, so add {added} by hand."
-        )
-    else:
-        held = listed.value
-        end = held[-1].end_mark.index if held else listed.start_mark.index + 1
-        edit = end, end, f", {added}" if held else added
-    _write_edits(path, text, [edit], lambda now: all(now.are_merged(key, own) for key in keys))
+    edited = _change_entries(text, "merge", path, extend)
+    if edited == text:
+        edited = _add_entry(text, "merge", path, f"{_format_name(title)}: {_format_list(new)}")
+    _write_text(path, edited, lambda now: all(now.are_merged(key, own) for key in keys))
     return True
 
 
@@ -321,12 +315,10 @@ def undo_split(path: Path, name: str) -> bool:
     if key not in read_decisions(path).split:
         return False
     text = _read_text_to_edit(path)
-    edits = [
-        (*_find_line_span(text, held, _find_last_value(parts)), "")
-        for held, parts in _find_section(text, "split", path)[1]
-        if title_key(held.value) == key
-    ]
-    _write_edits(path, text, edits, lambda now: key not in now.split)
+    edited = _change_entries(
+        text, "split", path, lambda entry: [] if title_key(entry[0]) == key else None
+    )
+    _write_text(path, edited, lambda now: key not in now.split)
     return True
 
 
@@ -341,14 +333,31 @@ def undo_decisions(path: Path, one: str, other: str) -> bool:
     if is_undone(before):
         return False
     text = _read_text_to_edit(path)
-    edits: list[TextEdit] = []
     if frozenset((a, b)) in _collect_forbidden_pairs(before):
-        edits += _remove_forbidden_pair(text, path, a, b)
+
+        def part(names: Any) -> list[str] | None:
+            if not {a, b} <= set(map(title_key, names)):
+                return None
+            kept = ([name for name in names if title_key(name) != key] for key in (b, a))
+            return [f"- {_format_list(held)}" for held in kept if len(held) > 1]
+
+        text = _change_entries(text, "never", path, part)
     if before.are_merged(a, b):
         # Remove the second name from its group; if it is the title of the group, the first name.
         leaving = a if b == title_key(before.titles[b]) else b
-        edits += _remove_merged_name(text, path, leaving)
-    _write_edits(path, text, edits, is_undone)
+
+        def leave(entry: Any) -> list[str] | None:
+            title, names = entry
+            kept = [name for name in _as_list(names) if title_key(name) != leaving]
+            if len(kept) == len(_as_list(names)):
+                return None
+            return [f"{_format_name(title)}: {_format_list(kept)}"] if kept else []
+
+        text = _change_entries(text, "merge", path, leave)
+        text = _change_entries(
+            text, "rename", path, lambda entry: [] if title_key(entry[0]) == leaving else None
+        )
+    _write_text(path, text, is_undone)
     return True
 
 
@@ -384,14 +393,38 @@ def _find_section(text: str, name: str, path: Path) -> tuple[yaml.Node | None, l
     return section, section.value
 
 
-def _add_entry(text: str, section: yaml.Node | None, name: str, entry: str) -> TextEdit:
-    """Return the edit that adds an entry at the end of a section."""
+def _add_entry(text: str, name: str, path: Path, entry: str) -> str:
+    """Add an entry at the end of a section."""
+    section, _ = _find_section(text, name, path)
     if section is None:
-        return len(text), len(text), f"\n{name}:\n  {entry}\n"
+        return f"{text}\n{name}:\n  {entry}\n"
     indent = section.start_mark.column if isinstance(section, yaml.CollectionNode) else 2
     last = _find_last_value(section)
     _, end = _find_line_span(text, last, last)
-    return end, end, f"{' ' * indent}{entry}\n"
+    return f"{text[:end]}{' ' * indent}{entry}\n{text[end:]}"
+
+
+def _change_entries(
+    text: str, name: str, path: Path, change: Callable[[Any], list[str] | None]
+) -> str:
+    """Replace entries of a section by the lines that `change` returns; None keeps an entry.
+
+    An entry is a pair of a name and its value or, in the section `never`, a list of names. A
+    comment at the end of its last line is kept.
+    """
+    section, nodes = _find_section(text, name, path)
+    content = (yaml.safe_load(text) or {}).get(name) or ()
+    values = content.items() if isinstance(content, dict) else content
+    for node, value in reversed(list(zip(nodes, values, strict=True))):
+        lines = change(value)
+        if lines is None:
+            continue
+        first, last = node if isinstance(node, tuple) else (node, node)
+        last = _find_last_value(last)
+        start, end = _find_line_span(text, first, last)
+        indent, rest = " " * section.start_mark.column, text[last.end_mark.index : end]
+        text = text[:start] + "".join(f"{indent}{line}{rest}" for line in lines) + text[end:]
+    return text
 
 
 def _find_last_value(node: yaml.Node) -> yaml.Node:
@@ -401,46 +434,14 @@ def _find_last_value(node: yaml.Node) -> yaml.Node:
     return node
 
 
-def _remove_forbidden_pair(text: str, path: Path, a: str, b: str) -> Iterator[TextEdit]:
-    """Yield edits that replace each `never` list of `a` and `b` by one without each of them."""
-    for names in _find_section(text, "never", path)[1]:
-        if not {a, b} <= {title_key(name.value) for name in names.value}:
-            continue
-        if not _is_in_brackets(names):
-            raise SettingsError(_NOT_EDITABLE.format(path))
-        start, end = _find_line_span(text, names, names)
-        before, after = text[start : names.start_mark.index], text[names.end_mark.index : end]
-        kept = [[n.value for n in names.value if title_key(n.value) != key] for key in (b, a)]
-        lines = (f"{before}{_format_list(held)}{after}" for held in kept if len(held) > 1)
-        yield start, end, "".join(lines)
-
-
-def _remove_merged_name(text: str, path: Path, leaving: str) -> Iterator[TextEdit]:
-    """Yield edits that remove a name from the sections `merge` and `rename`."""
-    for title, names in _find_section(text, "merge", path)[1]:
-        held = names.value if isinstance(names, yaml.SequenceNode) else [names]
-        kept = [name.value for name in held if title_key(name.value) != leaving]
-        if len(kept) == len(held):
-            continue
-        if not kept:
-            yield *_find_line_span(text, title, names), ""
-        elif not _is_in_brackets(names):
-            raise SettingsError(_NOT_EDITABLE.format(path))
-        else:
-            yield names.start_mark.index, names.end_mark.index, _format_list(kept)
-    for name, title in _find_section(text, "rename", path)[1]:
-        if title_key(name.value) == leaving:
-            yield *_find_line_span(text, name, title), ""
-
-
-def _is_in_brackets(names: yaml.Node) -> bool:
-    return isinstance(names, yaml.SequenceNode) and bool(names.flow_style)
-
-
 def _find_line_span(text: str, first: yaml.Node, last: yaml.Node) -> tuple[int, int]:
     """Return the (start, end) of the text lines from the first YAML node to the last."""
     start = text.rfind("\n", 0, first.start_mark.index) + 1
     return start, text.find("\n", last.end_mark.index) + 1 or len(text)
+
+
+def _as_list(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _format_list(names: Sequence[str]) -> str:
@@ -461,18 +462,12 @@ def _format_name(name: str) -> str:
 
 
 def _write_entry(path: Path, name: str, entry: str, is_right: Callable[[Decisions], bool]) -> None:
-    """Write an entry at the end of a section; see `_write_edits`."""
-    text = _read_text_to_edit(path)
-    section, _ = _find_section(text, name, path)
-    _write_edits(path, text, [_add_entry(text, section, name, entry)], is_right)
+    """Write an entry at the end of a section; see `_write_text`."""
+    _write_text(path, _add_entry(_read_text_to_edit(path), name, path, entry), is_right)
 
 
-def _write_edits(
-    path: Path, text: str, edits: Sequence[TextEdit], is_right: Callable[[Decisions], bool]
-) -> None:
+def _write_text(path: Path, text: str, is_right: Callable[[Decisions], bool]) -> None:
     """Write the edited text; raise SettingsError if `is_right` rejects the new decisions."""
-    for start, end, replacement in sorted(edits, reverse=True):
-        text = text[:start] + replacement + text[end:]
     try:
         decisions = DecisionsParser(text, path).parse()
     except SettingsError as error:

@@ -33,7 +33,6 @@ from graphrag_index.resolution.name_similarity import (
     kind_of_type,
     mean_different_things,
 )
-from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import fold
@@ -53,7 +52,6 @@ VECTOR_WEIGHT = 0.75
 
 # Number of pairs in a shard.
 PAIRS_PER_SHARD = 2_000
-_COMPARED_COLUMNS = ("left", "right", *TABLES["compared_names"].columns)
 # Maximum number of characters of a description in the prompt.
 MAX_DESCRIPTION_CHARACTERS = 600
 # Keys of the answer in a reply, words that mean "same", and words that mean "different".
@@ -103,13 +101,12 @@ def _count_common_values(
 
 
 def compare_pairs(
-    pairs: pl.DataFrame, nodes: pl.DataFrame, known: pl.DataFrame, shards: Shards
-) -> pl.DataFrame:
-    """Compare the names of candidate pairs.
+    pairs: pl.DataFrame, nodes: pl.DataFrame, shards: Shards
+) -> dict[tuple[int, int], Similarity]:
+    """Compare the names of candidate pairs; return the similarities of those that are similar.
 
     `pairs` has `left`, `right` and `similarity`, which is null unless vectors found the pair.
-    `nodes` has the `title` and the `type` of each node. `known` are rows of `compared_names`,
-    which are used again. Returns rows of this table, with `left` and `right`, in their order.
+    `nodes` has the `title` and the `type` of each node.
     """
     named = pairs.select(
         *("left", "right", "similarity"),
@@ -119,18 +116,12 @@ def compare_pairs(
             for column, name in zip(("title", "type"), names, strict=True)
         ),
     )
-    key = ["title", "other", "type", "other_type", "similarity"]
-    kept = named.join(known.unique(key), on=key, nulls_equal=True)
-    new = named.join(known, on=key, how="anti", nulls_equal=True, maintain_order="left")
-    work = ((None, {"pairs": part}) for part in new.iter_slices(PAIRS_PER_SHARD))
-    made = [part["pairs"] for _, part in shards.map(_compare_shard, work)]
-    return pl.concat([kept.select(_COMPARED_COLUMNS), *made]).sort("left", "right")
-
-
-def find_similar(compared: pl.DataFrame) -> dict[tuple[int, int], Similarity]:
-    """Return the similarities of the compared names that are similar."""
-    rows = compared.drop_nulls("score").select("left", "right", "score", "evidence").iter_rows()
-    return {(left, right): Similarity(score, tuple(said)) for left, right, score, said in rows}
+    work = ((None, {"pairs": part}) for part in named.iter_slices(PAIRS_PER_SHARD))
+    return {
+        (left, right): Similarity(score, tuple(said))
+        for _, part in shards.map(_compare_shard, work)
+        for left, right, score, said in part["pairs"].iter_rows()
+    }
 
 
 def _compare_shard(shard: ShardFrames) -> ShardFrames:
@@ -149,8 +140,8 @@ def _compare_shard(shard: ShardFrames) -> ShardFrames:
         found.append(likeness)
     score = pl.Series([one and one.score for one in found], dtype=pl.Float64)
     evidence = pl.Series([one.evidence if one else () for one in found], dtype=pl.List(pl.String))
-    compared = shard["pairs"].with_columns(score=score, evidence=evidence)
-    return {"pairs": compared.select(_COMPARED_COLUMNS)}
+    compared = shard["pairs"].select("left", "right", score=score, evidence=evidence)
+    return {"pairs": compared.drop_nulls("score")}
 
 
 def score_pairs(

@@ -1,7 +1,7 @@
 """Entity resolution: merging of entities that are one thing with several names."""
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,6 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.local.local_models import EmbeddingModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.resolution.blocking import (
-    Candidates,
     find_candidate_pairs,
     find_similar_pairs,
     parse_names,
@@ -29,7 +28,6 @@ from graphrag_index.resolution.decisions_file import Decisions, PartConditions, 
 from graphrag_index.resolution.entity_merging import Resolution, TableRewriter, group_nodes
 from graphrag_index.resolution.name_similarity import (
     Name,
-    Similarity,
     can_be_one_person,
     mean_different_things,
 )
@@ -37,27 +35,19 @@ from graphrag_index.resolution.scoring import (
     Pair,
     ask_model,
     compare_pairs,
-    find_similar,
     score_pairs,
 )
 from graphrag_index.schema.settings.step_sections import ResolveEntities
-from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, Project, Shards, step
-from graphrag_index.storage.memo import read_known_rows, regroup_batches
-from graphrag_index.storage.table_store import Previous
-from graphrag_index.storage.table_writer import ROW_GROUP_SIZE
+from graphrag_index.storage.memo import regroup_batches
 from graphrag_nlp.text.normalize import title_key
 
 logger = logging.getLogger(__name__)
-
-# Similarities of names by the numbers of the left and the right one.
-_Similar = Mapping[tuple[int, int], Similarity]
 
 # Maximum number of unknown names in warnings. A decisions file may have many names of deleted
 # documents.
 MAX_WARNINGS = 10
 
-PARSED, COMPARED = TABLES["parsed_names"], TABLES["compared_names"]
 # Tables that are not rewritten if nothing is merged.
 _REWRITTEN_TABLES = (
     "extracted_entities",
@@ -77,14 +67,11 @@ def _check_decisions_file(settings: ResolveEntities, project: Project) -> None:
 
 
 @step(
-    writes=[
-        *_REWRITTEN_TABLES,
-        *("entity_resolutions", "doubtful_pairs", "parsed_names", "compared_names"),
-    ],
+    writes=[*_REWRITTEN_TABLES, "entity_resolutions", "doubtful_pairs"],
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions_file,
     asks=_select_model_services,
-    code_version=6,
+    code_version=7,
 )
 def resolve_entities(
     extracted_entities: pl.LazyFrame,
@@ -96,7 +83,6 @@ def resolve_entities(
     *,
     settings: ResolveEntities,
     root: Path,
-    previous: Previous,
     chat_model: ChatModel | None,
     embedding_model: EmbeddingModel | None,
     prompts: Prompts,
@@ -116,8 +102,6 @@ def resolve_entities(
         decision.
     doubtful_pairs
         One row per pair of entities that may be one thing but was not merged, best first.
-    parsed_names, compared_names
-        One row per name and per candidate pair, for the next run.
     """
     decisions = read_decisions(root / settings.file)
     found = ExtractedEntities(
@@ -130,9 +114,11 @@ def resolve_entities(
     nodes = table.load_decided()
     scored: list[Pair] = []
     if settings.merge:
-        candidates, pairs, similar = yield from _compare_names(
-            table.rows, settings.max_embedded, previous, embedding_model, shards
+        candidates = find_candidate_pairs(parse_names(table.rows["title"], shards), shards)
+        pairs = _add_similar_pairs(
+            candidates.pairs, table.rows["title"], embedding_model, settings.max_embedded
         )
+        similar = compare_pairs(pairs, table.rows, shards)
         nodes = table.load({*nodes, *chain.from_iterable(similar)})
         scored = [
             pair
@@ -161,26 +147,6 @@ def resolve_entities(
     yield resolution.make_resolution_tables()
     extracted = extracted_entities, extracted_relationships, extracted_mentions
     yield from _rewrite_tables(TableRewriter(resolution, base_text_units), *extracted, given_ids)
-
-
-def _compare_names(
-    rows: pl.DataFrame,
-    max_embedded: int,
-    previous: Previous,
-    model: EmbeddingModel | None,
-    shards: Shards,
-) -> Generator[Mapping[str, pl.DataFrame], None, tuple[Candidates, pl.DataFrame, _Similar]]:
-    """Yield the tables of names and pairs; return the candidates, their pairs, and the similar."""
-    names = parse_names(rows["title"], read_known_rows(previous, PARSED), shards)
-    for batch in names.select(*PARSED.columns).iter_slices(ROW_GROUP_SIZE):
-        yield {PARSED.name: batch}
-    candidates = find_candidate_pairs(names, shards)
-    del names
-    pairs = _add_similar_pairs(candidates.pairs, rows["title"], model, max_embedded)
-    compared = compare_pairs(pairs, rows, read_known_rows(previous, COMPARED), shards)
-    for batch in compared.select(*COMPARED.columns).iter_slices(ROW_GROUP_SIZE):
-        yield {COMPARED.name: batch}
-    return candidates, pairs, find_similar(compared)
 
 
 def _rewrite_tables(

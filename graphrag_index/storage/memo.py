@@ -201,13 +201,6 @@ def reuse_rows(
     return kept, todo
 
 
-def read_known_rows(previous: Previous, table: Table) -> pl.DataFrame:
-    """Read a table of the last version; empty if the step had other code or settings."""
-    tables = open_previous(previous, [table]) if previous.is_same_step else None
-    none = table.empty()
-    return none if tables is None else read_or_fallback(none, table.name, tables[0].collect)
-
-
 def open_previous(previous: Previous, tables: Sequence[Table]) -> list[pl.LazyFrame] | None:
     """Open tables of the last version; None if a table is missing or has other columns."""
 

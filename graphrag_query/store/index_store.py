@@ -152,7 +152,7 @@ class IndexStore:
     def embedder(self) -> QuestionEmbedder:
         """The embedding model for questions."""
         return QuestionEmbedder(
-            self.backend, self.version, self.settings, self.models, self.root, self.vectors
+            self.backend, self.version, self.settings, self.models, self.vectors
         )
 
     @cached_property

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ class QuestionEmbedder:
     """An embedder with the model that made the vectors of an index, loaded on first use.
 
     `made_with` are the settings that the index was made with, and `models` the models of the
-    current settings. Paths are relative to `root`. `open_vectors` opens a vector table.
+    current settings. `open_vectors` opens a vector table.
     """
 
     def __init__(
@@ -47,11 +46,10 @@ class QuestionEmbedder:
         version: "Version",
         made_with: "Settings",
         models: "Mapping[str, ModelSettings]",
-        root: Path,
         open_vectors: "Callable[[str], VectorTable | InMemoryVectors]",
     ) -> None:
         self._backend, self._version, self._settings = backend, version, made_with
-        self._current_models, self._root, self._open_vectors = models, root, open_vectors
+        self._current_models, self._open_vectors = models, open_vectors
         # (text, whether it is a question) → its vector.
         self._cache: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
         self._lock = Lock()
@@ -75,7 +73,7 @@ class QuestionEmbedder:
         name = settings.generate_text_embeddings.model
         made_with = settings.models.get(name)
         if made_with is None:
-            model = load_embedding_model(name, self._root)
+            model = load_embedding_model(name)
             if model.identity != self.identity:
                 raise self._other_model_error(model.identity)
             return model
@@ -101,7 +99,7 @@ class QuestionEmbedder:
             if vectors is not None and vectors.identity is not None:
                 return vectors.identity
         # An index of Microsoft GraphRAG does not store the identity: take it from the settings.
-        return find_vector_identity(self._settings, self._root)
+        return find_vector_identity(self._settings)
 
     @cached_property
     def dimension(self) -> int:
@@ -115,7 +113,7 @@ class QuestionEmbedder:
         """Raise `SettingsError` if the current settings name another model for the vectors."""
         if "text_unit_text" not in self._version.tables:
             return
-        current = find_vector_identity(settings, self._root)
+        current = find_vector_identity(settings)
         if current != self.identity:
             raise self._other_model_error(current)
 

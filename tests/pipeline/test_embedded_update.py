@@ -17,13 +17,10 @@ from graphrag_index.storage.table_store import open_index
 from graphrag_index.storage.versions import INDEX_FILE
 from tests.conftest import copy_project, run_project
 from tests.fixtures.commands import command, environment
-from tests.fixtures.small_index import read_table
 
 OVERRIDES = ("create_communities.stability=rebuild",)
 # What depends on the last version: what became of its communities.
 OF_LAST_VERSION = {"community_lineage"}
-# Tables that only the next run reads.
-KEPT = ("parsed_names", "compared_names")
 WITHOUT_VECTORS = "workflow=without_vectors"
 
 
@@ -85,25 +82,16 @@ def changed(before: Path, tmp_path: Path) -> Path:
 
 
 def test_documents_are_added_edited_and_removed(changed: Path, tmp_path: Path) -> None:
-    kept = {name: read_table(changed, name) for name in KEPT}
     run_project(changed, *OVERRIDES)
     assert_same_as_new(changed, tmp_path / "new")
-    # Some rows are those of the version before.
-    on = {
-        "parsed_names": ["title"],
-        "compared_names": ["title", "other", "type", "other_type"],
-    }
-    for name, rows in kept.items():
-        assert not read_table(changed, name).join(rows, on=on[name], how="semi").is_empty()
 
 
-def test_an_index_without_the_kept_tables_is_updated(changed: Path, tmp_path: Path) -> None:
-    # As an earlier program wrote it: other code of the steps, and without the tables.
+def test_an_index_of_another_program_is_updated(changed: Path, tmp_path: Path) -> None:
+    # As an earlier program wrote it: other code of the steps.
     for file in changed.glob(f"output/**/{INDEX_FILE}"):
         described = json.loads(file.read_text(encoding="utf-8"))
         for step in described["steps"]:
             step["made_by"] = step["key"] = "of an earlier program"
-            step["tables"] = {k: v for k, v in step["tables"].items() if k not in KEPT}
         file.write_text(json.dumps(described), encoding="utf-8")
     run_project(changed, *OVERRIDES)
     assert_same_as_new(changed, tmp_path / "new")
@@ -115,7 +103,7 @@ def test_an_update_that_was_killed_goes_on(changed: Path, tmp_path: Path) -> Non
     process = subprocess.Popen(
         command("run", "--quiet", "--root", str(changed), *settings), env=environment()
     )
-    # Kill the run when it has parsed the names, while it reads or writes reports.
+    # Kill the run when it has resolved the names, while it reads or writes reports.
     journal = changed / "output" / "versions" / "2" / "steps.json"
     while process.poll() is None:
         if journal.is_file() and '"resolve_entities"' in journal.read_text(encoding="utf-8"):

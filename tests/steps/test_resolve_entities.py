@@ -1,7 +1,6 @@
 """Which names become one, and which never do."""
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.request import Request
-from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_nlp.text.normalize import title_key
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import FakeChatModel
-from tests.fixtures.found_entities import NOWHERE, Entity, doubtful, resolve, resolved
+from tests.fixtures.found_entities import Entity, doubtful, resolve, resolved
 
 ONE = [
     # Accents, punctuation and spaces, in several languages.
@@ -348,52 +346,3 @@ def test_no_group_has_what_a_person_keeps_apart(
     made = resolve(entities, root, merge_above=0.7)
     for group in groups(made).values():
         assert not any(set(pair) <= group for pair in pairs)
-
-
-class Known(Previous):
-    """The last version, with the given tables of the step."""
-
-    def __init__(self, tables: Mapping[str, pl.DataFrame], is_same_step: bool = True) -> None:
-        super().__init__(TableStore(NOWHERE), None, is_same_step)
-        self.known = tables
-
-    def scan(self, name: str) -> pl.LazyFrame | None:
-        return self.known[name].lazy()
-
-
-MANY = [
-    *(Entity("Québec City", "place", (0, 1)), Entity("Quebec City", "place")),
-    *(Entity("Abraham van Deursen", "person", (0, 1)), Entity("Abraham van Deusen", "person")),
-    *(Entity("Royal Society (RS)", "organization", (1,)), Entity("RS"), Entity("Anna Novak")),
-]
-
-
-def test_names_and_pairs_of_the_last_version_give_the_same_tables() -> None:
-    for n in range(len(MANY) + 1):
-        known = resolve([*MANY[n:], Entity("Pole"), Entity("Poles")])
-        new, updated = resolve(MANY), resolve(MANY, previous=Known(known))
-        assert all(new[name].equals(updated[name]) for name in new)
-
-
-@pytest.mark.parametrize("is_same_step", [True, False])
-def test_known_names_are_neither_parsed_nor_compared_again(is_same_step: bool) -> None:
-    known = resolve(MANY)
-    assert resolved(known)
-    unlike = {
-        "parsed_names": known["parsed_names"],
-        "compared_names": known["compared_names"].with_columns(score=pl.lit(None, pl.Float64)),
-    }
-    without_keys = {
-        "parsed_names": known["parsed_names"].with_columns(pl.col("keys").list.head(0)),
-        "compared_names": known["compared_names"],
-    }
-    for tables in (unlike, without_keys):
-        made = resolve(MANY, previous=Known(tables, is_same_step))
-        assert (resolved(made) == resolved(known)) is not is_same_step
-
-
-def test_a_pair_is_compared_again_if_a_type_has_changed() -> None:
-    known = resolve([Entity("Québec", "place", (0, 1)), Entity("Quebec", "place")])
-    assert resolved(known)
-    changed = [Entity("Québec", "place", (0, 1)), Entity("Quebec", "person")]
-    assert resolved(resolve(changed, previous=Known(known))) == {}

@@ -195,11 +195,11 @@ class EmbeddingModel(Protocol):
         """
 
 
-def load_embedding_model(name: str, root: Path = Path()) -> EmbeddingModel:
-    """Load an embedding model by its name, or by its folder relative to `root`.
+def load_embedding_model(name: str) -> EmbeddingModel:
+    """Load an embedding model by its name.
 
     Raises `SettingsError` if there is no such model, and `ModelError` if a library is not
-    installed, or a file of the model is missing, damaged or of another kind.
+    installed, or a file of the model is missing or damaged.
     """
     if name == STATIC:
         from graphrag_index.llm.local.static_model import load_static_model
@@ -207,36 +207,32 @@ def load_embedding_model(name: str, root: Path = Path()) -> EmbeddingModel:
         return load_static_model()
     if name == MINILM.model:
         folder = _find_minilm()
-        from graphrag_index.llm.local.onnx_model import OnnxModel, minilm_files
+        from graphrag_index.llm.local.onnx_model import OnnxModel
 
-        return OnnxModel(name, (name, None), minilm_files(folder))
-    if not (root / name).is_dir():
-        raise SettingsError(
-            f"There is no embedding model {name!r}: it is none of {', '.join(BUILT_IN_MODELS)}, no "
-            f"name in the section models, and no folder in {root.absolute()}."
-        )
-    from graphrag_index.llm.local.own_model import load_own_model
-
-    return load_own_model(name, root / name)
+        return OnnxModel(name, folder)
+    raise SettingsError(
+        f"There is no embedding model {name!r}: it is none of {', '.join(BUILT_IN_MODELS)}, and no "
+        "name in the section models."
+    )
 
 
-def check_embedding_model(name: str, root: Path = Path()) -> None:
+def check_embedding_model(name: str) -> None:
     """Check the files of a model. Raises the same exceptions as `load_embedding_model`."""
     if name == MINILM.model:
         # Loading takes long, and the download has checked the files.
         _find_minilm()
     else:
-        load_embedding_model(name, root)
+        load_embedding_model(name)
 
 
 def _find_minilm() -> Path:
-    from graphrag_index.llm.local.word_pieces import check_libraries
+    from graphrag_index.llm.local.onnx_model import check_libraries
 
     check_libraries(f"embedding model {MINILM.model}", "onnxruntime", "tokenizers")
     return model_folder()
 
 
-def find_vector_identity(settings: "Settings", root: Path = Path()) -> tuple[str, int | None]:
+def find_vector_identity(settings: "Settings") -> tuple[str, int | None]:
     """Return the identity of the embedding model in the settings, without loading the model."""
     name = settings.generate_text_embeddings.model
     if name in settings.models:
@@ -245,10 +241,6 @@ def find_vector_identity(settings: "Settings", root: Path = Path()) -> tuple[str
         from graphrag_index.llm.local.static_model import read_static_identity
 
         return read_static_identity()
-    if name != MINILM.model and (root / name).is_dir():
-        from graphrag_index.llm.local.own_model import read_model_folder
-
-        return read_model_folder(root / name).identity
     return name, None
 
 

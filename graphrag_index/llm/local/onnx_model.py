@@ -1,21 +1,20 @@
-"""Sentence transformers that onnxruntime runs on the CPU.
+"""Graphs that onnxruntime runs on the CPU, and the sentence transformer all-MiniLM-L6-v2.
 
-The model all-MiniLM-L6-v2 (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al., MiniLM,
-NeurIPS 2020) is one of them. onnxruntime memory-maps its published weights; its ONNX graph is a
+The model (Reimers & Gurevych, Sentence-BERT, EMNLP 2019; Wang et al., MiniLM, NeurIPS 2020) is
+built in. onnxruntime memory-maps its published weights; its ONNX graph is a
 file of this package, built by `tools/embedding_graph.py`.
 """
 
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, describe_error
-from graphrag_index.llm.local.word_pieces import encode_texts, open_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,8 +54,7 @@ class OnnxSession:
                 f"{', '.join(INPUTS)}."
             )
         self._inputs = {name: np.dtype(kind[len("tensor(") : -1]) for name, kind in inputs.items()}
-        # The name of each output → its number of axes.
-        self.outputs = {value.name: len(value.shape) for value in self._session.get_outputs()}
+        self.outputs = [value.name for value in self._session.get_outputs()]
 
     def run(
         self, outputs: Sequence[str], tokens: "Tokens", token_types: "Tokens | None" = None
@@ -125,6 +123,32 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
     return tuple(getattr(state, name) for name in [*names.split(), "RuntimeException"])
 
 
+def check_libraries(model: str, *libraries: str) -> None:
+    """Raise `ModelError` if a library that a model, such as "reader x", needs is missing."""
+    for library in libraries:
+        if importlib.util.find_spec(library) is None:
+            raise ModelError(
+                f"The {model} needs the library {library}, which is not installed: "
+                'install it with `pip install "graphrag-index[minilm]"`.'
+            )
+
+
+def open_tokenizer(path: Path, model: str) -> Any:
+    """Open the `tokenizer.json` of a model, such as "reader x", without padding and truncation."""
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library has no class of its errors
+        raise ModelError(
+            f"{path}, the tokenizer of the {model}, cannot be read: "
+            f"{describe_error(error)[:200]}; get the file again."
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
 # Of all-MiniLM-L6-v2: the dimension, and the maximum number of word pieces of a text, as in its
 # training. The rest of a text is ignored.
 DIMENSION = 384
@@ -133,59 +157,23 @@ GRAPH_FILE = "all-MiniLM-L6-v2.onnx"
 WEIGHTS_FILE = "model.safetensors"
 TOKENIZER_FILE = "tokenizer.json"
 
-# Maximum difference to 1 of the length of a vector that is taken as it is.
-MAX_LENGTH_ERROR = 0.01
-# Pooling of the vectors of tokens; none: the graph has an output with one vector per text.
-Pooling = Literal["mean", "cls", "last", "none"]
-
-
-@dataclass(frozen=True)
-class OnnxFiles:
-    """The files of an ONNX model, and its properties that the files lack."""
-
-    graph: Path
-    tokenizer: Path
-    pooling: Pooling
-    max_tokens: int  # maximum number of tokens of a text; the rest of the text is ignored
-    normalize: bool  # scale vectors to length 1; False: the vectors of the graph have length 1
-    # Folder of the weights, if the graph does not lie beside them.
-    weights: Path | None = None
-
-
-def minilm_files(folder: Path) -> OnnxFiles:
-    """Return the files of all-MiniLM-L6-v2, whose weights and tokenizer lie in a folder."""
-    graph = Path(str(files("graphrag_index.llm.local").joinpath(GRAPH_FILE)))
-    return OnnxFiles(graph, folder / TOKENIZER_FILE, "none", MAX_WORD_PIECES, False, folder)
-
 
 class OnnxModel:
-    """An embedding model that onnxruntime runs.
+    """The model all-MiniLM-L6-v2, whose weights and tokenizer lie in a folder.
 
-    Raises `ModelError` if a library is missing, or if the files are not those of such a model.
+    Raises `ModelError` if a library is missing, or if the files are not those of the model.
     """
 
-    def __init__(self, name: str, identity: tuple[str, int | None], model: OnnxFiles) -> None:
-        import numpy as np
+    dimension = DIMENSION
 
+    def __init__(self, name: str, folder: Path) -> None:
         self.name = name
-        self.identity = identity
-        self._model = model
-        self._tokenizer = open_tokenizer(model.tokenizer, f"embedding model {name}")
-        self._tokenizer.enable_truncation(model.max_tokens)
-        self._session = OnnxSession(model.graph, model.weights)
-        n_axes = 2 if model.pooling == "none" else 3
-        outputs = self._session.outputs
-        fitting = [output for output, axes in outputs.items() if axes == n_axes]
-        if not fitting:
-            raise ModelError(
-                f"{model.graph} has no output for the pooling {model.pooling}, which needs one "
-                f"with {n_axes} axes; it has: "
-                + ", ".join(f"{output} with {axes}" for output, axes in outputs.items())
-                + "."
-            )
-        self._output = fitting[0]
-        (vector,) = self._run(np.zeros((1, 1), np.int64))
-        self.dimension = len(vector)
+        self.identity = name, None
+        self._tokenizer = open_tokenizer(folder / TOKENIZER_FILE, f"embedding model {name}")
+        self._tokenizer.enable_truncation(MAX_WORD_PIECES)
+        graph = Path(str(files("graphrag_index.llm.local").joinpath(GRAPH_FILE)))
+        self._session = OnnxSession(graph, folder)
+        [self._output] = self._session.outputs
 
     def embed(
         self,
@@ -197,16 +185,20 @@ class OnnxModel:
         """Return a unit vector for each text, see `EmbeddingModel`; an empty text has one too.
 
         A batch contains only texts with the same number of tokens, so that no text is padded: on
-        one machine, the vector of a text by all-MiniLM-L6-v2 is always identical to the last bit.
+        one machine, the vector of a text is always identical to the last bit.
         """
         import numpy as np
 
-        # A tokenizer without special tokens finds no token in an empty text.
-        tokens = [ids or [0] for ids in encode_texts(self._tokenizer, texts)]
+        # The library rejects lone surrogates: join pairs of them, and replace the others.
+        valid = [
+            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
+        ]
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(valid)]
         vectors = np.empty((len(texts), self.dimension), np.float32)
 
         def embed_batch(rows: list[int]) -> int:
-            vectors[rows] = self._run(np.array([tokens[row] for row in rows], np.int64))
+            batch = np.array([tokens[row] for row in rows], np.int64)
+            (vectors[rows],) = self._session.run([self._output], batch)
             return len(rows)
 
         with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -214,22 +206,4 @@ class OnnxModel:
             for done in threads.map(embed_batch, batch_rows([len(ids) for ids in tokens])):
                 if advance is not None:
                     advance(done)
-        return vectors
-
-    def _run(self, tokens: "npt.NDArray[np.int64]") -> "npt.NDArray[np.float32]":
-        import numpy as np
-
-        (vectors,) = self._session.run([self._output], tokens)
-        if self._model.pooling == "mean":
-            vectors = vectors.mean(axis=1)
-        elif self._model.pooling != "none":
-            vectors = vectors[:, 0 if self._model.pooling == "cls" else -1]
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if self._model.normalize:
-            return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
-        if np.abs(lengths - 1).max() > MAX_LENGTH_ERROR:
-            raise ModelError(
-                f"{self._model.graph} gives vectors of length {lengths.max():.3g} instead of 1: "
-                "set normalize to true."
-            )
         return vectors

@@ -6,24 +6,33 @@ part of a text, as the first and as the last token of the answer. The first toke
 stands for "no answer" (Devlin et al., BERT, NAACL 2019, section 4.3).
 """
 
+import hashlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import ValidationError
+
 from graphrag_index.errors import ModelError, SettingsError
-from graphrag_index.llm.local.onnx_model import TOKENIZER_FILE, OnnxSession, batch_rows
-from graphrag_index.llm.local.own_model import (
-    GRAPH_FILE,
-    check_hashes,
-    parse_description,
+from graphrag_index.llm.local.onnx_model import (
+    TOKENIZER_FILE,
+    OnnxSession,
+    batch_rows,
+    check_libraries,
+    open_tokenizer,
 )
-from graphrag_index.llm.local.word_pieces import check_libraries, open_tokenizer
-from graphrag_index.schema.settings.section import Section, read_text_file, setting
+from graphrag_index.schema.settings.section import (
+    Section,
+    describe_validation_error,
+    read_settings_yaml,
+    read_text_file,
+    setting,
+)
 from graphrag_nlp.text.normalize import is_unspaced, replace_surrogates
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
     Scores = npt.NDArray[np.float32]
 
-DESCRIPTION_FILE = "reader.yaml"
+DESCRIPTION_FILE, GRAPH_FILE = "reader.yaml", "model.onnx"
 # The outputs of an export for the task question-answering.
 OUTPUTS = ("start_logits", "end_logits")
 # Shares of the tokens of a window: what two windows have in common, and the question at most.
@@ -88,16 +97,15 @@ class Reader:
 
     def __init__(self, folder: Path) -> None:
         path = folder / DESCRIPTION_FILE
-        text = read_text_file(path) or ""
-        self.description = parse_description(text, path, ReaderDescription)
+        self.description = _read_description(path)
         for name in (GRAPH_FILE, TOKENIZER_FILE, *self.description.sha256):
             if not (folder / name).is_file():
                 raise ModelError(f"{folder} has no {name}, which the reader needs: {_EXPORT}.")
-        check_hashes(path, self.description.sha256)
+        _check_hashes(path, self.description.sha256)
         check_libraries(f"reader {folder}", "onnxruntime", "tokenizers")
         self._tokenizer = open_tokenizer(folder / TOKENIZER_FILE, f"reader {folder}")
         self._session = OnnxSession(folder / GRAPH_FILE)
-        if missing := sorted(set(OUTPUTS) - self._session.outputs.keys()):
+        if missing := sorted(set(OUTPUTS) - set(self._session.outputs)):
             raise ModelError(
                 f"{folder / GRAPH_FILE} has no output {missing[0]} and is no reader: it has "
                 f"{', '.join(self._session.outputs)}; {_EXPORT}."
@@ -237,3 +245,25 @@ def load_reader(folder: Path) -> Reader:
 @lru_cache(maxsize=2)
 def _load(folder: Path) -> Reader:
     return Reader(folder)
+
+
+def _read_description(path: Path) -> ReaderDescription:
+    values = read_settings_yaml(read_text_file(path) or "", str(path))
+    try:
+        return ReaderDescription.model_validate({} if values is None else values)
+    except ValidationError as error:
+        message = describe_validation_error(error, ReaderDescription, str(path))
+        raise SettingsError(message) from None
+
+
+def _check_hashes(description: Path, hashes: Mapping[str, str]) -> None:
+    """Check the files beside a description, whose hashes it states. Raises `ModelError`."""
+    for name, expected in hashes.items():
+        path = description.parent / name
+        with path.open("rb") as file:
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
+        if actual != expected:
+            raise ModelError(
+                f"{path} is not the file that {description} describes: its sha256 should be "
+                f"{expected} and is {actual}."
+            )

@@ -1,17 +1,26 @@
-"""Static embedding models: one vector for each word piece, and a mean of vectors for a text.
+"""The static embedding model: one vector for each word piece, and their weighted sum for a text.
 
-A model is a table in a safetensors file (model2vec, Tulkens & van Dongen, 2024). The table of this
-package is memory-mapped and has integers, so that sums are exact: a text has the same vector, to
-the last bit, on every machine. `tools/static_table.py` makes the table of all-MiniLM-L6-v2.
+The model is a table in a safetensors file (model2vec, Tulkens & van Dongen, 2024). The table of
+this package is memory-mapped and has integers, so that sums are exact: a text has the same vector,
+to the last bit, on every machine. `tools/static_table.py` makes the table of all-MiniLM-L6-v2.
+
+Word pieces are the tokens of BERT. The rules are those of BERT without case (Devlin et al., NAACL
+2019; Wu et al., 2016): lower case, no accents, a Chinese character or a punctuation mark is a word,
+and a word is cut from left to right into the longest pieces of the vocabulary. In two cases the
+rules differ from BERT, so that a symbol does not hide the word beside it: a character that is
+neither a letter nor a digit nor a piece of the vocabulary ends a word, and control characters
+within ASCII do so too.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from itertools import pairwise
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import category, normalize
 
 from graphrag_index.errors import ModelError
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from graphrag_index.llm.local.word_pieces import Integers
+    Integers = npt.NDArray[np.integer[Any]]
 
 # The table of this package.
 TABLE_FILE = Path(__file__).with_name("static.safetensors")
@@ -29,7 +38,20 @@ BATCH_TEXTS = 1_024
 # Number of bits of the components that the length of a vector is computed of.
 LENGTH_BITS = 25
 # Names of number types in safetensors files → names in numpy.
-TYPES = {"I8": "<i1", "U8": "<u1", "U16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8"}
+TYPES = {"I8": "<i1", "U8": "<u1", "U16": "<u2"}
+# Maximum number of characters of a word; a longer word is unknown.
+MAX_CHARACTERS = 100
+UNKNOWN = "[UNK]"
+# A run of letters, digits and characters outside ASCII, or one ASCII punctuation mark; a regular
+# expression of Rust.
+_RUN = r"[0-9a-z\x{80}-\x{10ffff}]+|[!-/:-@\[-`{-~]"
+# Maximum number of runs of characters whose pieces are kept in memory.
+MAX_CACHED_RUNS = 1 << 17
+# Chinese characters, each of which is a word: the blocks that BERT lists.
+_CHINESE = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
+    "\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
+)
 
 
 class SafetensorsFile(NamedTuple):
@@ -40,33 +62,105 @@ class SafetensorsFile(NamedTuple):
     data: "npt.NDArray[np.uint8]"
 
 
-class StaticModel:
-    """A model that embeds a text as the weighted sum of the vectors of its word pieces.
+class WordPieces:
+    """A vocabulary of word pieces. A piece that continues a word begins with `##`."""
 
-    `rows` has one vector per piece, and `weights` has the weight of each vector. `cut` returns
-    the numbers of the pieces of all texts, and how many pieces each text has. `unknown` is the
-    number of the piece that stands for unknown words.
+    def __init__(self, vocabulary: Sequence[str]) -> None:
+        self._numbers = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
+        self.unknown = self._numbers[UNKNOWN]
+        self._vocabulary = vocabulary
+        self._cut_run = lru_cache(MAX_CACHED_RUNS)(self._cut_into_pieces)
+
+    @cached_property
+    def _alphabet(self) -> frozenset[str]:
+        return frozenset("".join(self._vocabulary))
+
+    def cut(self, texts: Sequence[str]) -> "tuple[Integers, Integers]":
+        """Return the numbers of the pieces of all texts, and how many pieces each text has."""
+        import numpy as np
+        import polars as pl
+
+        # Lone surrogates are no characters, and polars does not store them.
+        lowered = [text.encode("utf-8", "ignore").decode().lower() for text in texts]
+        runs = pl.Series(lowered, dtype=pl.String).str.extract_all(_RUN)
+        n_runs = runs.list.len().to_numpy()
+        all_runs = runs.filter(n_runs > 0).explode()
+        # Equal runs are cut once.
+        distinct = all_runs.unique(maintain_order=True)
+        run = all_runs.cast(pl.Enum(distinct)).to_physical().to_numpy()
+        pieces = [self._cut_run(text) for text in distinct]
+        n_pieces = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        numbers = np.fromiter(chain.from_iterable(pieces), np.int64)
+        starts, lengths = (np.cumsum(n_pieces) - n_pieces)[run], n_pieces[run]
+        ends = np.cumsum(lengths)
+        # The position in `numbers` is the first of the run, plus the position within the run.
+        positions = np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)
+        text_ends = np.append(0, ends)[np.cumsum(n_runs)]
+        return numbers[positions], np.diff(text_ends, prepend=0)
+
+    def _cut_into_pieces(self, run: str) -> list[int]:
+        words = [run] if run.isascii() else self._split_words(run)
+        return [number for word in words for number in self._cut_word(word)]
+
+    def _split_words(self, run: str) -> Iterator[str]:
+        word = ""
+        for character in normalize("NFD", run).lower():
+            kind = category(character)
+            if kind == "Mn" or kind.startswith("C"):
+                continue  # accents, and characters without width such as the soft hyphen
+            is_alone = kind.startswith("P") or _CHINESE.match(character)
+            if not is_alone and (character in self._alphabet or character.isalnum()):
+                word += character
+                continue
+            if word:
+                yield word
+            word = ""
+            if character in self._numbers:
+                yield character
+        if word:
+            yield word
+
+    def _cut_word(self, word: str) -> list[int]:
+        if (whole := self._numbers.get(word)) is not None:
+            return [whole]
+        if len(word) > MAX_CHARACTERS:
+            return [self.unknown]
+        pieces: list[int] = []
+        start, prefix = 0, ""
+        while start < len(word):
+            for end in range(len(word), start, -1):
+                number = self._numbers.get(prefix + word[start:end])
+                if number is not None:
+                    break
+            else:
+                return [self.unknown]
+            pieces.append(number)
+            start, prefix = end, "##"
+        return pieces
+
+
+class StaticModel:
+    """The model that embeds a text as the weighted sum of the vectors of its word pieces.
+
+    Raises `ModelError` if its file is missing or damaged.
     """
 
-    def __init__(
-        self,
-        name: str,
-        identity: tuple[str, int | None],
-        rows: "npt.NDArray[Any]",
-        weights: "npt.NDArray[Any]",
-        cut: "Callable[[Sequence[str]], tuple[Integers, Integers]]",
-        unknown: int,
-    ) -> None:
+    name = "static"
+
+    def __init__(self, path: Path) -> None:
         import numpy as np
 
-        self.name = name
-        self.identity = identity
-        self.dimension = int(rows.shape[1])
+        tensors, metadata, data = read_safetensors(path)
+        # The hash takes a few milliseconds, and no search ever uses a damaged table.
+        if hashlib.sha256(data.data).hexdigest() != metadata.get("sha256"):
+            raise ModelError(f"{path} is damaged (its hash has changed): {ADVICE}.")
+        self.identity = _get_identity(metadata)
+        self._pieces = WordPieces(tensors["vocabulary"].tobytes().decode().split("\n"))
         # Plain arrays: rows of a `memmap` are slow to select.
-        self._rows, self._weights, self._cut = np.asarray(rows), np.asarray(weights), cut
-        unknown_row = rows[unknown].astype(np.float64)
+        self._rows, self._weights = np.asarray(tensors["vectors"]), np.asarray(tensors["scales"])
+        self.dimension = int(self._rows.shape[1])
         # The vector of a text without a piece that has a weight.
-        self._unknown = unknown_row if unknown_row.any() else np.ones(self.dimension)
+        self._unknown = self._rows[self._pieces.unknown].astype(np.float64)
 
     def embed(
         self,
@@ -93,7 +187,7 @@ class StaticModel:
         """Return the weighted sum of the vectors of each text's pieces."""
         import numpy as np
 
-        numbers, lengths = self._cut(texts)
+        numbers, lengths = self._pieces.cut(texts)
         # Count equal pieces of a text.
         owners = np.repeat(np.arange(len(texts)), lengths)
         keys = np.sort(owners * len(self._rows) + numbers)
@@ -104,8 +198,8 @@ class StaticModel:
         bounds = np.searchsorted(owners, np.arange(len(texts) + 1)).tolist()
         sums = np.empty((len(texts), self.dimension))
         for text, (start, stop) in enumerate(pairwise(bounds)):
-            # The numbers of the packaged table are integers below 2**53 and stay so in every sum:
-            # no order of the additions can change a sum.
+            # The numbers are integers below 2**53 and stay so in every sum: no order of the
+            # additions can change a sum.
             sums[text] = factors[start:stop] @ self._rows[numbers[start:stop]].astype(np.float64)
         sums[~sums.any(axis=1)] = self._unknown
         return sums
@@ -125,36 +219,23 @@ def _normalize_rows(sums: "npt.NDArray[np.float64]") -> "npt.NDArray[np.float32]
 
 @cache
 def load_static_model(path: Path = TABLE_FILE) -> StaticModel:
-    """Load the table of this package, once in each process.
-
-    Raises `ModelError` if the file is missing or damaged.
-    """
-    from graphrag_index.llm.local.word_pieces import WordPieces
-
-    tensors, metadata, data = read_safetensors(path, ADVICE)
-    # The hash takes a few milliseconds, and no search ever uses a damaged table.
-    if hashlib.sha256(data.data).hexdigest() != metadata.get("sha256"):
-        raise ModelError(f"{path} is damaged (its hash has changed): {ADVICE}.")
-    word_pieces = WordPieces(tensors["vocabulary"].tobytes().decode().split("\n"))
-    identity = _get_identity(metadata)
-    rows, weights, unknown = tensors["vectors"], tensors["scales"], word_pieces.unknown
-    return StaticModel("static", identity, rows, weights, word_pieces.cut, unknown)
+    """Load the table of this package, once in each process."""
+    return StaticModel(path)
 
 
 def read_static_identity(path: Path = TABLE_FILE) -> tuple[str, int | None]:
     """Read the identity of the table of this package, which changes with the table."""
-    return _get_identity(read_safetensors(path, ADVICE).metadata)
+    return _get_identity(read_safetensors(path).metadata)
 
 
 def _get_identity(metadata: Mapping[str, str]) -> tuple[str, int | None]:
     return f"static {metadata.get('sha256', '')[:8]}", None
 
 
-def read_safetensors(path: Path, advice: str) -> SafetensorsFile:
+def read_safetensors(path: Path) -> SafetensorsFile:
     """Memory-map the tensors of a safetensors file.
 
-    Raises `ModelError`, which ends with the advice, if the file is missing, truncated, or no
-    safetensors file.
+    Raises `ModelError` if the file is missing, truncated, or no safetensors file.
     """
     import numpy as np
 
@@ -182,11 +263,11 @@ def read_safetensors(path: Path, advice: str) -> SafetensorsFile:
             for name, tensor in header.items()
         }
     except FileNotFoundError:
-        raise ModelError(f"There is no file {path}: {advice}.") from None
+        raise ModelError(f"There is no file {path}: {ADVICE}.") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, TypeError, AttributeError, LookupError) as error:
         is_ours = type(error) is ValueError
         reason = error if is_ours else "its header is not the header of a safetensors file"
-        raise ModelError(f"{path} is damaged ({reason}): {advice}.") from error
+        raise ModelError(f"{path} is damaged ({reason}): {ADVICE}.") from error
     return SafetensorsFile(tensors, metadata, data)

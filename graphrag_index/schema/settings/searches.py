@@ -40,7 +40,7 @@ class Search(Section):
     rerank_model: str | None = setting(
         None,
         "Model that reranks the best passages of local and drift search: a name in "
-        "`models` with an endpoint /rerank, all-MiniLM-L6-v2, or a folder with an embedding model; "
+        "`models` with an endpoint /rerank, or all-MiniLM-L6-v2; "
         "null: none.",
     )
     reader_model: str | None = setting(

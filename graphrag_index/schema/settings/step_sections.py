@@ -234,7 +234,7 @@ class GenerateTextEmbeddings(Section):
     model: str = setting(
         "static",
         "static, the table of this package; all-MiniLM-L6-v2, which is finer and needs the extra "
-        "minilm; the folder of a model of your own, relative to settings.yaml; or the name of a "
+        "minilm; or the name of a "
         "model in `models`. See docs/embedding-models.md.",
     )
     min_indexed_rows: Annotated[int, Field(ge=1_024, le=_MAX)] | None = setting(

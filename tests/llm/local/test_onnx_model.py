@@ -1,3 +1,6 @@
+import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -8,16 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_index.errors import ModelError
+from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.local.local_models import (
+    MINILM,
     EmbeddingModel,
     VectorCache,
+    check_embedding_model,
     delete_vector_cache,
     download_model,
     load_embedding_model,
     model_folder,
 )
 from graphrag_index.llm.local.onnx_model import GRAPH_FILE, WEIGHTS_FILE
+from tests.conftest import REPOSITORY
 from tests.fixtures.examples import examples
 
 TEXTS = [
@@ -171,3 +177,48 @@ def test_the_vector_cache_can_be_deleted(tmp_path: Path) -> None:
     for _ in range(2):
         delete_vector_cache(tmp_path)
         assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(
+        SettingsError, match=r"'word2vec': it is none of static, all-MiniLM-L6-v2, and no name in "
+    ):
+        load_embedding_model("word2vec")
+
+
+def test_importing_the_module_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, graphrag_index.llm.local.local_models\n"
+        "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'tiktoken') if m in sys.modules])"
+    )
+    python = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    assert python.stdout.strip() == "[]"
+
+
+def test_a_missing_model_is_one_sentence_with_the_command_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPHRAG_INDEX_CACHE", str(tmp_path))
+    with pytest.raises(ModelError) as raised:
+        load_embedding_model(MINILM.model)
+    assert str(raised.value) == (
+        "The embedding model all-MiniLM-L6-v2 is not on this machine: "
+        "fetch it once with `graphrag-index download-model`."
+    )
+
+
+def test_a_missing_library_is_one_sentence_with_the_extra_that_brings_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else found(name)
+    )
+    with pytest.raises(ModelError) as raised:
+        check_embedding_model(MINILM.model)
+    assert str(raised.value).startswith(
+        f"The embedding model {MINILM.model} needs the library onnxruntime"
+    )
+    assert str(raised.value).endswith('`pip install "graphrag-index[minilm]"`.')

@@ -10,11 +10,11 @@ from graphrag_index.errors import ModelError
 from graphrag_index.llm.local.static_model import (
     BATCH_TEXTS,
     StaticModel,
+    WordPieces,
     load_static_model,
     read_safetensors,
     read_static_identity,
 )
-from graphrag_index.llm.local.word_pieces import WordPieces
 from tests.fixtures.examples import examples
 from tests.fixtures.own_models import write_piece_table, write_safetensors
 
@@ -140,10 +140,10 @@ def test_a_missing_table_is_one_sentence(tmp_path: Path) -> None:
     [
         [],
         {"a": 1},
-        {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 3]}},
-        {"a": {"dtype": "F32", "shape": [7], "data_offsets": [0, 4]}},
-        {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0]}},
-        {"a": {"dtype": "F32", "shape": [1], "data_offsets": ["0", "4"]}},
+        {"a": {"dtype": "U16", "shape": [2], "data_offsets": [0, 3]}},
+        {"a": {"dtype": "U16", "shape": [7], "data_offsets": [0, 4]}},
+        {"a": {"dtype": "U16", "shape": [2], "data_offsets": [0]}},
+        {"a": {"dtype": "U16", "shape": [2], "data_offsets": ["0", "4"]}},
         {"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}},
         {"a": {}},
     ],
@@ -152,8 +152,8 @@ def test_a_header_that_is_wrong_is_one_sentence(tmp_path: Path, header: object) 
     encoded = json.dumps(header).encode()
     path = tmp_path / "file"
     path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + b"1234")
-    with pytest.raises(ModelError, match=r"^[^\n]+: get it again\.$"):
-        read_safetensors(path, "get it again")
+    with pytest.raises(ModelError, match=r"^[^\n]+: install graphrag-index again\.$"):
+        read_safetensors(path)
 
 
 def cut(text: str) -> list[str]:

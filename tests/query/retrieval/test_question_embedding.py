@@ -19,12 +19,10 @@ from graphrag_index.storage.versions import Vectors
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.fixtures.model_project import KEY, write_project
-from tests.fixtures.own_models import describe_files, write_own_model, write_own_table
 from tests.model_server import Server
 
 TABLES = ("text_unit_text", "entity_description", "community_full_content")
 STEP = "generate_text_embeddings"
-R2 = 0.5**0.5
 OTHER = "models.embedding.model=other-embedding"
 
 
@@ -190,42 +188,6 @@ def test_the_model_for_questions_is_closed_with_the_index(indexed: Path) -> None
     assert index.store.embedder.embed(["ice"]).shape == (1, 32)
     index.close()
     assert not set(threading.enumerate()) - before
-
-
-def test_a_model_of_a_user_embeds_questions_and_another_at_its_place_is_refused(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    root = tmp_path / "project"
-    init_project(root)
-    (root / "input" / "a.txt").write_text("The ship carried coal.", encoding="utf-8")
-    (root / "input" / "b.txt").write_text("The ice was thick.", encoding="utf-8")
-    mine = "generate_text_embeddings.model=models/mine"
-    write_own_model(root / "models" / "mine")
-    run(root, mine)
-    (made_by,) = {vectors and vectors.model for vectors in vectors_of(root).values()}
-    assert made_by is not None
-    assert made_by.startswith("mine ")
-    # Questions find the folder from the settings of the index, too.
-    for index in (opened(root, mine), graphrag_query.open(root / "output")):
-        (vector,) = index.store.embedder.embed(["ship"], are_queries=True)
-        assert vector.tolist() == [0, 1, 0, 0]
-    assert run(root, mine).steps_run == ()
-    assert not caplog.messages
-
-    write_own_table(root / "models" / "mine")
-    describe_files(root / "models" / "mine", query_prefix="coal ")
-    (root / "models" / "mine" / "model.onnx").unlink()
-    describe_files(root / "models" / "mine", query_prefix="coal ")
-    with pytest.raises(SettingsError, match=rf"by {made_by}, and the settings now say mine "):
-        opened(root, mine)
-    with pytest.raises(SettingsError, match=rf"by {made_by}, and the settings now say mine "):
-        graphrag_query.open(root / "output").store.embedder.embed(["ship"])
-    assert run(root, mine).steps_run == (STEP,)
-    assert [message for message in caplog.messages if made_by in message]
-    store = opened(root, mine).store
-    assert store.embedder.embed(["ship"]).tolist() == [[0, 1, 0, 0]]
-    (vector,) = store.embedder.embed(["ship"], are_queries=True)
-    assert vector.tolist() == pytest.approx([0, R2, R2, 0])
 
 
 def test_an_index_of_an_earlier_default_is_refused_and_embedded_anew(
