@@ -9,6 +9,7 @@ from graphrag_nlp.text.citations import (
     renumber_canonical,
     renumber_citations,
 )
+from tests.fixtures.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -97,24 +98,7 @@ def test_what_stands_around_a_citation_goes_with_it(around: str, citation: str) 
     assert checked == "So [Data: Sources (1)]."
 
 
-@pytest.mark.parametrize(
-    "prose",
-    [
-        *("(1)", "(1, 2)", "(1914)", "(see 3)", "(he was 3)", "(data)", "(Data: none)"),
-        *("(Data: Eurostat, 2019)", "(Data: Eurostat (2019))", "(data: 3 ships)", "(Data: 1914)"),
-        *("(data sources: 3)", "(data source 3)", "(Source: 1914)", "(Source: 1914–1916)"),
-        *("(Source: Lloyd's Register, 12)", "(Report 3)", "(report 3)", "(claims 1 and 2)"),
-        *("(claim 1)", "(Claim 1)", "(sources 3 and 4)", "(Reporters (3))", "(Entities)"),
-        *("(Sources: the ship's log, 3)", "(Sources: Smith 12)", "(Resources: 1, 2)"),
-        *("(text 3)", "(Chunk 3)", "(Document 3)", "(Passage 12)", "(Community 3)"),
-        *("{data: 1}", '{"data": [1, 2]}', "{Data}", "{sources}", "metadata: reports (1)"),
-        *("the data: 3 sources", "Data: reports on 3 ships", "Data: Reports", "Data (1)"),
-        *("Data: the source 3", "Reports (1)", "Sources: 1, 2", "Sources 3 and 4 say"),
-        *("Data: Reports 3 of them", "(Quelle: 1914)", "(来源)", "数据：1", "(数据：无)"),
-        *("[sic]", "[1]", "[Data]", "[data source 3]", "[Source 1 of the Nile]", "[claims]"),
-        *("(42 relationships)", "(Entity)", "(Entities: many)", "(Relationships: 3 of 4)"),
-    ],
-)
+@cases("prose")
 def test_a_bracket_of_prose_stays(prose: str) -> None:
     for text in (f"So {prose} it is.", f"So {prose}."):
         assert check_citations(text, {}) == (text, 0)

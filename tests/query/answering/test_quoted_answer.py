@@ -1,9 +1,8 @@
 """Whole answers without a model: text and citations."""
 
-import pytest
-
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from tests.fixtures.cases import cases
 from tests.fixtures.sentence_answers import ask
 
 NEAR_MISSES = [
@@ -21,22 +20,7 @@ def test_a_certain_value_stands_before_the_sentence(index: Index) -> None:
     assert answer.text.startswith("1801 — The mill was built in 1801. [1]")
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        (
-            "Was Tom Crean at the South Pole?",
-            "In Annascaul Tom Crean opened a public house called the South Pole Inn.",
-        ),
-        (
-            "Did Amundsen die at the South Pole?",
-            "Amundsen reached the South Pole. On the return Edgar Evans died.",
-        ),
-        ("Is Ann Bell older than Otto Lenz?", "Ann Bell was born in 1950, Otto Lenz in 1931."),
-        ("War Olga Nowak in Altdorf?", "Olga Nowak war die erste Frau in Altdorf."),
-        ("Est-ce que le moulin est rouge ?", "Le moulin est rouge."),
-    ],
-)
+@cases("question, text")
 def test_no_yes_or_no_is_decided(index: Index, question: str, text: str) -> None:
     answer = ask(index, question, [text])
     assert not answer.text.startswith(("Yes", "No —", "No.", "Ja", "Nein", "Oui", "Non"))
@@ -80,25 +64,7 @@ def test_words_of_another_language_than_the_documents_prove_nothing(index: Index
     assert "Satz" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Who won the chess tournament?", "No passage that was read answers this."),
-        (
-            "Wer gewann das Schachturnier?",
-            "Keine gelesene Stelle beantwortet das. Die Dokumente sind auf Englisch.",
-        ),
-        (
-            "Qui a gagné le tournoi d’échecs ?",
-            "Aucun passage lu n’y répond. Les documents sont en anglais.",
-        ),
-        (
-            "¿Quién ganó el torneo de ajedrez?",
-            "Ningún pasaje leído responde a esto. Los documentos están en inglés.",
-        ),
-        ("1 1", "No passage that was read answers this."),
-    ],
-)
+@cases("question, expected")
 def test_a_refusal_speaks_the_language_of_the_question(
     index: Index, question: str, expected: str
 ) -> None:
