@@ -1,9 +1,39 @@
 """Whole answers without a model: text and citations."""
 
-from graphrag_query.answer import Outcome
+from collections.abc import Sequence
+
+from graphrag_index.schema.settings.searches import LocalSearch
+from graphrag_query.answer import Answer, Context, Outcome
+from graphrag_query.answering.quoted_answer import quote_answer
 from graphrag_query.index import Index
+from graphrag_query.question.question import Question
 from tests.fixtures.cases import cases
-from tests.fixtures.sentence_answers import ask
+
+
+def ask(index: Index, question: str, texts: Sequence[str]) -> Answer:
+    """Answer a question from texts, each of which is a document."""
+    units = {
+        i: {
+            "human_readable_id": i,
+            "start_char": 0,
+            "text": text,
+            "title": f"{i}.txt",
+            "document": i,
+            "document_id": str(i),
+            "path": f"{i}.txt",
+            "prepended": "",
+        }
+        for i, text in enumerate(texts)
+    }
+    asked = Question(question, index.store)
+    answer = quote_answer(
+        asked, units, dict.fromkeys(units, 1.0), LocalSearch(), Context({}, "", 0, {})
+    )
+    for citation in answer.citations:
+        text = texts[int(citation.document_id)]
+        assert text[citation.start_char : citation.end_char] == citation.quote
+    return answer
+
 
 NEAR_MISSES = [
     f"{person} of Altdorf met Olga Nowak in the {place} and asked the smith for help."
