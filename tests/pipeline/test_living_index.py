@@ -4,14 +4,11 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -24,98 +21,11 @@ from hypothesis.stateful import (
 
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
-from graphrag_index.llm.ledger import FILE
-from graphrag_index.pipeline.run import RunResult, RunSetup, run_workflow
-from graphrag_index.pipeline.workflow import load_workflow, make_services, open_models
-from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_index.storage.table_store import open_index
-from tests.fixtures.commands import REPOSITORY
-from tests.fixtures.model_project import model_sections
+from tests.fixtures.living_folder import SAME, SAME_WITH_REBUILD, LivingFolder
 from tests.fixtures.small_index import read_table
 from tests.model_server import Server
-
-# Those that are the same after an update as after a build from nothing, whatever came between.
-SAME = (
-    *("documents", "text_units", "entities", "relationships", "covariates"),
-    *("text_unit_text", "text_unit_vectors", "entity_description"),
-)
-SAME_WITH_REBUILD = (*SAME, "communities", "community_reports", "community_full_content")
-
-
-class LivingFolder:
-    """A project behind a server of models; `update` does what `graphrag-index run` does."""
-
-    def __init__(self, root: Path, url: str, **sections: Any) -> None:
-        self.root = root
-        (root / "input").mkdir(parents=True)
-        shutil.copytree(REPOSITORY / "workflows", root / "workflows")
-        settings = {
-            "workflow": "standard",
-            **model_sections(url, api_key="none", concurrency=8, timeout=5),
-            "finalize_graph": {"layout": False},
-            **sections,
-        }
-        (root / "settings.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-
-    @property
-    def output(self) -> Path:
-        return self.root / "output"
-
-    def write(self, name: str, text: str) -> None:
-        path = self.root / "input" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-    def rename(self, old: str, new: str) -> None:
-        target = self.root / "input" / new
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (self.root / "input" / old).rename(target)
-
-    def delete(self, name: str) -> None:
-        (self.root / "input" / name).unlink()
-
-    def update(self) -> RunResult:
-        settings = load_settings(self.root)
-        workflow = load_workflow(self.root, settings.workflow)
-        with closing(open_models(workflow, settings, self.root)) as models:
-            services = make_services(settings, models, self.root)
-            setup = RunSetup(models=models)
-            result = run_workflow(workflow, settings, self.root, services, setup)
-            models.mark_finished()
-        return result
-
-    def rebuilt(self, root: Path) -> "LivingFolder":
-        """Build an index from nothing out of the same folder and the same replies."""
-        other = object.__new__(LivingFolder)
-        other.root = root
-        root.mkdir()
-        shutil.copy(self.root / "settings.yaml", root)
-        for name in ("input", "workflows"):
-            shutil.copytree(self.root / name, root / name)
-        other.output.mkdir()
-        shutil.copy(self.output / FILE, other.output / FILE)
-        other.update()
-        return other
-
-    def digests(self, names: tuple[str, ...]) -> dict[str, str]:
-        """The digest of the bytes of each table that the pointer names."""
-        _, version = open_index(self.output)
-        return {name: table.digest for name, table in version.tables.items() if name in names}
-
-    def texts(self) -> str:
-        """All that stands in the tables of the index."""
-        store, version = open_index(self.output)
-        found = []
-        for name, table in version.tables.items():
-            frame = store.scan(name, table).collect()
-            found += [
-                frame.select(column).write_ndjson()
-                for column, dtype in frame.schema.items()
-                if dtype in (pl.String, pl.List, pl.Struct)
-            ]
-        return "\n".join(found)
-
 
 PEOPLE = ["Ada Vance", "Boris Kemp", "Carla Diem", "Dora Lund", "Emil Roth", "Fay Moor"]
 PLACES = ["Oslo", "Bergen", "Turku", "Narvik"]
@@ -264,6 +174,7 @@ def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
     assert Edits.n_rebuilt - n_before >= n_sequences
 
 
+REPOSITORY = Path(__file__).parents[2]
 TEXTS = {".md", ".txt", ".html"}
 
 

@@ -18,7 +18,6 @@ from graphrag_index.schema.settings.project_settings import (
     settings_text,
 )
 from graphrag_index.schema.settings.step_sections import RelationshipType
-from tests.fixtures.cases import cases
 from tests.fixtures.loaded_settings import load, refusal, unfit
 
 REPOSITORY = Path(__file__).parents[2]
@@ -142,7 +141,20 @@ class TestVariables:
         )
         assert settings.load_documents.include == ["notes/*"]
 
-    @cases("line, variables")
+    @pytest.mark.parametrize(
+        ("line", "variables"),
+        [
+            ("A=1", {"A": "1"}),
+            ("  A = b c  ", {"A": "b c"}),
+            ("export A=1", {"A": "1"}),
+            ("A=x=y", {"A": "x=y"}),
+            ("A=a#b # comment", {"A": "a#b"}),
+            ("A= # comment", {"A": ""}),
+            ("A=", {"A": ""}),
+            ("A=\"b # c\" # d\nB=' e '", {"A": "b # c", "B": " e "}),
+            ("# comment\n\nA=1\nA=2", {"A": "2"}),
+        ],
+    )
     def test_lines_of_the_env_file(
         self, tmp_path: Path, line: str, variables: dict[str, str]
     ) -> None:
@@ -157,7 +169,18 @@ class TestVariables:
 
 
 class TestOverrides:
-    @cases("override, section, key, value")
+    @pytest.mark.parametrize(
+        ("override", "section", "key", "value"),
+        [
+            ("create_text_units.max_tokens=99", "create_text_units", "max_tokens", 99),
+            ("load_documents.include=[a, '*.b']", "load_documents", "include", ["a", "*.b"]),
+            ("load_documents.title_column=null", "load_documents", "title_column", None),
+            ("load_documents.title_column=", "load_documents", "title_column", None),
+            ("load_documents.folder=a=b", "load_documents", "folder", "a=b"),
+            ("finalize_graph.layout=false", "finalize_graph", "layout", False),
+            ("local_search.min_similarity=1e-3", "local_search", "min_similarity", 0.001),
+        ],
+    )
     def test_an_override_is_read_as_yaml(
         self, tmp_path: Path, override: str, section: str, key: str, value: object
     ) -> None:
@@ -194,7 +217,18 @@ class TestOverrides:
     def test_an_override_reaches_steps_of_ones_own(self, tmp_path: Path) -> None:
         assert load(tmp_path, "", "steps.redact.words=[a]").steps == {"redact": {"words": ["a"]}}
 
-    @cases("override, said")
+    @pytest.mark.parametrize(
+        ("override", "said"),
+        [
+            ("output", "--set output: expected section.key=value."),
+            ("=3", "--set =3: expected section.key=value."),
+            ("output.a=3", "--set output.a=3: output is a value, not a section."),
+            (
+                "finalize_graph.sed=3",
+                "settings.yaml with --set: unknown key 'finalize_graph.sed'; did you mean 'seed'?",
+            ),
+        ],
+    )
     def test_an_override_that_cannot_be_meant_is_refused(
         self, tmp_path: Path, override: str, said: str
     ) -> None:
