@@ -39,8 +39,6 @@ demo: $(INSTALLED)
 	@echo 'The tables are output/*.parquet, the vectors are in output/lancedb; output/README.md describes them.'
 	@echo 'Ask your own question: $(BIN)/graphrag-query local "Who was Frank Wild?"'
 
-# Tests start the program hundreds of times, which takes longer without compiled modules.
-test slow-tests: export PYTHONDONTWRITEBYTECODE :=
 test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

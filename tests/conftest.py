@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # times. In memory it takes a tenth less CPU time, too. Containers often have 64 MB there.
 if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 4 * 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
+
+# Tests start the program hundreds of times, and each worker reads all tests. Compiled modules are
+# kept even where Python is told not to: the collection takes 9 instead of 15 CPU seconds.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    sys.dont_write_bytecode = False
 
 import pytest
 from filelock import FileLock

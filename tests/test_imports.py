@@ -135,13 +135,21 @@ def find_circles(graph: dict[str, set[str]]) -> list[str]:
     return sorted(left)
 
 
-def test_reports_of_a_model_need_no_rules() -> None:
+@pytest.mark.parametrize(
+    ("step", "rules", "needs_rules"),
+    [
+        ("create_community_reports", "reports", False),
+        ("resolve_entities", "names", False),
+        ("extract_graph_nlp", "names", True),
+    ],
+)
+def test_only_steps_without_a_model_need_rules(step: str, rules: str, needs_rules: bool) -> None:
     graph, found = import_graph(), set[str]()
-    left = ["graphrag_index.steps.create_community_reports"]
+    left = [f"graphrag_index.steps.{step}"]
     while left:
         found.add(name := left.pop())
         left += graph.get(name, set()) - found
-    assert not [name for name in found if name.startswith("graphrag_nlp.reports")]
+    assert any(name.startswith(f"graphrag_nlp.{rules}") for name in found) is needs_rules
 
 
 def test_no_modules_form_a_circle() -> None:

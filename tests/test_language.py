@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures.cases import read_tables
+
 REPOSITORY = Path(__file__).parents[1]
 PACKAGES = (
     "graphrag_nlp",
@@ -94,4 +96,14 @@ def test_no_test_imports_another() -> None:
                 continue
             if any(part.startswith("test_") for name in names for part in name.split(".")):
                 wrong.append(f"{place(path)}:{node.lineno}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_tables_beside_a_module_belong_to_its_tests() -> None:
+    wrong = [
+        f"{place(path)}: {name}"
+        for path in (REPOSITORY / "tests").rglob("test_*.yaml")
+        for name in read_tables(path)
+        if f"def {name}(" not in path.with_suffix(".py").read_text(encoding="utf-8")
+    ]
     assert not wrong, "\n".join(wrong)

@@ -24,43 +24,18 @@ from graphrag_index.extraction.graph_reply import (
 )
 from graphrag_index.llm.request import ParsedReply, ReplyError
 from graphrag_nlp.text.normalize import title_key
+from tests.fixtures.cases import cases
 from tests.fixtures.extraction import entity, link, reply
 
 ADA_AND_BEN = FoundEntity("Ada", "person", "A."), FoundEntity("Ben")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        {"Entities": [{"Name": "Ada", "TYPE": "person", "Description": "A."}, "Ben"]},
-        {"entities": {"Ada": {"type": "person", "description": "A."}, "Ben": {}}, "extra": 1},
-        {"entities": [["Ada", "person", "A."], ["Ben"]], "relationships": []},
-        {"result": {"nodes": [{"title": '"Ada"', "type": ["person"], "description": "A."}, "Ben"]}},
-        [{"kind": "entity", "name": "Ada", "category": "person", "desc": "A."}, {"name": "Ben"}],
-        [["entity", "Ada", "person", "A."], ["entity", "Ben"]],
-        [{"type": "entity", "name": "Ada", "entity_type": "person", "description": "A."}, "Ben"],
-        [{"entities": [["Ada", "person", "A."]]}, {"entities": ["Ben"], "relationships": None}],
-    ],
-)
+@cases("data")
 def test_entities_are_read_in_many_forms(data: Any) -> None:
     assert read_records(data) == (FoundRecords(ADA_AND_BEN), 0)
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {
-            "Source": "Ada",
-            "Target": "Ben",
-            "type": "knows",
-            "description": "K.",
-            "strength": "8/10",
-        },
-        {"from": {"name": "Ada"}, "to": "Ben", "relation": "knows", "desc": "K.", "weight": "high"},
-        ["Ada", "Ben", "knows", "K.", 8],
-        ["relationship", "Ada", "Ben", "knows", "K.", 0.8],
-    ],
-)
+@cases("record")
 def test_relationships_are_read_in_many_forms(record: Any) -> None:
     found, n_bad = read_records({"entities": ["Ada", "Ben"], "relationships": [record]})
     assert found.relationships == (("Ada", "Ben", "knows", "K.", 8.0),)
@@ -263,29 +238,7 @@ def aligned(text: str, *names: str, language: str = "en") -> dict[str, list[str]
     return {name: [text[start:end] for start, end in places[name].spans] for name in names}
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "forms", "language"),
-    [
-        ("Ada saw Ada, not Adam.", "Ada", ["Ada", "Ada"], "en"),
-        ("The ROYAL SOCIETY met.", "Royal Society", ["ROYAL SOCIETY"], "en"),
-        ("Al-Qaeda and al Qaeda.", "al-Qaeda", ["Al-Qaeda", "al Qaeda"], "en"),
-        ("The U.S. told us.", "US", ["U.S"], "en"),
-        ("José y Jose\u0301 y JOSE.", "Jose", ["José", "Jose\u0301", "JOSE"], "es"),
-        ("W Krakowie i pod Krakowem.", "Kraków", ["Krakowie", "Krakowem"], "pl"),
-        ("Listy Marii Skłodowskiej.", "Maria Skłodowska", ["Marii Skłodowskiej"], "pl"),
-        ("Die Straßen. STRASSE.", "Straße", ["STRASSE"], "de"),
-        ("The Germans came.", "German", ["Germans"], "en"),
-        ("Shackleton sailed.", "Sir Ernest Shackleton", ["Shackleton"], "en"),
-        ("The Society met a society.", "Royal Geographical Society", ["Society"], "en"),
-        ("習近平訪問北京。", "習近平主席", ["習近平"], "zh"),
-        ("鲁迅生于绍兴。鲁迅是作家。", "鲁迅", ["鲁迅", "鲁迅"], "zh"),
-        ("서울은 크다.", "서울", ["서울"], "ko"),
-        ("It was long. A pact on nuclear arms followed.", "arms pact on all nuclear weapons ever",
-         ["A pact on nuclear arms followed."], "en"),
-        ("It was long.", "Zürich", ["It was long."], "de"),
-        ("Lord Byron wrote.\nHe left.", "wrote\x00", ["wrote"], "en"),
-    ],
-)  # fmt: skip
+@cases("text, name, forms, language")
 def test_names_are_aligned_to_the_text(
     text: str, name: str, forms: list[str], language: str
 ) -> None:

@@ -14,8 +14,34 @@ from graphrag_index.extraction.graph_reply import ExtractionFormat, FoundRecords
 from graphrag_index.llm.reply_parser import parse_score, read_reply
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat
 from graphrag_index.steps.extract_covariates import CLAIMS_FORMAT
-from tests.fixtures.reply_formats import CLAIMS, GRAPH, REPORT, format_of, value_of
 from tests.model_server.small_model_replies import SMALL_MODEL_REPLIES, SmallModelReply
+
+TEXT = {"type": "string"}
+
+
+def records_of(*fields: str) -> dict[str, Any]:
+    record = {"type": "object", "properties": dict.fromkeys(fields, TEXT)}
+    return {"type": "array", "items": record}
+
+
+def format_of(properties: dict[str, Any]) -> ReplyFormat:
+    """A format that accepts anything, and returns it."""
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return ReplyFormat("anything", schema, ParsedReply, "")
+
+
+GRAPH = format_of(
+    {"entities": records_of("name", "type"), "relationships": records_of("source", "target")}
+)
+CLAIMS = format_of({"claims": records_of("subject", "status", "description")})
+REPORT = format_of(
+    {"title": TEXT, "rating": {"type": "number"}, "findings": records_of("summary", "explanation")}
+)
+
+
+def value_of(text: str, format: ReplyFormat = GRAPH) -> Any:
+    return read_reply(text, format).value
+
 
 ADA = {"name": "Ada", "type": "person"}
 BOB = {"name": "Bob", "type": "person"}

@@ -24,19 +24,15 @@ OF_LAST_VERSION = {"community_lineage"}
 WITHOUT_VECTORS = "workflow=without_vectors"
 
 
-def assert_same_as_new(root: Path, folder: Path) -> None:
+def assert_same(root: Path, rebuilt: Path) -> None:
     """Compare an index with one that is built from nothing out of the same documents."""
-    clean = copy_project(folder)
-    shutil.rmtree(clean / "input")
-    shutil.copytree(root / "input", clean / "input")
-    run_project(clean, *OVERRIDES)
     digests = [
         {name: t.digest for name, t in version.tables.items() if name not in OF_LAST_VERSION}
-        for _, version in (open_index(root / "output"), open_index(clean / "output"))
+        for _, version in (open_index(root / "output"), open_index(rebuilt / "output"))
     ]
     assert digests[0].keys() == digests[1].keys()
     assert [name for name in digests[0] if digests[0][name] != digests[1][name]] == []
-    updated, new = map(search, (root, clean))
+    updated, new = map(search, (root, rebuilt))
     assert updated == new
 
 
@@ -81,12 +77,22 @@ def changed(before: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_documents_are_added_edited_and_removed(changed: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def rebuilt(before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of the changed documents that is built from nothing. Tests must not change it."""
+    root = tmp_path_factory.mktemp("rebuilt") / "project"
+    shutil.copytree(before, root, ignore=shutil.ignore_patterns("output"))
+    change(root)
+    run_project(root, *OVERRIDES)
+    return root
+
+
+def test_documents_are_added_edited_and_removed(changed: Path, rebuilt: Path) -> None:
     run_project(changed, *OVERRIDES)
-    assert_same_as_new(changed, tmp_path / "new")
+    assert_same(changed, rebuilt)
 
 
-def test_an_index_of_another_program_is_updated(changed: Path, tmp_path: Path) -> None:
+def test_an_index_of_another_program_is_updated(changed: Path, rebuilt: Path) -> None:
     # As an earlier program wrote it: other code of the steps.
     for file in changed.glob(f"output/**/{INDEX_FILE}"):
         described = json.loads(file.read_text(encoding="utf-8"))
@@ -94,11 +100,11 @@ def test_an_index_of_another_program_is_updated(changed: Path, tmp_path: Path) -
             step["made_by"] = step["key"] = "of an earlier program"
         file.write_text(json.dumps(described), encoding="utf-8")
     run_project(changed, *OVERRIDES)
-    assert_same_as_new(changed, tmp_path / "new")
+    assert_same(changed, rebuilt)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_an_update_that_was_killed_goes_on(changed: Path, tmp_path: Path) -> None:
+def test_an_update_that_was_killed_goes_on(changed: Path, rebuilt: Path) -> None:
     settings = [part for value in OVERRIDES for part in ("--set", value)]
     process = subprocess.Popen(
         command("run", "--quiet", "--root", str(changed), *settings), env=environment()
@@ -112,7 +118,7 @@ def test_an_update_that_was_killed_goes_on(changed: Path, tmp_path: Path) -> Non
         time.sleep(0.01)
     assert process.wait() == -signal.SIGKILL
     run_project(changed, *OVERRIDES)
-    assert_same_as_new(changed, tmp_path / "new")
+    assert_same(changed, rebuilt)
 
 
 def leave_out_vectors(root: Path) -> None:
@@ -155,26 +161,16 @@ def vectors_of(output: Path) -> dict[str, pl.DataFrame]:
     }
 
 
-def test_vectors_of_two_runs_are_equal(tmp_path: Path) -> None:
+def test_vectors_of_two_runs_are_equal_and_a_renamed_file_keeps_every_id(tmp_path: Path) -> None:
     roots = [small_project(tmp_path / name) for name in ("one", "two")]
     for root in roots:
         run_project(root)
     one, two = (vectors_of(root / "output") for root in roots)
-    assert (
-        one.keys()
-        == two.keys()
-        == {
-            *("text_unit_text", "entity_description", "community_full_content"),
-            "text_unit_vectors",
-        }
-    )
+    names = ("text_unit_text", "entity_description", "community_full_content", "text_unit_vectors")
+    assert one.keys() == two.keys() == {*names}
     for name in one:
         assert one[name].equals(two[name])
 
-
-def test_a_renamed_file_keeps_every_id(tmp_path: Path) -> None:
-    root = small_project(tmp_path)
-    run_project(root)
     before = pl.read_parquet(root / "output" / "entities.parquet")
     file = root / "input" / "ross-ice-shelf.md"
     file.rename(file.with_name("zz-renamed.md"))

@@ -49,6 +49,7 @@ class Edits(RuleBasedStateMachine):
 
     server: Server
     numbers = count()
+    n_rebuilt = 0
 
     @initialize(
         first=bodies,
@@ -144,6 +145,7 @@ class Edits(RuleBasedStateMachine):
         try:
             clean = self.project.rebuilt(self.folder / "clean")
             assert clean.digests(names) == self.project.digests(names)
+            Edits.n_rebuilt += 1
         finally:
             shutil.rmtree(self.folder)
 
@@ -158,7 +160,7 @@ def server() -> Iterator[Server]:
     ("n_sequences", "n_steps"), [(2, 3), pytest.param(200, 5, marks=pytest.mark.slow)]
 )
 def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
-    Edits.server = server
+    Edits.server, n_before = server, Edits.n_rebuilt
     run_state_machine_as_test(
         Edits,
         settings=settings(
@@ -168,6 +170,8 @@ def test_random_edits(server: Server, n_sequences: int, n_steps: int) -> None:
             suppress_health_check=list(HealthCheck),
         ),
     )
+    # Every sequence came to its end, where its index was compared.
+    assert Edits.n_rebuilt - n_before >= n_sequences
 
 
 REPOSITORY = Path(__file__).parents[2]

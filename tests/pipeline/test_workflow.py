@@ -23,6 +23,7 @@ from graphrag_index.schema.settings.step_sections import CreateCommunities
 from graphrag_index.schema.tables import TABLES, Table
 from graphrag_index.step import Progress, Read, step
 from graphrag_index.steps import STEPS
+from tests.fixtures.cases import cases
 from tests.fixtures.small_steps import NUMBERS, SMALL
 
 REPOSITORY = Path(__file__).parents[2]
@@ -202,30 +203,7 @@ class TestSettings:
         assert sections["add_up"].factor == 1
         assert "square" not in sections
 
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [
-            (
-                {"list_numbers": {"frist": 5}},
-                "steps.list_numbers: unknown key 'frist'; did you mean 'first'?",
-            ),
-            (
-                {"list_numbers": {"first": "five"}},
-                "steps.list_numbers: first is 'five': input should be a valid integer, "
-                "unable to parse string as an integer.",
-            ),
-            (
-                {"list_number": {}},
-                "settings: steps.list_number belongs to no step of the workflow small; "
-                "did you mean 'list_numbers'?",
-            ),
-            (
-                {"square": {}},
-                "settings: steps.square belongs to no step of the workflow small; "
-                "known: list_numbers, add_up.",
-            ),
-        ],
-    )
+    @cases("values, said")
     def test_what_fits_no_step_is_refused(self, values: dict[str, Any], said: str) -> None:
         with pytest.raises(SettingsError) as caught:
             self.check(values)

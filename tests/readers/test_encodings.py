@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.encodings import DetectedEncoding, detect_encoding
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import read_one, reasons, texts
 
 GERMAN = (
@@ -92,25 +93,7 @@ def test_utf8_with_a_damaged_byte_is_not_taken_for_something_else(tmp_path: Path
     assert reasons(tmp_path / "a.txt", damaged) == [f"is not valid utf-8: byte {position} is 0xff"]
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding", "gives"),
-    [
-        ("Der König kam.", "cp850", "cp850, the file has the words 'König'"),
-        ("Der König kam.", "mac_roman", "cp1250, the file has the words 'Kšnig'"),
-        ("Ärger gab es nie.", "cp850", "cp1250, the file has the words 'Žrger'"),
-        ("Die Tür stand offen.", "mac_roman", "cp1250, the file has the words 'Tźr'"),
-        (
-            "Лев Толстой родился в Ясной Поляне.",
-            "mac_cyrillic",
-            "cp1251, the file has the words '‹ев'",
-        ),
-        (
-            "ירושלים היא בירת ישראל.",
-            "cp1255",
-            "cp1251, the file has the words 'йшещмйн', 'дйа', 'бйшъ'",
-        ),
-    ],
-)
+@cases("text, encoding, gives")
 def test_a_guess_that_may_be_wrong_is_told_with_the_file_and_the_setting(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, encoding: str, gives: str
 ) -> None:

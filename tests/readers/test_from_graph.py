@@ -14,6 +14,7 @@ from graphrag_index.health.checks import check_index
 from graphrag_index.schema.settings.step_sections import Check
 from graphrag_query.answer import Outcome
 from tests.conftest import REPOSITORY, run_project
+from tests.fixtures.cases import cases
 from tests.fixtures.checked import found
 from tests.fixtures.commands import Call
 from tests.fixtures.given_graph import write_graph
@@ -64,17 +65,7 @@ def test_the_communities_of_two_triangles_are_the_triangles(indexed: Path) -> No
     assert "[Data: " in reports[0]
 
 
-@pytest.mark.parametrize(
-    ("method", "question", "said", "path"),
-    [
-        ("local", "Who taught Bo?", "Ada taught Bo.", "links.csv"),
-        ("local", "Does Dee sail?", "Dee sails.", "people.csv"),
-        ("basic", "a debt", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
-        ("global_", "What are the main themes?", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
-        ("path", "How is Bo connected to Dee?", "Cy – owes – Dee: A debt of 1901.", "links.csv"),
-        ("path", "How is Ada connected to Cy?", "Ada – Cy.", "links.csv"),
-    ],
-)
+@cases("method, question, said, path")
 def test_searches_answer_with_the_rows_of_the_files(
     indexed: Path, method: str, question: str, said: str, path: str
 ) -> None:

@@ -17,6 +17,7 @@ from graphrag_index.readers import Document, ReadFailure, read_file, record_file
 from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.record_files import JsonStream
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import read, read_one, reasons, texts
 
 
@@ -49,18 +50,7 @@ class TestCsv:
             ),
         ]
 
-    @pytest.mark.parametrize(
-        ("name", "content"),
-        [
-            ("a.csv", "n;text\n1;x, y\n"),
-            ("a.csv", "n\ttext\n1\tx, y\n"),
-            ("a.csv", "n|text\n1|x, y\n"),
-            ("a.csv", "sep=;\nn;text\n1;x, y\n"),
-            ("a.csv", '\ufeff"sep=^"\r\nn^text\r\n1^x, y\r\n'),
-            ("a.tsv", "n\ttext\n1\tx, y\n"),
-            ("a.csv", '\ufeffn,text\n1,"x, y"\n'),
-        ],
-    )
+    @cases("name, content")
     def test_the_header_tells_what_parts_the_fields(
         self, tmp_path: Path, name: str, content: str
     ) -> None:
@@ -346,17 +336,7 @@ class TestParquet:
             ReadFailure("record 2: field 'text' is null"),
         ]
 
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [
-            (
-                [{"body": "x", "n": 1}],
-                "has objects in field 'text', not text; set load_documents.text_column "
-                "to a field of them: 'text.body', 'text.n'",
-            ),
-            ([["x"]], "has lists in field 'text', not text"),
-        ],
-    )
+    @cases("values, said")
     def test_a_text_column_without_text_is_named_once(
         self, tmp_path: Path, values: list[object], said: str
     ) -> None:

@@ -15,6 +15,7 @@ from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, split_front_matter
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.sentences import find_headings
+from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import read_one, reasons, texts
 
 
@@ -60,16 +61,7 @@ class TestMarkdown:
             metadata='{"tags": ["sea", "ice"]}',
         )
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "---\ntitle: [broken\n---\nText",
-            "---\njust words\n---\nText",
-            "---\ndate: 2024-13-45\n---\nText",
-            "---\ntitle: never closed\nText",
-            "Text\n---\ntitle: too late\n---\n",
-        ],
-    )
+    @cases("text")
     def test_front_matter_that_is_none_stays_in_the_text(self, text: str) -> None:
         assert split_front_matter(text) == ({}, text)
 
@@ -130,38 +122,11 @@ class TestHtml:
         )
         assert page.text == "One\n\nTwo\n\na | b"
 
-    @pytest.mark.parametrize(
-        ("source", "text"),
-        [
-            ("<p>a<p hidden>b<p>c", "a\n\nc"),
-            ('<div style="color: red; Display : none !important">a<p>b</div>c', "c"),
-            ('a <span style="visibility:hidden">b</span>c', "a c"),
-            ('<div hidden="until-found">a</div><div hidden="">b</div>', "a"),
-            ('<div style="overflow:hidden">a</div>', "a"),
-            ('<body style="display:none"><p>Shown by a script.</body>', "Shown by a script."),
-            ("<table><tr hidden><td>a<tr><td>b<td hidden>c<td>d</table>", "b | d"),
-            ("<table><tr><td>a<table hidden><tr><td>b</table><td>c</table>", "a | c"),
-            ("<ul><li hidden>a<li>b</ul>", "- b"),
-        ],
-    )
+    @cases("source, text")
     def test_what_is_marked_as_hidden_is_left_out(self, source: str, text: str) -> None:
         assert Page(source).text == text
 
-    @pytest.mark.parametrize(
-        ("source", "text"),
-        [
-            ("<pre>\n# no heading\n\nls  -l\n</pre>a", "```\n# no heading\n\nls  -l\n```\n\na"),
-            ("<pre>a\n```\nb</pre>", "```\na\n ```\nb\n```"),
-            ("<pre><div># a</div><div>b\n</div><div>c</div></pre>", "```\n# a\nb\nc\n```"),
-            ("<ul><li><pre># a</pre>b<li>c</ul>", "```\n# a\n```\nb\n- c"),
-            ("<table><tr><td><pre>a</pre><td>b</table>", "a | b"),
-            (
-                "<table><tr><td><pre>1\n2</pre><td><pre># a\nb</pre></table>",
-                "```\n1\n2\n```\n\n```\n# a\nb\n```",
-            ),
-            ("<pre> \n</pre>a", "a"),
-        ],
-    )
+    @cases("source, text")
     def test_preformatted_text_is_a_fenced_block(self, source: str, text: str) -> None:
         page = Page(source)
         assert page.text == text

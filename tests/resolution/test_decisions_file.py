@@ -10,6 +10,7 @@ from graphrag_index.errors import ExitCode, SettingsError
 from graphrag_index.resolution import decisions_file
 from graphrag_index.resolution.decisions_file import Decisions, PartConditions, read_decisions
 from graphrag_nlp.text.normalize import title_key
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 
 WHOLE = """\
@@ -65,34 +66,7 @@ def test_comments_and_order_are_no_part_of_what_is_decided(path: Path) -> None:
     assert read_decisions(path).fingerprint() != first
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("merge: {A: [B]", "is not valid YAML"),
-        ("- A\n- B\n", "the file must hold the sections merge, never, rename, split"),
-        ("# x\nmerged:\n  A: [B]\n", ", line 2: known sections are merge, never, rename, split"),
-        ("merge: [A, B]\n", ", line 1: merge must hold names"),
-        ("merge:\n  A: [1914]\n", "merge: A must be a list of texts; a name such as 1914"),
-        ("merge:\n  A: [B]\n  C: [B]\n", ", line 2: 'B' would have two titles, 'A' and 'C'"),
-        ("merge:\n  A: [B]\n  C: [A]\n", "'A' would have two titles"),
-        ("merge:\n  A: [B]\n  A: [C]\n", "the key 'A' occurs twice"),
-        ("rename:\n  A: [B]\n", ", line 2: a new title must be a text"),
-        ("rename:\n  A: B\n  B: C\n", "'B' would have two titles"),
-        (
-            "merge:\n  A: [B]\nnever:\n  - [B, a]\n",
-            "'B' and 'A' are in both sections, merge and never",
-        ),
-        ("never: [A, B]\n", "never must be a list of lists: write `- [A, B]`"),
-        ("never:\n  - [A]\n", "a list of never has fewer than two names"),
-        ("never:\n  - [A, a]\n", "a list of never has the same name twice"),
-        ("split:\n  A: B\n", "split: A must be a list of parts"),
-        ("split:\n  A:\n    - {paths: [x]}\n", "a part of split: A must have a title"),
-        ("split:\n  A:\n    - {title: B, path: x}\n", ", line 3: conditions of split: A are paths"),
-        ("split:\n  A:\n    - {title: B}\n    - {title: C}\n", "two parts without conditions"),
-        ("split:\n  A:\n    - {title: B}\n    - {title: b}\n", "two parts with the same title"),
-        ("merge:\n  ' ': [B]\n", "is not a name"),
-    ],
-)
+@cases("text, said")
 def test_what_cannot_be_meant_is_one_sentence_with_its_line(
     text: str, said: str, path: Path
 ) -> None:

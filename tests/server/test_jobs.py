@@ -263,8 +263,10 @@ def answered_requests(root: Path) -> dict[str, int]:
         return dict(ledger.fetch_rows("SELECT key, attempts FROM requests WHERE state = ?", DONE))
 
 
-def kill_during_runs(tmp_path: Path, n_kills: int) -> None:
-    """Kill the server n times while it runs jobs and others read, and let the last job end."""
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes in /proc")
+@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_killed_server_goes_on_with_its_run(tmp_path: Path, n_kills: int) -> None:
+    # Killed n times while it runs jobs and others read; then the last job may end.
     seed = random.Random(7)
     with Server(latency=0.1) as model:
         root = model_project(tmp_path / "docs", model.url)
@@ -300,9 +302,3 @@ def kill_during_runs(tmp_path: Path, n_kills: int) -> None:
     store = JobStore(root / "output")
     assert {one.state for one in store.jobs()} == {JobState.DONE}
     assert store.jobs()[0].version == max(versions)
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds processes in /proc")
-@pytest.mark.parametrize("n_kills", [1, pytest.param(50, marks=pytest.mark.slow)])
-def test_a_killed_server_goes_on_with_its_run(tmp_path: Path, n_kills: int) -> None:
-    kill_during_runs(tmp_path, n_kills)

@@ -127,6 +127,8 @@ def test_a_mention_in_the_overlap_belongs_to_both_text_units() -> None:
         ("rain, snow and more rain fell", "rain"),
         ("下雨", "下雨"),
         ("!", "!"),
+        ("Daran wird aus tierschutzrechtlichen Gründen nichts entschieden.", "Gründen"),
+        ("Muchas gracias, señora presidenta. Señoría, ustedes oyen la alarma.", "alarma"),
     ],
 )
 def test_a_document_without_names_gets_an_entity_of_its_own_words(text: str, title: str) -> None:

@@ -16,6 +16,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import fingerprint_input, load_documents
 from graphrag_index.storage.versions import Version, move_pointer
+from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import load, write
 
 
@@ -78,25 +79,7 @@ class TestFindingFiles:
         write(tmp_path, dict.fromkeys(["a.txt", ".lock", left_by_a_run], "x"))
         assert names(tmp_path) == ["a.txt", left_by_a_run]
 
-    @pytest.mark.parametrize(
-        ("include", "exclude", "expected"),
-        [
-            (["**/*"], [], ["a.md", "a.txt", "n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["*.md"], [], ["a.md"]),
-            (["**/*.md"], [], ["a.md", "n/a.md", "n/o/a.md"]),
-            (["n/**"], [], ["n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["n/"], [], ["n/a.md", "n/o/a.md", "n/o/b.txt"]),
-            (["./n/*/?.txt", "*.txt"], [], ["a.txt", "n/o/b.txt"]),
-            (["n\\*.md"], [], ["n/a.md"]),
-            (["**/*"], ["n/o"], ["a.md", "a.txt", "n/a.md"]),
-            (["**/*"], ["**/o/"], ["a.md", "a.txt", "n/a.md"]),
-            (["**/*"], ["**/a.*"], ["n/o/b.txt"]),
-            (["**/[bc].*"], [], ["n/o/b.txt"]),
-            (["**/[a-c].md"], [], ["a.md", "n/a.md", "n/o/a.md"]),
-            (["**/[!b].txt"], [], ["a.txt"]),
-            (["n[!x]a.md", "n[+-9]a.md"], ["[z-a].md"], []),
-        ],
-    )
+    @cases("include, exclude, expected")
     def test_patterns_choose_the_files(
         self, tmp_path: Path, include: list[str], exclude: list[str], expected: list[str]
     ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from graphrag_index.readers.graph import graph_evidence as evidence
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.given_graph import LINKS, PEOPLE, finalize, frames, read, write, write_graph
 
@@ -69,19 +70,7 @@ def test_what_names_no_text_unit_is_a_line_of_a_document_that_proves_it(tmp_path
         assert names[unit][start:end] == tables["extracted_entities"]["title"][entity]
 
 
-@pytest.mark.parametrize(
-    ("entities", "relationships"),
-    [
-        ("name;kind\nAda;person\nBo;person\n", "from,to,strength\nAda,Bo,2\n"),
-        ("Label\tCategory\nAda\tperson\nBo\tperson\n", "Subject;Object;Score\nada;  BO;2\n"),
-        (
-            "personId:ID,name:string,:LABEL\n1,Ada,person\n2,Bo,person\n",
-            ":START_ID,:END_ID,weight:float,:TYPE\n1,2,2,\n",
-        ),
-        ("\ufeffid,title,type\n7,Ada,person\n8,Bo,person\n", "source,target,weight\n7,8,2\n"),
-        ("id,type\nAda,person\nBo,person\n", "start,end,weight\nAda,Bo,2.0\n"),
-    ],
-)
+@cases("entities, relationships")
 def test_usual_names_of_columns_are_known(
     tmp_path: Path, entities: str, relationships: str
 ) -> None:
@@ -108,15 +97,7 @@ def test_a_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
     assert tables["extracted_relationships"]["weight"].to_list() == [2.5]
 
 
-@pytest.mark.parametrize(
-    ("edges", "types"),
-    [
-        ("Source,Target,Type,Label\nA,B,Undirected,knows\nB,C,Directed,\n", ["knows", ""]),
-        ("Source,Target,Type\nA,B,Undirected\nB,C,Undirected\n", ["", ""]),
-        ("Source,Target,Type,Label\nA,B,Directed,x\nB,C,Wrote,y\n", ["Directed", "Wrote"]),
-        ("Source,Target,Type\nA,B,Directed\nB,C,Directed\n", ["Directed", "Directed"]),
-    ],
-)
+@cases("edges, types")
 def test_how_gephi_draws_an_edge_is_no_type(tmp_path: Path, edges: str, types: list[str]) -> None:
     write(tmp_path, edges_csv=edges)
     tables = read(tmp_path, {"relationships": "edges.csv"})

@@ -6,6 +6,7 @@ from graphrag_nlp.answers.comparisons import compare_names
 from graphrag_nlp.answers.features import Asked
 from graphrag_nlp.answers.statements import Passage, find_statements, find_stems
 from graphrag_nlp.text.languages import language_of
+from tests.fixtures.cases import cases
 
 LIVES = {
     "Ann Bell": "Ann Bell (3 May 1950 – 2001) was a painter. She moved in 1990.",
@@ -35,16 +36,7 @@ def compare(question: str, documents: dict[str, str], code: str = "en") -> str:
     return found.name
 
 
-@pytest.mark.parametrize(
-    ("question", "code", "documents", "name"),
-    [
-        ("Who is older, Ann Bell or Otto Lenz?", "en", LIVES, "Otto Lenz"),
-        ("Who was born later, Ann Bell or Otto Lenz?", "en", LIVES, "Ann Bell"),
-        ("Wer ist jünger, Otto Lenz oder Ann Bell?", "de", LIVES, "Ann Bell"),
-        ("Which has more inhabitants, Altdorf or Neustadt?", "en", TOWNS, "Neustadt"),
-        ("Which has fewer inhabitants, Altdorf or the Neustadt?", "en", TOWNS, "Altdorf"),
-    ],
-)
+@cases("question, code, documents, name")
 def test_a_year_or_a_number_of_each_decides(
     question: str, code: str, documents: dict[str, str], name: str
 ) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from graphrag_nlp.answers.statements import find_statements, find_stems
+from tests.fixtures.cases import cases
 
 CHAT = """Time: 20260106_09:00
 AnnLee: Do you know the password? 🎉 And the rules?
@@ -42,17 +43,7 @@ def test_a_text_unit_inside_a_chat_begins_with_the_speaker_before() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("[12:03] Bob> Hi to all of you.", "Bob (12:03): Hi to all of you."),
-        ("<Eve> Hi to all of you.", "Eve: Hi to all of you."),
-        ("12/03/24, 10:22 - Al: At 5.", "Al (12/03/24, 10:22): At 5."),
-        ("**Dr. Who** (9:15): At 5.", "Dr. Who (9:15): At 5."),
-        ("JUDGE ROY: Sit down, please.", "JUDGE ROY: Sit down, please."),
-        ("张三：晚上七点。", "张三: 晚上七点。"),
-    ],
-)
+@cases("line, expected")
 def test_speakers_are_found_in_many_layouts(line: str, expected: str) -> None:
     assert said(f"{line}\n{line}") == [expected] * 2
 

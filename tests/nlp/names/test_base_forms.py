@@ -6,33 +6,13 @@ from hypothesis import strategies as st
 
 from graphrag_nlp.names.base_forms import find_base_forms, is_given_name
 from graphrag_nlp.text.languages import language_of
-from tests.fixtures.extraction import extract
+from tests.fixtures.cases import cases
+from tests.fixtures.found_names import FoundNames
 
 POLISH, GERMAN, RUSSIAN, ENGLISH = map(language_of, ("pl", "de", "ru", "en"))
 
 
-@pytest.mark.parametrize(
-    ("base", "forms"),
-    [
-        ("Warszawa", ["Warszawy", "Warszawie", "Warszawę", "Warszawą"]),
-        ("Kraków", ["Krakowa", "Krakowie", "Krakowem"]),
-        ("Polska", ["Polski", "Polsce", "Polskę"]),
-        ("Praga", ["Pragi", "Pradze"]),
-        ("Kopernik", ["Kopernika", "Kopernikowi", "Kopernikiem", "Koperniku"]),
-        ("Zieliński", ["Zielińskiego", "Zielińskiemu", "Zielińskim"]),
-        ("Paweł", ["Pawła", "Pawłem"]),
-        ("Skłodowska-Curie", ["Skłodowskiej-Curie", "Skłodowską-Curie"]),
-        # Short words, and words that change.
-        ("Ewa", ["Ewy", "Ewie", "Ewę", "Ewą"]),
-        ("Ida", ["Idy", "Idę", "Idą"]),
-        ("Teatr", ["Teatru", "Teatrem", "Teatrze"]),
-        ("Uniwersytet", ["Uniwersytetu", "Uniwersytecie"]),
-        ("Belgrad", ["Belgradu", "Belgradzie"]),
-        ("Marta", ["Marty", "Marcie", "Martę"]),
-        ("Ankara", ["Ankary", "Ankarze"]),
-        ("Jerzy", ["Jerzego", "Jerzemu"]),
-    ],
-)
+@cases("base, forms")
 def test_polish_cases_have_one_base_form(base: str, forms: list[str]) -> None:
     words = dict.fromkeys([*forms, base], 1)
     assert find_base_forms(words, POLISH) == dict.fromkeys(words, base)
@@ -81,41 +61,10 @@ def test_base_forms_do_not_depend_on_the_order_of_the_words(counts: dict[str, in
     assert find_base_forms(counts, GERMAN) == find_base_forms(backwards, GERMAN)
 
 
-@pytest.mark.parametrize(
-    ("text", "title", "aliases"),
-    [
-        (
-            "Czesław Miłosz mieszkał w Wilnie. Listy Czesława Miłosza czytała Anna Kos. "
-            "Czesław Miłosz wrócił.",
-            "Czesław Miłosz",
-            {"Czesława Miłosza"},
-        ),
-        (
-            "Adam Wilk mieszkał w Łodzi. Dary Adama Wilka były drogie. Adam Wilk wrócił.",
-            "Adam Wilk",
-            {"Adama Wilka"},
-        ),
-        ("Miny Adama Wilka były smutne. Adam Wilk mieszkał w Łodzi.", "Adam Wilk", {"Adama Wilka"}),
-        (
-            "Rower Ewy Kos był nowy. Na nim Ewa Kos jechała do Gdyni. Znali tam Ewę Kos.",
-            "Ewa Kos",
-            {"Ewy Kos", "Ewę Kos"},
-        ),
-        (
-            "Dom Marii Kowal stoi w Łodzi. Maria Kowal tu pisała. Poznałem Marię Kowal w kinie.",
-            "Maria Kowal",
-            {"Marii Kowal", "Marię Kowal"},
-        ),
-        (
-            "Rola Ewy Sowy była trudna. Ewa Sowa mieszka w Gdyni. Znam Ewę Sowę od lat.",
-            "Ewa Sowa",
-            {"Ewy Sowy", "Ewę Sowę"},
-        ),
-    ],
-)
-def test_a_word_before_a_name_is_no_given_name(text: str, title: str, aliases: set[str]) -> None:
-    found = extract(text)
-    assert found.aliases[title] == aliases
+@cases("text, title, aliases")
+def test_a_word_before_a_name_is_no_given_name(text: str, title: str, aliases: list[str]) -> None:
+    found = FoundNames(text)
+    assert found.aliases[title] == {*aliases}
     assert {t for t in found.titles if t.endswith(title.split()[-1])} == {title}
 
 
@@ -123,22 +72,6 @@ def test_a_given_name_is_the_base_form_though_another_case_is_more_frequent() ->
     counts = {"Pawła": 5, "Paweł": 1, "Adama": 3, "Adam": 1}
     bases = find_base_forms(counts, POLISH)
     assert bases == {"Pawła": "Paweł", "Paweł": "Paweł", "Adama": "Adam", "Adam": "Adam"}
-
-
-def test_what_a_sentence_writes_inside_is_whole_at_the_start_of_another() -> None:
-    found = extract(
-        "Pałac Kultury stoi w Warszawie. Grano też w Pałacu Kultury. Banku Polskiego nie ma. "
-        "Kiedyś stał tam Bank Polski, ale to było dawno."
-    )
-    assert found.aliases["Bank Polski"] == {"Banku Polskiego"}
-    assert found.mentioned["Pałac Kultury"] == 2
-
-
-def test_two_given_names_stay_together() -> None:
-    found = extract(
-        "Maria Anna Kos mieszka w Łodzi. Listy do Marii Anny Kos są długie. Marii Anny Kos nie ma."
-    )
-    assert found.mentioned["Maria Anna Kos"] == 3
 
 
 @pytest.mark.parametrize("word", ["Listy", "Dary", "Rower", "Unia", "Unii", "Pokój", "Rada"])

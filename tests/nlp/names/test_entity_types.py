@@ -5,46 +5,16 @@ import pytest
 from graphrag_nlp.names.entity_types import find_type_of_acronym, is_product
 from graphrag_nlp.names.head_types import find_head_type
 from graphrag_nlp.names.name_shapes import is_no_person
-from tests.fixtures.extraction import extract
+from tests.fixtures.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("name", "code", "kind"),
-    [
-        ("Bank of Scotland", "en", "organization"),
-        ("Ministerio de Salud", "es", "organization"),
-        ("Bahnhofstraße", "de", "geo"),
-        ("Datenschutzgesetz", "de", "name"),
-        ("Weltkrieg", "de", "event"),
-        ("Roe v Wade", "en", "name"),
-        ("Anna Weber", "en", ""),
-        ("Bank", "en", ""),
-    ],
-)
+@cases("name, code, kind")
 def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> None:
     words = name.split(" ")
     assert find_head_type(words, [word.lower() for word in words], code) == kind
 
 
-def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
-    found = extract(
-        "Ayn Rand said no. Then Ayn Rand sighed, and Ayn Rand's husband smiled. He runs the Ayn "
-        "Rand Institute, not the Ayn Rand Society or the Ayn Rand Foundation."
-    )
-    types = found.types
-    assert types["Ayn Rand"] == "person"
-    assert types["Ayn Rand Institute"] == "organization"
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Indian Hindi", True),
-        ("Win32 Rose", True),
-        ("Roman Polanski", False),
-        ("Hank Rose", False),
-    ],
-)
+@cases("name, expected")
 def test_a_name_that_begins_with_a_people_is_no_person(name: str, expected: bool) -> None:
     assert is_no_person(name) is expected
 
@@ -66,16 +36,7 @@ def test_an_acronym_is_of_the_type_of_those_listed_beside_it(
     assert find_type_of_acronym(name, speaker_share, listed) == kind
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("DEC SunOS", True),
-        ("Microsoft Office Standard Edition", True),
-        ("Parallel Prolog", True),
-        ("Apple Computer", False),
-        ("Kim Python", False),
-    ],
-)
+@cases("name, expected")
 def test_a_product_is_told_by_its_maker_and_the_thing(name: str, expected: bool) -> None:
     kinds = {"DEC": "acronym", "SunOS": "name", "Apple": "organization", "Computer": "name"}
     assert is_product(name, kinds) is expected

@@ -2,7 +2,6 @@ import pytest
 
 from graphrag_nlp.names.known_names import DATA_FOLDER, find_known_type
 from graphrag_nlp.names.name_words import GIVEN_NAMES
-from tests.fixtures.extraction import extract
 
 
 def test_a_known_name_has_its_type_in_any_case() -> None:
@@ -31,16 +30,3 @@ def test_an_acronym_that_is_a_word_is_known_as_written() -> None:
 def test_a_given_name_is_no_thing_everywhere() -> None:
     things = {"name", "event", "organization"}
     assert [name for name in sorted(GIVEN_NAMES) if find_known_type(name) in things] == []
-
-
-def test_buttons_of_pages_are_no_names() -> None:
-    found = extract(
-        "Ada Holt met Emil Rau. READ MORE: Send Facebook Twitter Google+ Whatsapp Tumblr digg "
-        "Permalink"
-    )
-    assert set(found.titles) == {"Ada Holt", "Emil Rau"}
-
-
-def test_roles_in_the_plural_and_adjectives_are_no_names() -> None:
-    found = extract("The House Minority Leaders Ada Holt and Emil Rau saw a Midwestern town.")
-    assert set(found.titles) == {"Ada Holt", "Emil Rau"}

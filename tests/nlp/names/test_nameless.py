@@ -4,25 +4,10 @@ import pytest
 
 from graphrag_nlp.names.span_boundaries import find_nameless_ranges
 from graphrag_nlp.text.code import is_inside
+from tests.fixtures.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "nameless"),
-    [
-        ("the Minister for Rural Affairs, Ann Lee", "Affairs"),
-        ("ministro de Asuntos Exteriores y Pesca", "Pesca"),
-        ("la ministra del Interior, Ann Lee", "Interior"),
-        ("le ministre de l'Intérieur et des Outre-mer", "Outre-mer"),
-        ("ministre des Affaires étrangères et de l'Europe", "Europe"),
-        ("see Section 6.6.1, “Checking Packages” and Ann", "Packages"),
-        ("a <ref name=Abc> here", "Abc"),
-        ("a &lt;ref name=Abc&gt; here", "Abc"),
-        ("Mme Lee, ci-après la Salariée, vient", "Salariée"),
-        ("une banque (ci-après « la Banque ») paie", "Banque"),
-        ("une banque ci-après dénommée la Banque paie", "Banque"),
-        ("Después pulse en Guardar.", "Guardar"),
-    ],
-)
+@cases("text, nameless")
 def test_nameless_parts(text: str, nameless: str) -> None:
     assert is_inside(find_nameless_ranges(text), text.index(nameless))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.extraction import extract
+from tests.fixtures.found_names import FoundNames
 
 SENTENCES = Path(__file__).with_name("sentences")
 # Maximum share of the sentences of a language with a wrong name or type.
@@ -18,8 +18,7 @@ MAX_WRONG_SHARE = 0.02
 def find_errors(line: str) -> list[str]:
     """Return the names that are missing or have another type, and those that should not be."""
     text, names, absent = (*line.split("\t"), "", "")[:3]
-    types = extract(text.replace("\\n", "\n")).types
-    found = {name: kind for name, kind in types.items() if kind != "noun phrase"}
+    found = FoundNames(text.replace("\\n", "\n")).names
     cells = (cell.partition("=") for cell in names.split(" | ") if cell)
     wanted = {name: kind for name, _, kind in cells}
     errors = [name for name, kind in wanted.items() if name not in found]

@@ -17,6 +17,7 @@ from graphrag_nlp.reports.ranking import (
     rate_wording,
 )
 from graphrag_nlp.reports.words import CorpusWords
+from tests.fixtures.cases import cases
 
 CORPUS = CorpusWords(1_000, pl.DataFrame({"word": ["storm", "road"], "n": [8, 400]}))
 DOCUMENTS = pl.DataFrame({"document": [0, 1, 2], "headline": ["", "", ""]})
@@ -36,15 +37,7 @@ def ranked(*changes: dict[str, Any]) -> list[int]:
     return rank_sentences(frame, DOCUMENTS, CORPUS)[0]["sentence"].to_list()
 
 
-@pytest.mark.parametrize(
-    "better",
-    [
-        {"words": ["storm"]},
-        {"centrality": 0.9},
-        {"start_char": 0},
-        {"text": TEXT.replace("Ann", "Anne-Marie")[:200]},
-    ],
-)
+@cases("better")
 def test_terms_centrality_and_lead_raise_the_score(better: dict[str, Any]) -> None:
     worse = {"text": TEXT[:30]} if "text" in better else {}
     assert ranked(worse, better) == [1, 0]
@@ -77,22 +70,7 @@ def test_the_terms_of_a_sentence_are_its_best_words_first() -> None:
     assert words["word"].to_list() == ["storm", "road"]
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "factor"),
-    [
-        ("en", "A dam burst in May.", 1.0),
-        ("en", "The dam burst in May.", 0.6),
-        ("fr", "Le barrage a cédé à Berne.", 0.6),
-        ("en", "They’ve mended your dam.", 0.7),
-        ("de", "Ein Damm brach uns im Mai.", 0.7),
-        ("de", "Me and my dam.", 1.0),
-        ("en", "“The dam burst”, said Ann.", 0.5),
-        ("en", "They went to the US in May.", 1.0),
-        ("en", "GLM> A dam burst GLM> in May.", 0.3),
-        ("en", "It is significant at p > 0.05.", 1.0),
-        ("en", "(A dam burst in May.)", 0.3),
-    ],
-)
+@cases("language, text, factor")
 def test_sentences_on_what_somebody_thinks_or_told_before_count_less(
     language: str, text: str, factor: float
 ) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from graphrag_nlp.reports.titles import (
     fold_words,
     is_vague,
 )
+from tests.fixtures.cases import cases
 
 TITLES = {0: "Tom Crean", 1: "Endurance", 2: "Scott", 3: "Terra Nova"}
 WEIGHT = {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
@@ -122,15 +122,7 @@ def test_headings_have_the_subject_and_what_is_said_of_it() -> None:
     assert own.compose_heading(first, is_theme=True) == "Boats of Kerry"
 
 
-@pytest.mark.parametrize(
-    ("names", "themes", "expected"),
-    [
-        (["Ann", "Bob", "Cy"], ["race"], ["Ann, Bob: race", "Ann, Bob, Cy: race", "Ann: race"]),
-        ([], ["ice", "race"], ["Ice", "Ice", "Ice"]),
-        (["Ann", "Bob"], [], ["Ann, Bob", "Ann", "Ann, Bob"]),
-        (["Race", "Ann"], ["race of the year"], ["Ann: race of the year"] * 3),
-    ],
-)
+@cases("names, themes, expected")
 def test_titles_are_composed_of_names_and_a_theme(
     names: list[str], themes: list[str], expected: list[str]
 ) -> None:

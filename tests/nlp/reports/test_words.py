@@ -2,7 +2,6 @@
 
 import numpy as np
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from graphrag_nlp.reports.words import (
     split_words,
     sum_counts,
 )
+from tests.fixtures.cases import cases
 
 NO_HEADLINES = pl.DataFrame(schema={"document": pl.Int32, "word": pl.String})
 SENTENCES = [
@@ -58,15 +58,7 @@ def test_a_corpus_without_sentences_has_no_words() -> None:
     assert (n_sentences, counts.height) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("documents", "counts", "expected"),
-    [
-        # What the report says more often than the corpus comes first.
-        ([["storm", "year"], ["storm", "year"]], {"storm": 10, "year": 500}, ["storm", "year"]),
-        # A word of several text units comes before one of a single one.
-        ([["storm"], ["storm", "tide"], ["tide", "mast"]], {"mast": 1}, ["storm", "tide", "mast"]),
-    ],
-)
+@cases("documents, counts, expected")
 def test_words_that_set_the_report_apart_come_first(
     documents: list[list[str]], counts: dict[str, int], expected: list[str]
 ) -> None:

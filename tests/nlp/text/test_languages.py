@@ -4,6 +4,7 @@ import pytest
 from graphrag_nlp.names.name_words import more_given_names
 from graphrag_nlp.text.languages import detect_language, language_of, languages
 from graphrag_nlp.text.places import KINDS, find_places, read_places
+from tests.fixtures.cases import cases
 
 PROSE = {
     "en": "The ship left the harbour in the morning and nobody was on board.",
@@ -34,31 +35,12 @@ def test_the_language_of_a_sentence_is_told_by_its_script_and_function_words(cod
     assert detect_language(PROSE[code]) == code
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Otto Klein met Anna Berg. Anna Berg lived in Graz. Otto Klein was in Graz.", "en"),
-        ("Anna Berg met Tom in Oslo.", "en"),
-        ("Die Hard is a film. Bruce Willis was in it. Van Halen met him.", "en"),
-        ("Otto Klein woonde met Anna Berg in Graz. Hij was de broer van Jan.", "nl"),
-        ("Anna Berg was in Utrecht met haar man.", "nl"),
-        ("Otto Klein war in Graz, als Anna Berg in Bonn war.", "de"),
-    ],
-)
+@cases("text, code")
 def test_words_that_languages_share_do_not_tell_short_texts_apart(text: str, code: str) -> None:
     assert detect_language(text) == code
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Ahmet Yılmaz Ankara'da doğdu ve orada yaşadı. Bu şehir çok güzel.", "tr"),
-        ("Kovács Anna Budapesten született. Az apja egy orvos volt.", "hu"),
-        ("Anna Virtanen asuu Helsingissä. Hän on opettaja ja hän oli naimisissa.", "fi"),
-        ("Ion Popescu s-a născut în București. El a fost profesor și a scris cărți.", "ro"),
-        ("Budi tinggal di Jakarta dan bekerja untuk perusahaan yang besar.", "id"),
-    ],
-)
+@cases("text, code")
 def test_a_language_without_rules_is_not_taken_for_one_that_has_them(text: str, code: str) -> None:
     assert detect_language(text) == code
     assert language_of(code).function_words == frozenset()

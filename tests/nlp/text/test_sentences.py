@@ -1,5 +1,4 @@
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from graphrag_nlp.text.sentences import (
     join_lines,
     split_sentences,
 )
+from tests.fixtures.cases import cases
 from tests.fixtures.fake_model import EarlierTables
 
 FRAM = "The Fram left Norway in August 1910."
@@ -37,18 +37,7 @@ def prose(text: str) -> list[str]:
     return [text[start:end] for start, end, whole in split_sentences(text) if whole]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It rained. We stayed.", ["It rained.", "We stayed."]),
-        ("Did it rain? Yes! We stayed.", ["Did it rain?", "Yes!", "We stayed."]),
-        ('He said "Stop." Then he left.', ['He said "Stop."', "Then he left."]),
-        ("雨が降った。家にいた。", ["雨が降った。", "家にいた。"]),
-        ("下雨了！我们在家。", ["下雨了！", "我们在家。"]),
-        ("هل أمطرت؟ نعم. بقينا.", ["هل أمطرت؟", "نعم.", "بقينا."]),
-        ("बारिश हुई। हम रुके।", ["बारिश हुई।", "हम रुके।"]),
-    ],
-)
+@cases("text, expected")
 def test_sentences_end_at_their_punctuation(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
@@ -75,94 +64,29 @@ def test_abbreviations_end_no_sentence_of_a_text_without_capitals() -> None:
     assert sentences(" ".join(said)) == said
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Dr. Smith met Mrs. Jones at St. Mary's.",
-        "The book of J. R. R. Tolkien sold well.",
-        "It costs 3.50 euros, i.e. too much.",
-        "Am 3. Oktober wurde gefeiert.",
-        "Das gilt z. B. für Hunde.",
-        "W 1918 r. Polska odzyskała wolność.",
-        "He paused... and went on.",
-        "The U.S. Army came.",
-        "J.R.R. Tolkien wrote it.",
-        "They served under J.R. Sorley and W.E.B. Du Bois.",
-        "Jean-Paul (J.-P. Sartre) and C.M. von Weber agreed.",
-        "The non-U.S. Navy left.",
-        "It was the wife of Capt. Scott, incl. Evans and orig. Wilson.",
-        "Das gilt z.B. Die Zeit und d.h. Der Spiegel.",
-        "Er starb 44 v.Chr. Rom trauerte.",
-        "Napisał to m.in. Jan Kowalski, tj. Jego brat.",
-        "C'est l'œuvre de J.-J. Rousseau.",
-    ],
-)
+@cases("text")
 def test_abbreviations_initials_and_ordinals_end_no_sentence(text: str) -> None:
     assert sentences(text) == [text]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("He was received by King George V.", "Scott was ill."),
-        ("Das Reich regierte Kaiser Karl V.", "Luther kam."),
-        ("The men had no vitamin C.", "Edward was weak."),
-        ("It was below 0 °C.", "Evans froze."),
-        ("He stayed and so did I.", "Then we left."),
-        ("Brown was in World War I.", "Smith was not."),
-    ],
-)
+@cases("first, second")
 def test_a_capital_that_is_no_initial_may_end_a_sentence(first: str, second: str) -> None:
     assert sentences(f"{first} {second}") == [first, second]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("He lived in the U.S.", "The next year he died."),
-        ("They met in Washington, D.C.", "It was cold."),
-        ("He left at 5 p.m.", "In the evening it rained."),
-        ("She works for Foyn & Co.", "They sell oil."),
-        ("The snow melted in the sun.", "The dogs drank."),
-        ("Es gab Hunde, Ponys usw.", "Die Männer froren."),
-        ("Były psy, konie itd.", "To był błąd."),
-        ("Il vivait en U.R.S.S.", "Elle est restée."),
-    ],
-)
+@cases("first, second")
 def test_an_abbreviation_ends_a_sentence_before_a_word_that_begins_one(
     first: str, second: str
 ) -> None:
     assert sentences(f"{first} {second}") == [first, second]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The song (Do You Hear Me? I Mean It) was sung.",
-        '"Stop! Thief!" he cried.',
-        "‘Stop! Thief!’ he cried.",
-        "They read “The End. A Play” aloud.",
-        "Er rief: „Halt! Ich komme.“",
-        "Zawołał: „Stój! Złodziej!”",
-        "Il cria : « Halte ! Au voleur ! » et partit.",
-        "The letter [lost. A copy\nsurvives] was short.",
-    ],
-)
+@cases("text")
 def test_short_brackets_and_quotations_are_not_cut(text: str) -> None:
     assert sentences(text) == [text]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        # Forgotten marks, inches, an end far away, another paragraph, a list.
-        "He said (as ever. They left.",
-        'He cut a 6" hole. They had 5" pipes.',
-        f"It was (so. {'They went on and on, ' * 10}). The end.",
-        "He wrote (in May.\n\nThey came later.) The end.",
-        "They took (all. There was:\n- One dog) Then they left.",
-    ],
-)
+@cases("text")
 def test_brackets_that_do_not_close_soon_do_not_hold_sentences_together(text: str) -> None:
     assert len(sentences(text)) > 1
 
@@ -213,28 +137,7 @@ def test_segments_begin_at_the_start_and_ascend(text: str) -> None:
     assert all(start < len(text) for start in starts)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (FRAM, FRAM[:-1] + ", and most of the men learned the goal only at Madeira.", True),
-        (
-            "In 1911 the Northern Party also wintered at Cape Adare.",
-            "The Northern Party wintered at Cape Adare in 1911.",
-            True,
-        ),
-        (
-            CREW,
-            "Ernest Shackleton sailed for South Georgia in the James Caird with Frank Worsley, "
-            "Tom Crean, Harry McNish, John Vincent and Timothy McCarthy.",
-            True,
-        ),
-        (FRAM, "The Fram was launched in 1892 at Larvik in Norway.", False),
-        (FRAM, "The Fram left the Bay of Whales in January 1912.", False),
-        # Short words, and none that is long.
-        ("다시 배가 왔다", "다시 배가 왔다", True),
-        ("다시 배가 왔다", "그가 섬에 남다", False),
-    ],
-)
+@cases("one, other, same")
 def test_a_sentence_that_another_repeats_with_more_around_it_is_alike(
     one: str, other: str, same: bool
 ) -> None:
@@ -316,21 +219,7 @@ def test_no_sentences_no_flags() -> None:
     assert are_quotable(TABLES["sentences"].empty()).to_list() == []
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It was as secu-\nrity for it.", "It was as security for it."),
-        ("He wrote:\n> What does\n> > it mean?", "He wrote: What does it mean?"),
-        ("It was quoted secu-\n> rity.", "It was quoted security."),
-        ("Die Vor-\nund Nachteile des Vor-\ntrags.", "Die Vor- und Nachteile des Vortrags."),
-        ("Ein Nord-\nAtlantik-Schiff.", "Ein Nord-Atlantik-Schiff."),
-        ("Zażół-\n  ćmy to.", "Zażółćmy to."),
-        ("C'est le capi-\r\ntaine.", "C'est le capitaine."),
-        ("It measured\n> 5 mm - and\n-3 degrees.", "It measured > 5 mm - and -3 degrees."),
-        ("The limit is\n>= 5 mm here.", "The limit is >= 5 mm here."),
-        ("a  b\n c > d - e-f", "a b c > d - e-f"),
-    ],
-)
+@cases("text, expected")
 def test_a_quotation_stands_on_one_line_without_marks_of_layout(text: str, expected: str) -> None:
     assert join_lines(text) == expected
     start, end = find_quotation(expected, f"(Before.\n{text}\nAfter.)") or (0, 0)
@@ -365,26 +254,7 @@ def test_a_headline_above_a_long_line_is_a_sentence_of_its_own() -> None:
 POEM = "Tell me, Muse, of the man\nof many ways, who wandered far"
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("Before\n```js\nconst a = 1;\n```\nafter", ["```js\nconst a = 1;\n```"]),
-        ("~~~\nx = f(y);\n~~~~", ["~~~\nx = f(y);\n~~~~"]),
-        ("* item:\n\n  ```\n  f(x);\n  ```\n\nafter", ["  ```\n  f(x);\n  ```"]),
-        ("````\n```\nf(x);\n```\n````", ["````\n```\nf(x);\n```\n````"]),
-        (f"```\n{POEM}\n```", []),
-        (f"```text\n{POEM}\n```", []),
-        (f"```lisp\n{POEM}\n```", [f"```lisp\n{POEM}\n```"]),
-        ("```js\nan open block is none = 1;", []),
-        ("words with ``` inside a line = 1;\n```", []),
-        ("a <!-- by\nAnn Lee --> b <!-- open", ["<!-- by\nAnn Lee -->"]),
-        ("```html\n<!-- a -->\n```", ["```html\n<!-- a -->\n```"]),
-        ("First\n~~~~~\nf(x); by Ann (see y)\n\nSecond\n~~~~~~\ntext", []),
-        ("* item\n\n  ~~~\n  f(x);\n  ~~~", ["  ~~~\n  f(x);\n  ~~~"]),
-        ("```a`b`c\nf(x);\n```", []),
-        ("", []),
-    ],
-)
+@cases("text, code")
 def test_code_is_found(text: str, code: list[str]) -> None:
     assert [text[start:end] for start, end in find_code(text)] == code
 

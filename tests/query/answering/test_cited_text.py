@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.store.index_store import IndexStore
 from graphrag_query.store.links import LinkedRows, Links
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 
 
@@ -35,54 +36,7 @@ def test_a_citation_leads_to_the_sentence_that_says_it(store: IndexStore, crean:
     assert whole[citation.start_char : citation.end_char] == citation.quote
 
 
-@pytest.mark.parametrize(
-    ("citation", "expected", "n_removed"),
-    [
-        (" [Data: Sources (999999)]", "", 1),
-        (" [Data: Reports (4); Sources (0, 999999)]", " [1]", 2),
-        (" [0]", " [1]", 0),
-        (" [^0]", " [1]", 0),
-        (" [0, 7]", " [1]", 1),
-        (" [12345]", "", 1),
-        (" [see](http://example.org)", " [see](http://example.org)", 0),
-        (" [sic]", " [sic]", 0),
-        (" [Data: nothing]", "", 0),
-        (" [Data：Sources（0）]", " [1]", 0),
-        (" 【0】", " [1]", 0),
-        (" 【0†source】", " [1]", 0),
-        (" 【Data: Sources (0)】", " [1]", 0),
-        (" [0-1]", " [1]", 1),
-        (" [^99]: it says", ": it says", 1),
-        (" [Source 0]", " [1]", 0),
-        (" [Data: Sources (-1)]", "", 1),
-        # A year is no footnote, and a link or code no citation.
-        (" in [1914] and later", " in [1914] and later", 0),
-        (" in [1914–1916]", " in [1914–1916]", 0),
-        (" [^1914]", "", 1),
-        (" of `names[0]`", " of `names[0]`", 0),
-        ("\n```\nx = [0]\n```\n", "\n```\nx = [0]\n```\n", 0),
-        ("\n[7]: http://example.org", "\n[7]: http://example.org", 0),
-        ("\n- [0] first", "\n- [1] first", 0),
-        # As models write them.
-        (" (Data: Sources (0, 7))", " [1]", 1),
-        ("（数据：来源（0、7））", " [1]", 1),
-        (" (Sources: 0, 7)", " [1]", 1),
-        (" {Data: Sources (7)}", "", 1),
-        (". Data: Sources (0)", ". [1]", 0),
-        (" (see Data: Sources (0))", " (see [1])", 0),
-        (" [Data - Sources (0)]", " [1]", 0),
-        (" [Data: Sources [0, 7]]", " [1]", 1),
-        (" **[Data: Sources (0)]**", " [1]", 0),
-        (" ([0])", " [1]", 0),
-        (" ([Data: Sources (0)])", " [1]", 0),
-        (" (Source: 1914)", " (Source: 1914)", 0),
-        (" (Source: 999999)", "", 1),
-        (" (he was 0 years old)", " (he was 0 years old)", 0),
-        # Cut off.
-        (" [Data: Sources (0)", " [1]", 0),
-        (" (Data: Sources (0)", " [1]", 0),
-    ],
-)
+@cases("citation, expected, n_removed")
 def test_what_was_not_shown_is_removed_and_counted(
     store: IndexStore, citation: str, expected: str, n_removed: int
 ) -> None:
@@ -197,21 +151,7 @@ def test_a_quotation_that_is_not_in_the_passage_is_flagged(store: IndexStore, cr
     assert true in cited.citations[0].quote
 
 
-@pytest.mark.parametrize(
-    ("said", "flagged"),
-    [
-        ("‘He was born in a castle near Dublin’", True),
-        ("»He was born in a castle near Dublin«", True),
-        ("„He was born in a castle near Dublin“", True),
-        ("他说「他出生在都柏林附近的一座城堡里」", True),
-        ("“Crean was born in 1877 … near Annascaul”", False),
-        ("“Crean was born [in 1877] on a farm”", False),
-        ("“near Annascaul … Crean was born in 1877”", True),
-        # Titles, and what stands between two of them.
-        ('"Nimrod" sailed to the south with all of them, "Aurora" later', False),
-        ("It's the man's own, and the men’s ‘ship’ too", False),
-    ],
-)
+@cases("said, flagged")
 def test_quotations_are_known_by_their_marks(
     store: IndexStore, crean: int, said: str, flagged: bool
 ) -> None:
@@ -227,19 +167,7 @@ def test_citations_may_stay_in_microsofts_syntax(store: IndexStore) -> None:
     assert cited.n_removed_citations == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "has_no_record", "rest"),
-    [
-        ("NO_RECORD The documents do not tell.", True, "The documents do not tell."),
-        ("NO_RECORD", True, ""),
-        ("`NO_RECORD`: nothing.", True, "nothing."),
-        ("no_record\nNothing.", True, "Nothing."),
-        ("The documents do not tell. NO_RECORD", True, "The documents do not tell."),
-        ("It is cold [0]. Of heat: **NO_RECORD**.", False, "It is cold [1]. Of heat:."),
-        ("Norway is cold.", False, "Norway is cold."),
-        ("N", False, "N"),
-    ],
-)
+@cases("reply, has_no_record, rest")
 def test_a_reply_can_say_that_there_is_no_record(
     store: IndexStore, reply: str, has_no_record: bool, rest: str
 ) -> None:

@@ -1,23 +1,8 @@
-import pytest
-
 from graphrag_query.answering.extractive import as_one_line, split_into_candidates
+from tests.fixtures.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("It is a well-\nknown town.", "It is a well- known town."),
-        ("The level is\n>= 5 there.", "The level is >= 5 there."),
-        ("The level is\n> 5 there.", "The level is > 5 there."),
-        (
-            "The level of Bern\n> the level of Basel,\nas we know.",
-            "The level of Bern > the level of Basel, as we know.",
-        ),
-        ("We have so much\n> that nobody\n> reads it.", "We have so much that nobody reads it."),
-        ("So much\n> > that nobody\n>> reads it.", "So much that nobody reads it."),
-        ("a > b", "a > b"),
-    ],
-)
+@cases("sentence, expected")
 def test_only_marks_of_quoted_letters_are_left_out_of_one_line(
     sentence: str, expected: str
 ) -> None:

@@ -1,10 +1,39 @@
 """Whole answers without a model: text and citations."""
 
-import pytest
+from collections.abc import Sequence
 
-from graphrag_query.answer import Outcome
+from graphrag_index.schema.settings.searches import LocalSearch
+from graphrag_query.answer import Answer, Context, Outcome
+from graphrag_query.answering.quoted_answer import quote_answer
 from graphrag_query.index import Index
-from tests.fixtures.sentence_answers import ask
+from graphrag_query.question.question import Question
+from tests.fixtures.cases import cases
+
+
+def ask(index: Index, question: str, texts: Sequence[str]) -> Answer:
+    """Answer a question from texts, each of which is a document."""
+    units = {
+        i: {
+            "human_readable_id": i,
+            "start_char": 0,
+            "text": text,
+            "title": f"{i}.txt",
+            "document": i,
+            "document_id": str(i),
+            "path": f"{i}.txt",
+            "prepended": "",
+        }
+        for i, text in enumerate(texts)
+    }
+    asked = Question(question, index.store)
+    answer = quote_answer(
+        asked, units, dict.fromkeys(units, 1.0), LocalSearch(), Context({}, "", 0, {})
+    )
+    for citation in answer.citations:
+        text = texts[int(citation.document_id)]
+        assert text[citation.start_char : citation.end_char] == citation.quote
+    return answer
+
 
 NEAR_MISSES = [
     f"{person} of Altdorf met Olga Nowak in the {place} and asked the smith for help."
@@ -21,22 +50,7 @@ def test_a_certain_value_stands_before_the_sentence(index: Index) -> None:
     assert answer.text.startswith("1801 — The mill was built in 1801. [1]")
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        (
-            "Was Tom Crean at the South Pole?",
-            "In Annascaul Tom Crean opened a public house called the South Pole Inn.",
-        ),
-        (
-            "Did Amundsen die at the South Pole?",
-            "Amundsen reached the South Pole. On the return Edgar Evans died.",
-        ),
-        ("Is Ann Bell older than Otto Lenz?", "Ann Bell was born in 1950, Otto Lenz in 1931."),
-        ("War Olga Nowak in Altdorf?", "Olga Nowak war die erste Frau in Altdorf."),
-        ("Est-ce que le moulin est rouge ?", "Le moulin est rouge."),
-    ],
-)
+@cases("question, text")
 def test_no_yes_or_no_is_decided(index: Index, question: str, text: str) -> None:
     answer = ask(index, question, [text])
     assert not answer.text.startswith(("Yes", "No —", "No.", "Ja", "Nein", "Oui", "Non"))
@@ -80,25 +94,7 @@ def test_words_of_another_language_than_the_documents_prove_nothing(index: Index
     assert "Satz" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Who won the chess tournament?", "No passage that was read answers this."),
-        (
-            "Wer gewann das Schachturnier?",
-            "Keine gelesene Stelle beantwortet das. Die Dokumente sind auf Englisch.",
-        ),
-        (
-            "Qui a gagné le tournoi d’échecs ?",
-            "Aucun passage lu n’y répond. Les documents sont en anglais.",
-        ),
-        (
-            "¿Quién ganó el torneo de ajedrez?",
-            "Ningún pasaje leído responde a esto. Los documentos están en inglés.",
-        ),
-        ("1 1", "No passage that was read answers this."),
-    ],
-)
+@cases("question, expected")
 def test_a_refusal_speaks_the_language_of_the_question(
     index: Index, question: str, expected: str
 ) -> None:

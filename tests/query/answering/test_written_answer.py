@@ -13,6 +13,7 @@ from graphrag_query.answer import Context, Outcome
 from graphrag_query.answering.written_answer import DeferredContext, Section, pack_sections
 from graphrag_query.index import Index
 from graphrag_query.searches.local_search import local_search
+from tests.fixtures.cases import cases
 from tests.fixtures.chat_requests import Pieces
 from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
@@ -213,16 +214,7 @@ def test_a_stream_that_breaks_off_is_written_anew(asked: tuple[Server, Index]) -
     assert "".join(sink.pieces).strip() == answer.text
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("401", "api_key"),
-        ("404", "base_url"),
-        ("500", "has not answered"),
-        ("hang", "has not answered"),
-        ("content_filter", "refused"),
-    ],
-)
+@cases("kind, said")
 def test_an_outage_never_reads_like_missing_evidence(
     asked: tuple[Server, Index], kind: str, said: str
 ) -> None:

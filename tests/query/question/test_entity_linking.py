@@ -13,6 +13,7 @@ from graphrag_index.steps.generate_text_embeddings import create_search_tables
 from graphrag_query.question.entity_linking import is_other_spelling
 from graphrag_query.question.question import Mentions
 from graphrag_query.store.index_store import IndexStore
+from tests.fixtures.cases import cases
 from tests.fixtures.small_index import table, write_index
 
 # Title, degree, aliases.
@@ -64,35 +65,14 @@ def found(store: IndexStore, question: str) -> list[tuple[str, str]]:
     return [(TITLES[m.entity], m.kind) for m in Mentions(store, question).entities]
 
 
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Who was Ernest Shackleton?", ["Ernest Shackleton"]),
-        ("Where did SHACKLETON’s men winter?", ["Ernest Shackleton"]),
-        ("Who reached the south pole first?", ["South Pole"]),
-        ("Wer war in Lodz?", ["Łódź"]),
-        ("南极洲在哪里？", ["南极洲"]),
-        ("斯科特去过南极洲吗", ["罗伯特·斯科特", "南极洲"]),
-        ("Is it?", []),
-        ("?", []),
-    ],
-)
+@cases("question, names")
 def test_whole_names_are_exact_and_the_longest_wins(
     store: IndexStore, question: str, names: list[str]
 ) -> None:
     assert sorted(found(store, question)) == sorted((name, "exact") for name in names)
 
 
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Where did Scott die?", ["Robert Falcon Scott"]),
-        ("Where did Robert Scott die?", ["Robert Falcon Scott"]),
-        ("where did amundsen live", ["Roald Amundsen", "Leon Amundsen"]),
-        ("Wann starb Amundsens Bruder?", ["Roald Amundsen", "Leon Amundsen"]),
-        ("Kiedy umarł Roald Amundsena?", ["Roald Amundsen"]),
-    ],
-)
+@cases("question, names")
 def test_parts_and_other_endings_are_found_the_best_linked_first(
     store: IndexStore, question: str, names: list[str]
 ) -> None:
@@ -100,30 +80,13 @@ def test_parts_and_other_endings_are_found_the_best_linked_first(
     assert {name for name, _ in found(store, question)} == set(names)
 
 
-@pytest.mark.parametrize(
-    ("question", "name"),
-    [
-        ("Who was Ernst Schackelton?", "Ernest Shackleton"),
-        ("What did Amunsen do?", "Roald Amundsen"),
-        ("Did he like Tschaikowski?", "Pyotr Tchaikovsky"),
-        ("Amundson died where?", "Roald Amundsen"),
-    ],
-)
+@cases("question, name")
 def test_other_spellings_are_found(store: IndexStore, question: str, name: str) -> None:
     assert (name, "fuzzy") in found(store, question)
     assert {how for _, how in found(store, question)} == {"fuzzy"}
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        # Not every word of the name is known: it is somebody else.
-        "What did Albert Einstein say?",
-        "Who was Ernestine Shackley?",
-        "Did Robert Peary know?",
-        "Who is the president of France?",
-    ],
-)
+@cases("question")
 def test_other_names_are_not_taken_for_those_of_the_index(store: IndexStore, question: str) -> None:
     assert found(store, question) == []
 
@@ -136,17 +99,7 @@ def test_a_part_that_many_have_gives_the_best_linked_and_weighs_little(
     assert {name.weight for name in named} == {round((1 + 1 / 3) / 2 / 3, 6)}
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "distance", "same_sound", "are_one"),
-    [
-        ("crean", "krean", 1, True, True),
-        ("martin", "martina", 1, True, False),
-        ("martin", "marvin", 1, False, False),
-        ("johnson", "johansen", 2, True, False),
-        ("amunsen", "amundsen", 1, False, True),
-        ("anderson", "henderson", 2, False, False),
-    ],
-)
+@cases("one, other, distance, same_sound, are_one")
 def test_what_differs_little_is_one_name(
     one: str, other: str, distance: int, same_sound: bool, are_one: bool
 ) -> None:
@@ -204,47 +157,7 @@ def inflected(tmp_path_factory: pytest.TempPathFactory) -> IndexStore:
     return index_of([(title, 1, []) for title in INFLECTED], tmp_path_factory.mktemp("names"))
 
 
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Что известно о жизни Ивана Петрова?", ["Иван Петров"]),
-        ("Кому писал Иван Петров письма?", ["Иван Петров"]),
-        ("Что рассказал Ивану Петрову его друг?", ["Иван Петров"]),
-        ("Кто был вместе с Иваном Петровым?", ["Иван Петров"]),
-        ("Что произошло в Москве?", ["Москва"]),
-        ("Когда он уехал из Москвы?", ["Москва"]),
-        ("Что случилось с Анной Карениной?", ["Анна Каренина"]),
-        ("Кто знал Марию Иванову?", ["Мария Иванова"]),
-        ("Что было в Санкт-Петербурге?", ["Санкт-Петербург"]),
-        ("Кто встретил Павла Чехова?", ["Павел Чехов"]),
-        ("Co się stało w Krakowie?", ["Kraków"]),
-        ("Kto pochodził z Krakowa?", ["Kraków"]),
-        ("Kto mieszkał w Warszawie?", ["Warszawa"]),
-        ("Kto wyjechał z Warszawy?", ["Warszawa"]),
-        ("Kto znał Jana Kowalskiego?", ["Jan Kowalski"]),
-        ("Co powiedział Janowi Kowalskiemu jego brat?", ["Jan Kowalski"]),
-        ("Kto pisał o Adamie Mickiewiczu?", ["Adam Mickiewicz"]),
-        ("Co było w Łodzi?", ["Łódź"]),
-        ("Co było w Poznaniu?", ["Poznań"]),
-        ("Co było w Gdańsku?", ["Gdańsk"]),
-        ("Kto znał Piotra Wilka?", ["Piotr Wilk"]),
-        ("Kto mieszkał w Wiedniu?", ["Wiedeń"]),
-        ("Co se stalo v Brně?", ["Brno"]),
-        ("Kdo znal Karla Čapka?", ["Karel Čapek"]),
-        ("Кто знал Сергея Иванова?", []),
-        ("Кто знал Марию Петренко?", []),
-        ("Kto znał Jana Wilkowskiego?", []),
-        ("Kto znał Marię Kowalczyk?", []),
-        ("Who was Martine Lutheran?", []),
-        ("Kto był w Rzymie?", []),
-        ("Кто знал Петра Второго?", []),
-        ("Was geschah in Romanshorn?", []),
-        ("Who was Frank Wilder?", []),
-        ("Kto mieszkał w Krasnymstawie?", []),
-        ("Кто такая Анна Петрова?", ["Петрова Анна"]),
-        ("Was ist Romantik?", []),
-    ],
-)
+@cases("question, names")
 def test_names_are_found_in_their_case_and_others_are_not(
     inflected: IndexStore, question: str, names: list[str]
 ) -> None:

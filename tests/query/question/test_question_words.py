@@ -13,6 +13,7 @@ from graphrag_query.question.question_words import (
     share_words,
 )
 from tests.conftest import copy_project, run_project
+from tests.fixtures.cases import cases
 
 TEXTS = {
     "ru": "Анна Соколова родилась в Казани. Её лаборатория производила пенициллин.",
@@ -35,18 +36,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 @pytest.mark.parametrize("method", ["local", "basic", "lazy"])
-@pytest.mark.parametrize(
-    ("question", "held"),
-    [
-        ("Что производила лаборатория?", "пенициллин"),
-        ("谁提供了望远镜？", "上海天文台"),
-        ("من أسس مستشفى النور؟", "يوسف الحداد"),
-        # A number resembles nothing, but stands there.
-        ("4711", "4711"),
-        # What is no sentence is quoted if it has all that is asked for.
-        ("What is PR 1182?", "PR 1182"),
-    ],
-)
+@cases("question, held")
 def test_what_is_asked_is_found_by_its_words(
     index: Index, method: str, question: str, held: str
 ) -> None:
@@ -72,48 +62,17 @@ def test_most_letters_tell_the_script(index: Index, text: str, unread: bool) -> 
     assert is_unreadable(index.store, text) is unread
 
 
-@pytest.mark.parametrize(
-    ("question", "sentence", "shared"),
-    [
-        ("где Соколовой дали орден?", "Соколова получила орден.", True),
-        ("قصة الحداد", "عاد حداد إلى دمشق", True),
-        ("王芳", "王芳教授", True),
-        ("王", "王芳教授", False),
-        ("王芳是谁？", "李明去了智利", False),
-        ("박지민은 누구인가", "박지민이 왔다", True),
-        ("", "王芳教授", False),
-    ],
-)
+@cases("question, sentence, shared")
 def test_words_are_shared_with_any_ending(question: str, sentence: str, shared: bool) -> None:
     assert share_words(question, sentence) is shared
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("¿Cómo llegó Olga a la ciudad?", "es"),
-        ("¡Olga! ¿Fue Ana?", "es"),
-        ("Olga. ¿Fue Ana?", "es"),
-        ("What does the mark ¿ mean to Olga?", "en"),
-        ("Comment Olga est-elle venue à la ville ?", "fr"),
-    ],
-)
+@cases("text, code")
 def test_an_inverted_mark_before_a_sentence_is_spanish(text: str, code: str) -> None:
     assert language_in(text).code == code
 
 
-@pytest.mark.parametrize(
-    ("question", "code"),
-    [
-        ("Combien coûte le billet ?", "fr"),
-        ("Quién escribió el libro?", "es"),
-        ("Qui dirige Norda ?", "fr"),
-        ("Wer leitet Norda?", "de"),
-        ("Baute Olga die Mühle?", "de"),
-        ("Quanto costa?", "und"),
-        ("Norda", "und"),
-    ],
-)
+@cases("question, code")
 def test_the_first_word_of_a_short_question_tells_its_language(question: str, code: str) -> None:
     assert find_question_language(question).code == code
 

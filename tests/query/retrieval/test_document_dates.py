@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from graphrag_query.store.document_dates import find_document_dates
+from tests.fixtures.cases import cases
 
 
 def dates_of(*titles: str, stated: str = "") -> list[str]:
@@ -11,23 +12,7 @@ def dates_of(*titles: str, stated: str = "") -> list[str]:
     return find_document_dates(documents).to_list()
 
 
-@pytest.mark.parametrize(
-    ("title", "date"),
-    [
-        ("2017-03-02.txt", "2017-03-02"),
-        ("minutes_20170302_final.txt", "2017-03-02"),
-        ("IMG20170302.txt", "2017-03-02"),
-        ("letters 2017-03.txt", "2017-03"),
-        ("report-2017.txt", "2017"),
-        ("report-201703.txt", "2017-03"),
-        # A part of a name, of a longer number, or no month.
-        ("a1657.txt", ""),
-        ("minutes2017.txt", ""),
-        ("20170302123.txt", ""),
-        ("order-2017-13.txt", "2017"),
-        ("letter-2099.txt", ""),
-    ],
-)
+@cases("title, date")
 def test_a_date_in_a_title_is_a_day_a_month_or_a_year_of_its_own(title: str, date: str) -> None:
     assert dates_of(title) == [date]
 

@@ -9,6 +9,7 @@ from graphrag_query.index import Index
 from graphrag_query.searches.router import METHODS
 from graphrag_query.store.filtered_index import FilteredIndex, FilterMasks, Filters
 from graphrag_query.store.index_store import IndexStore
+from tests.fixtures.cases import cases
 
 
 def paths(masks: FilterMasks) -> set[str]:
@@ -75,16 +76,7 @@ def test_an_unknown_type_is_told(store: IndexStore) -> None:
         assert FilterMasks(store, Filters(entity_types=["dragon"])).entities.any()
 
 
-@pytest.mark.parametrize(
-    ("start", "end", "since", "until", "holds"),
-    [
-        ("1914-08-01", "1917-01-10", "1915", "1916", True),
-        ("1914-08-01", "1917-01-10", "1917-01-11", "", False),
-        ("1914-08-01", "1917-01-10", "", "1914", True),
-        ("1914-08-01", None, "", "1913", False),
-        (None, None, "1915", "1916", True),
-    ],
-)
+@cases("start, end, since, until, holds")
 def test_claims_are_held_to_a_span_of_time(
     store: IndexStore, start: str | None, end: str | None, since: str, until: str, holds: bool
 ) -> None:

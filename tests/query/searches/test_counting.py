@@ -16,6 +16,7 @@ from graphrag_query.index import Index
 from graphrag_query.searches import counting
 from graphrag_query.searches.counting import TermCount, is_form_of
 from tests.conftest import copy_project, run_project
+from tests.fixtures.cases import cases
 
 DOCUMENTS = {
     "2024-01-03": "A fire broke out in Berlin. Anna Berg saw the fires from her house in Berlin.",
@@ -41,53 +42,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return graphrag_query.open(project / "output")
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        ("How many documents are there?", "There are 5 documents"),
-        ("How many documents mention fire?", "3 of 5 documents (60 %) mention “fire”: 4 times"),
-        ("How often is Berlin mentioned?", "“Berlin” is mentioned 4 times, in 3 of 5 documents"),
-        ("How many letters mention Berlin and Paris?", "0 of 5 documents (0 %) mention “Ber"),
-        ("How many letters mention Berlin or Paris?", "4 of 5 documents (80 %) mention “Ber"),
-        ("Is Berlin or Paris mentioned more often?", "“Berlin” is mentioned in the most docu"),
-        ("Who is mentioned most often?", "Anna Berg is mentioned most: in 3 of 5 documents"),
-        # The subject itself is in all of these letters.
-        (
-            "Which places are mentioned most often in letters about Berlin?",
-            "France is mentioned most: in 1 of 3 documents that mention “Berlin”",
-        ),
-        (
-            "Who is mentioned most often in letters about Paris?",
-            "Anna Berg is mentioned most: in 1 of 1 ",
-        ),
-        (
-            "When was Tom Crean first mentioned?",
-            "“Tom Crean” is first mentioned on 2024-03-05 [1] and last on ",
-        ),
-        (
-            "How many letters per month mention fire?",
-            "The number of documents that mention “fire” falls",
-        ),
-        ("In which months is fire mentioned?", "The number of documents that mention “fire” falls"),
-        (
-            "How many letters of March 2024 mention Berlin?",
-            "2 of 2 documents of March 2024 (100 %) mention “Berlin”: 2 times, in 2 passages.",
-        ),
-        (
-            "How many letters are there from 2024?",
-            "There are 4 documents of 2024, with 4 passages.",
-        ),
-        ("Is Berlin mentioned more often than Paris?", "“Berlin” is mentioned in the most docu"),
-        (
-            "Which cities are mentioned most often?",
-            "Berlin is mentioned most: in 3 of 5 documents.",
-        ),
-        (
-            "Which documents mention Berlin most often?",
-            "“letter 0” mentions “Berlin” most often: 2 ",
-        ),
-    ],
-)
+@cases("question, text")
 def test_counts_are_exact(counted: Index, question: str, text: str) -> None:
     answer = counted.ask(question)
     assert answer.method == "global"
@@ -95,19 +50,7 @@ def test_counts_are_exact(counted: Index, question: str, text: str) -> None:
     assert answer.text.startswith(text)
 
 
-@pytest.mark.parametrize(
-    ("question", "line"),
-    [
-        ("Who is mentioned most often in letters about Paris?", "1 document mentions “Paris”, 2 "),
-        ("Who is mentioned most often in letters about fires?", "3 documents mention “fires”, 4 "),
-        ("How many letters mention fire?", "3 documents mention “fire”, 4 times in all: fire 3, f"),
-        (
-            "How many letters mention France or Karl Moll?",
-            "1 document mentions “France”, once. 1 document mentions “Karl Moll”, once.",
-        ),
-        ("How many letters mention Berlin and Atlantis?", " all. 0 documents mention “Atlantis”."),
-    ],
-)
+@cases("question, line")
 def test_documents_and_mentions_of_a_subject_are_told_apart(
     counted: Index, question: str, line: str
 ) -> None:
@@ -174,19 +117,7 @@ def test_a_trend_has_a_row_for_each_month_and_cites_examples(counted: Index) -> 
     assert answer.to_dict()["table"] == answer.table
 
 
-@pytest.mark.parametrize(
-    ("form", "term", "code", "is_form"),
-    [
-        ("fires", "fire", "en", True),
-        ("fired", "fire", "en", False),
-        ("Countries", "country", "en", True),
-        ("boxes", "box", "en", True),
-        ("asylum  seeker", "asylum seekers", "en", True),
-        ("class", "clas", "en", False),
-        ("Warszawie", "Warszawa", "pl", True),
-        ("北京", "北京", "zh", True),
-    ],
-)
+@cases("form, term, code, is_form")
 def test_forms_of_a_word(form: str, term: str, code: str, is_form: bool) -> None:
     assert is_form_of(form, term, language_of(code)) is is_form
 
@@ -207,27 +138,7 @@ def treaties(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield index
 
 
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        ("How many documents mention Article 50?", "None of the 3 documents mentions “Article 50”"),
-        (
-            "How many documents mention Article 5 and Article 50?",
-            "None of the 3 documents mentions “Article 5” and “Article 50”.",
-        ),
-        ("How many documents mention Article 7?", "1 of 3 documents (33 %) mentions “Article 7”"),
-        ("How many documents mention Rule 5?", "1 of 3 documents (33 %) mentions “Rule 5”"),
-        ("How many documents mention Rule 7?", "None of the 3 documents mentions “Rule 7”."),
-        (
-            "How many documents mention text 5 of the treaty?",
-            "0 of 3 documents (0 %) mention “text 5” and “treaty”.",
-        ),
-        (
-            "How many documents mention Oslo Treaty Article 50?",
-            "0 of 3 documents (0 %) mention “Oslo” and “Treaty” and “Article 50”.",
-        ),
-    ],
-)
+@cases("question, text")
 def test_a_word_and_its_number_are_counted_together(
     treaties: Index, question: str, text: str
 ) -> None:

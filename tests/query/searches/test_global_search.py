@@ -11,6 +11,7 @@ from graphrag_query.retrieval import community_paths, report_selection
 from graphrag_query.searches import global_sentences
 from graphrag_query.store.index_store import IndexStore
 from tests.conftest import copy_project, run_project
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations, count_words
 
@@ -72,32 +73,7 @@ def test_each_sentence_stands_once_and_is_cited_where_it_stands(index: Index) ->
     assert all(f"{quote} [{n}]" in answer.text for n, quote in enumerate(quotes, 1))
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Was sind die wichtigsten Themen?",
-        "¿De qué tratan estos textos en conjunto?",
-        "What do these documents deal with?",
-        "What are the key takeaways?",
-        "Wovon handeln die Dokumente?",
-        "What are the main topics of these conversations?",
-        "Was sind die wichtigsten Themen dieses Buches?",
-        "Gib mir einen Überblick über die Sammlung.",
-        "Quels sujets sont abordés ?",
-        "Dame una visión general.",
-        "Di cosa parlano questi documenti?",
-        "De que tratam estes documentos?",
-        "Waar gaan deze documenten over?",
-        "Vad handlar dokumenten om?",
-        "O czym są te dokumenty?",
-        "Jaká jsou hlavní témata?",
-        "О чём эти документы?",
-        "Mistä nämä asiakirjat kertovat?",
-        "Bu belgeler ne hakkında?",
-        "这些文档讲了什么？",
-        "この文書の主なテーマは何ですか。",
-    ],
-)
+@cases("question")
 def test_a_question_that_only_asks_about_the_whole_is_answered_by_themes(
     index: Index, question: str
 ) -> None:

@@ -24,6 +24,7 @@ from graphrag_query.searches.lazy_search import (
     sub_query_request,
 )
 from tests.conftest import REPOSITORY, copy_project, run_project
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -99,21 +100,7 @@ class TestWithoutAModel:
             "The documents do not mention Marie Curie.",
         )
 
-    @pytest.mark.parametrize(
-        ("question", "parts"),
-        [
-            ("Who was Tom Crean?", []),
-            ("Which dogs and ponies did the expeditions use?", []),
-            (
-                "Who led the Nimrod expedition and what did Edgeworth David reach?",
-                ["Who led the Nimrod expedition", "what did Edgeworth David reach"],
-            ),
-            (
-                "Wer leitete die Expedition nach Norden, und wann kehrte das Schiff zurück?",
-                ["Wer leitete die Expedition nach Norden", "wann kehrte das Schiff zurück"],
-            ),
-        ],
-    )
+    @cases("question, parts")
     def test_a_question_is_cut_where_a_second_thing_is_asked(
         self, index: Index, question: str, parts: list[str]
     ) -> None:
@@ -263,20 +250,7 @@ class TestReplies:
     def test_sub_queries(self, index: Index, reply: Any, queries: list[str]) -> None:
         assert self.request(index, "questions").format.read(reply).value == queries
 
-    @pytest.mark.parametrize(
-        ("reply", "rating"),
-        [
-            ({"rating": 4}, 4.0),
-            ({"rating": "4/5"}, 4.0),
-            ({"score": "8 out of 10"}, 4.0),
-            ({"relevant": True}, 5.0),
-            ({"relevant": False}, 0.0),
-            ([{"rating": 3}], 3.0),
-            (2, 2.0),
-            ({"rating": 99}, 5.0),
-            ({"rating": -1}, 0.0),
-        ],
-    )
+    @cases("reply, rating")
     def test_ratings(self, index: Index, reply: Any, rating: float) -> None:
         assert self.request(index, "rating").format.read(reply).value == rating
 

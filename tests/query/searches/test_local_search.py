@@ -18,6 +18,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.retrieval.foreign_text_units import add_foreign_text_units
 from graphrag_query.store.index_store import RankedTextUnit
 from tests.conftest import copy_project, run_project
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
 
@@ -32,31 +33,14 @@ DOCUMENTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("Who was Tom Crean?", "Irish seaman"),
-        ("When were the men rescued from Elephant Island?", "September 1916"),
-        ("Who stood at the South Pole with Roald Amundsen?", "Helmer Hanssen"),
-        ("Who paid for the Southern Cross Expedition?", "Newnes"),
-        ("Which fossil plant was found in the rocks from Scott's last camp?", "Glossopteris"),
-    ],
-)
+@cases("question, said")
 def test_questions_with_known_answers_are_answered(index: Index, question: str, said: str) -> None:
     answer = index.local(question)
     assert answer.outcome is Outcome.ANSWERED
     assert said in answer.text
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("Who was Tom Crean?", "an Irish seaman"),
-        ("Where was Tom Crean born?", "Annascaul"),
-        ("When were the men rescued from Elephant Island?", "September 1916"),
-        ("How long did the men wait on Elephant Island?", "more than four months"),
-    ],
-)
+@cases("question, said")
 def test_the_first_sentence_answers(index: Index, question: str, said: str) -> None:
     assert said in index.local(question).text.split("[1]")[0]
 
@@ -66,19 +50,7 @@ def test_an_answer_is_short(index: Index) -> None:
     assert len(answer.text.split()) <= MAX_WORDS + len(answer.citations)
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "What is the capital of Mongolia?",
-        "What is the capital of Brazil?",
-        "Who is the president of France?",
-        "What is the capital of France?",
-        "What is the population of London?",
-        "How do I bake sourdough bread?",
-        "Who won the football World Cup in 2014?",
-        "asdf qwer zxcv",
-    ],
-)
+@cases("question")
 def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: str) -> None:
     answer = index.local(question)
     assert answer.outcome is Outcome.NO_EVIDENCE
@@ -86,16 +58,7 @@ def test_what_the_documents_do_not_say_is_no_evidence(index: Index, question: st
     assert answer.looked_at["text_units"] > 0
 
 
-@pytest.mark.parametrize(
-    ("question", "name"),
-    [
-        ("What did Albert Einstein say about the South Pole?", "Albert Einstein"),
-        ("Did Marie Curie travel to Antarctica?", "Marie Curie"),
-        ("How did Napoleon Bonaparte die in Antarctica?", "Napoleon Bonaparte"),
-        ("When was Elon Musk at Cape Evans?", "Elon Musk"),
-        ("Did Marie Curie meet Ernest Shackleton?", "Marie Curie"),
-    ],
-)
+@cases("question, name")
 def test_a_name_that_the_documents_do_not_hold_is_said_so(
     index: Index, question: str, name: str
 ) -> None:
@@ -189,18 +152,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return graphrag_query.open(project / "output")
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("Wann wurde die Altdorf Mill gegründet?", "1801"),
-        ("¿Quién fundó Altdorf Mill?", "Olga Nowak"),
-        ("Qui dirige Altdorf Mill ?", "Jan Blum"),
-        ("How many jobs does Seeblick cut?", "120 Stellen"),
-        ("¿Cuántos puestos suprime Seeblick?", "120 Stellen"),
-        ("Who led the excavation near Neustadt?", "Ada Fuchs"),
-        ("When does the factory of Brunet close?", "ferme en juin"),
-    ],
-)
+@cases("question, said")
 def test_a_question_is_answered_from_documents_in_another_language(
     mixed: Index, question: str, said: str
 ) -> None:

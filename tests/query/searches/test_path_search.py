@@ -19,6 +19,7 @@ from graphrag_index.storage.memo import join_batches
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.index import Index
 from graphrag_query.searches.path_search import path_search
+from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.sample_questions import QUESTIONS, check_citations
@@ -122,15 +123,7 @@ def test_another_spelling_is_told(index: Index) -> None:
     assert answer.notes == ("“shakleton” is taken for Ernest Shackleton.",)
 
 
-@pytest.mark.parametrize(
-    ("question", "said"),
-    [
-        ("How is Tom Crean connected?", "names one that the index knows: Tom Crean"),
-        ("How are we all connected with each other here?", "names none that the index knows"),
-        ("有什么关系？", "knows no entity named 有什么关系."),
-        ("What are the themes?", "knows no entity named What are the themes."),
-    ],
-)
+@cases("question, said")
 def test_fewer_than_two_names_have_no_path(index: Index, question: str, said: str) -> None:
     answer = index.path(question)
     assert answer.outcome is Outcome.NO_EVIDENCE

@@ -18,6 +18,7 @@ from graphrag_query.searches.router import (
     read_choice,
 )
 from graphrag_query.store.index_store import IndexStore
+from tests.fixtures.cases import cases
 from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
 
@@ -219,16 +220,7 @@ def test_the_rules_choose_questions_that_were_held_out(index: Index) -> None:
     assert len(missed) <= 0.05 * len(HELD_OUT), missed
 
 
-@pytest.mark.parametrize(
-    ("question", "method"),
-    [
-        ("What are the main themes?", "global"),
-        ("Who was Tom Crean?", "local"),
-        ("How are Crean and Nansen connected?", "path"),
-        ("Which passage speaks of the fossil plant Glossopteris?", "basic"),
-        ("Show the neighbourhood of the Gauss.", "neighbourhood"),
-    ],
-)
+@cases("question, method")
 def test_a_question_is_answered_by_the_search_that_is_chosen(
     index: Index, question: str, method: str
 ) -> None:
@@ -303,16 +295,7 @@ def test_an_outage_leaves_it_to_the_rules(index: Index) -> None:
     assert "does not answer" in choice.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "method"),
-    [
-        ({"search": "local", "why": "x"}, "local"),
-        ({"search": " Global search."}, "global"),
-        ({"method": "PATH"}, "path"),
-        ([{"search": "basic"}], "basic"),
-        ("neighborhood", "neighbourhood"),
-    ],
-)
+@cases("reply, method")
 def test_replies_are_read_with_patience(reply: Any, method: str) -> None:
     assert read_choice(reply).value.method == method
 

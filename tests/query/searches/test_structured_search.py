@@ -19,6 +19,7 @@ from graphrag_query.searches.structured_search import (
     read_query,
     structured_search,
 )
+from tests.fixtures.cases import cases
 from tests.fixtures.commands import ask as command
 from tests.fixtures.fake_llm import FakeLLM, index_behind, question_to
 from tests.model_server import ChatRequest, Faults, Server
@@ -140,30 +141,12 @@ def test_a_question_that_is_no_matter_of_rows_goes_to_passages(index: Index) -> 
     assert len(llm.asked) == 2
 
 
-@pytest.mark.parametrize(
-    ("reply", "sql"),
-    [
-        ({"sql": " SELECT 1 "}, "SELECT 1"),
-        ({"query": "```sql\nSELECT 1\n```"}, "SELECT 1"),
-        ([{"why": "x", "sql": "SELECT 1"}], "SELECT 1"),
-        ("SELECT 1", "SELECT 1"),
-        ({"why": "none"}, ""),
-    ],
-)
+@cases("reply, sql")
 def test_queries_are_read_as_models_write_them(reply: Any, sql: str) -> None:
     assert read_query(reply).value == sql
 
 
-@pytest.mark.parametrize(
-    ("reply", "sql"),
-    [
-        (
-            "Sure:\n```sql\nSELECT count(*)\nFROM documents\n```\nIt counts.",
-            "SELECT count(*)\nFROM documents",
-        ),
-        ("<think>a join?</think>\nSELECT 1 AS n;", "SELECT 1 AS n;"),
-    ],
-)
+@cases("reply, sql")
 def test_a_query_that_stands_in_no_json_is_read(reply: str, sql: str) -> None:
     assert read_reply(reply, QUERY_FORMAT).value == sql
 

@@ -21,6 +21,7 @@ from graphrag_query.structured.queries import (
     table_files,
 )
 from graphrag_query.structured.sandbox import Engine, Limits, QueryResult, run_duckdb, run_query
+from tests.fixtures.cases import cases
 from tests.fixtures.commands import ask
 from tests.fixtures.small_index import table, write_index
 from tests.fixtures.structured_questions import QUESTIONS, AskedTwice
@@ -81,47 +82,13 @@ def test_questions_over_the_sample_have_known_answers(
     assert rows_of(engine, sample_files, asked.sql) == answer
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "INSERT INTO entities VALUES (1)",
-        "/* SELECT */ DROP TABLE entities",
-        "-- SELECT\nDELETE FROM entities",
-        "CREATE TABLE x AS SELECT 1",
-        "COPY entities TO 'x.csv'",
-        "ATTACH 'x.db'",
-        "INSTALL httpfs",
-        "SET enable_external_access = true",
-        "PRAGMA enable_external_access = true",
-        "EXPLAIN ANALYZE COPY entities TO 'x.csv'",
-        "",
-        "-- nothing",
-    ],
-)
+@cases("query")
 def test_what_does_not_ask_is_refused_at_once(query: str) -> None:
     with pytest.raises(QueryError):
         check_sql(query)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT * FROM read_csv('{file}')",
-        "SELECT * FROM \"read_csv\"('{file}')",
-        "SELECT * FROM read_parquet('{file}')",
-        "SELECT * FROM '{file}'",
-        'SELECT * FROM "{file}"',
-        "SELECT 1; SELECT 2",
-        "SELECT 1; COPY entities TO '{folder}/out.csv'",
-        "WITH x AS (SELECT 1) INSERT INTO entities SELECT * FROM x",
-        "SELECT * FROM entities INTO OUTFILE '{folder}/out.csv'",
-        "SELECT * FROM glob('{folder}/*')",
-        "SELECT * FROM read_text('{file}')",
-        "SELECT nothing FROM entities",
-        "SELECT * FROM nowhere",
-        "SELECT FROM WHERE",
-    ],
-)
+@cases("query")
 def test_a_query_reaches_nothing_but_the_tables(
     query: str, engine: Engine, small: IndexStore, tmp_path: Path
 ) -> None:
