@@ -11,14 +11,12 @@ from datetime import MAXYEAR, date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from graphrag_nlp.text.languages import MONTHS, read_lists, word_set
+from graphrag_nlp.text.languages import MONTHS, expand_pattern, read_lists, word_set
 from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.values import range_of_day, range_of_months
 
-# Years that a number alone may be.
-_YEAR = r"(?:19|20)\d\d"
-# Maximum number of characters between two periods that an "and" or a dash joins.
-MAX_BETWEEN_CHARS = 24
+# Number of characters before a period that are searched for a word such as "since".
+BEFORE_CHARS = 30
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(MAXYEAR, 12, 31)
 _WORDS = re.compile(r"[^\W_]+")
 _HAS_YEAR = re.compile(r"\d\d").search
@@ -75,8 +73,8 @@ def format_period(first: date, last: date) -> str:
 def find_periods(text: str) -> list[Period]:
     """Find the periods that a text names, in their order.
 
-    A quarter or half without a year has that of the next period, or else of the one before. Ranges
-    and "since", "after", "before" and "until" are one period. A month or day without a year is none.
+    A quarter or half without a year has that of the next period, or else of the one before. A range
+    is one period, as is one behind "since", "after", "before" or "until".
     """
     if not _HAS_YEAR(text):
         return []
@@ -119,89 +117,43 @@ def _is_in(word: str, words: frozenset[str]) -> bool:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Compile the parts of periods. The text is folded in place, but for its punctuation."""
-
-    def any_of(words: frozenset[str] | Sequence[str]) -> str:
-        ordered = sorted(words, key=len, reverse=True)
-        return "|".join(re.escape(word).replace(r"\*", r"[^\W\d_]*") for word in ordered)
-
+    """Compile the pattern of the parts of periods, for texts of `_fold_letters`."""
     lists = read_lists("graphrag_nlp/text/data/periods")
-    ordinals = any_of([word for words in lists["ordinals"].values() for word in words.split()])
-    fiscal, joints = any_of(_words("fiscal")), any_of(_words("joints"))
-    gap = rf"(?:\W{{1,3}}(?:{joints}))*\W{{0,3}}"
-    fiscal = rf"(?:{fiscal})\W{{0,2}}(?:year\W)?"
-    year = rf"(?:{fiscal})?(?P<%s>{_YEAR})(?!\d)"
-    short_year = rf"(?:{fiscal}|['’])(?P<%s>\d\d)(?!\d)"
-
-    def years(name: str) -> str:
-        return f"(?:{year % name}|{short_year % (name + '_short')})"
-
-    listing = any_of(_words("to") | _words("and") | {"or", "oder", "ou", "o"})
-    month = any_of([fold(name) for name in MONTHS if len(fold(name)) > 2])
-    day = r"(?:0?[1-9]|[12]\d|3[01])"
-    code = r"(?:(?P<{0}kind>[qthsk])(?P<{0}number>[1-4])|(?P<{0}number_first>[1-4])(?P<{0}kind_last>[qths]))"
-    quarter = rf"(?P<ordinal>{ordinals}|[1-4]\.)\W{{0,2}}(?P<noun>{any_of(_words('quarters'))}|{any_of(_words('halves'))})"
-    return re.compile(
-        rf"""
-          (?<![^\W_])(?:
-            (?P<iso_year>{_YEAR})[-_./ ]?(?P<iso_month>0[1-9]|1[0-2])(?:[-_./ ]?(?P<iso_day>0[1-9]|[12]\d|3[01]))?(?!\d)
-          | (?P<dot_day>{day})\.\s?(?P<dot_month>0?[1-9]|1[0-2])\.\s?(?P<dot_year>{_YEAR})(?!\d)
-          | {years("y1")}{gap}{code.format("c1_")}(?![^\W_])
-          | {code.format("c2_")}(?:{gap}{years("y2")}|(?P<y2_bare>\d\d)(?!\d)|(?![^\W_]))
-          | {quarter}(?:{gap}{years("y3")})?
-          | (?P<day_before>{day})(?:st|nd|rd|th|er|\.)?\W{{1,2}}(?:(?:of|de)\s)?(?P<m1>{month})\.?,?\W{{0,2}}(?:del?\s)?(?P<y4>{_YEAR})(?!\d)
-          | (?P<m2>{month})\.?\W{{0,2}}(?P<day_after>{day})(?:st|nd|rd|th)?,?\s(?P<y5>{_YEAR})(?!\d)
-          | (?P<m3>{month})\.?,?{gap}(?P<y6>{_YEAR})(?!\d)
-          | (?P<m5>{month})(?=\.?(?:\W{{1,2}}(?:{listing}))?\W{{1,3}}(?:{month})\b[^?!;]{{0,16}}?{_YEAR})
-          | (?P<y7>{_YEAR})\W{{1,2}}(?P<m4>{month})(?![^\W_])
-          | {years("y8")}(?![^\W_]|[.,]\d)
-          )
-        """,
-        re.VERBOSE,
-    )
+    words = {name: text for name, text in lists.items() if isinstance(text, str)}
+    words["ordinals"] = " ".join(lists["ordinals"].values())
+    words["months"] = " ".join(name for name in map(fold, MONTHS) if len(name) > 2)
+    alternatives = {
+        name.upper(): "|".join(
+            re.escape(word).replace(r"\*", r"[^\W\d_]*")
+            for word in sorted(text.split(), key=len, reverse=True)
+        )
+        for name, text in words.items()
+    }
+    return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, "PART"))
 
 
 def _find_parts(text: str) -> Iterator[_Part]:
     """Yield the parts of periods in a text, in their order."""
-    plain = _fold_letters(text)
-    for found in _pattern().finditer(plain):
-        part = {name: value for name, value in found.groupdict().items() if value}
-        short = next((v for n, v in part.items() if n.endswith(("_short", "_bare"))), "")
-        years = [v for n, v in part.items() if re.fullmatch(r"y\d|iso_year|dot_year", n)]
-        year = int(years[0]) if years else 2000 + int(short) if short else 0
-        day = int(
-            part.get("iso_day")
-            or part.get("dot_day")
-            or part.get("day_before")
-            or part.get("day_after")
-            or 0
-        )
-        month = next(
-            (
-                v
-                for n, v in part.items()
-                if n in ("iso_month", "dot_month", "m1", "m2", "m3", "m4", "m5")
-            ),
-            "",
-        )
-        kind = next((v for n, v in part.items() if n.endswith(("kind", "kind_last"))), "")
-        if month:
-            value = int(month) if month.isdigit() else _months()[month]
-            yield _Part(*found.span(), year, value, 1, day)
-        elif kind:
-            number = int(next(v for n, v in part.items() if n.endswith(("number", "number_first"))))
-            is_half = kind in "hs"
-            if is_half and number > 2:
-                continue
-            size = 6 if is_half else 3
-            yield _Part(*found.span(), year, size * (number - 1) + 1, size)
-        elif "ordinal" in part:
-            number = _number_of(part["ordinal"])
-            size = 6 if _is_in(part["noun"], _words("halves")) else 3
-            if number * size <= 12:
-                yield _Part(*found.span(), year, size * (number - 1) + 1, size)
-        else:
-            yield _Part(*found.span(), year, 1, 12)
+    for found in _pattern().finditer(_fold_letters(text)):
+        named = {name.split("_")[0]: value for name, value in found.groupdict().items() if value}
+        if named.pop("iso", ""):
+            named["year"], named["month"] = found["iso_year"], found["iso_month"]
+            named["day"] = found["iso_day"] or "0"
+        elif named.pop("dot", ""):
+            named["day"], named["month"] = found["dot_day"], found["dot_month"]
+        year = int(named.get("year", 0)) or (2000 + int(named["short"]) if "short" in named else 0)
+        if "month" in named:
+            month = int(named["month"]) if named["month"].isdigit() else _months()[named["month"]]
+            yield _Part(*found.span(), year, month, 1, int(named.get("day", 0)))
+            continue
+        number, n_months = 1, 12
+        if "kind" in named:
+            number, n_months = int(named["number"]), 6 if named["kind"] in "hs" else 3
+        elif "ordinal" in named:
+            number = _number_of(named["ordinal"])
+            n_months = 6 if _is_in(named["noun"], _words("halves")) else 3
+        if number * n_months <= 12:
+            yield _Part(*found.span(), year, n_months * (number - 1) + 1, n_months)
 
 
 @cache
@@ -248,7 +200,10 @@ def _join_ranges(text: str, periods: Sequence[Period]) -> Iterator[Period]:
     i = 0
     while i < len(periods):
         one = periods[i]
-        before = [fold(word) for word in _WORDS.findall(text[max(0, one.start - 30) : one.start])]
+        before = [
+            fold(word)
+            for word in _WORDS.findall(text[max(0, one.start - BEFORE_CHARS) : one.start])
+        ]
         before = [word for word in before if word and not _is_in(word, _words("joints"))][-1:]
         if i + 1 < len(periods):
             other = periods[i + 1]
