@@ -104,6 +104,10 @@ def _read_head(text: str) -> tuple[str, dict[str, str]]:
         if i or fields or not (is_short and is_alone):
             break
         headline = plain
+    if len(fields) == 1 and not headline:
+        # The only field is a headline such as "Acme Inc.: results of the third quarter".
+        [(key, value)] = fields.items()
+        return f"{key}: {value}", {}
     return headline, fields
 
 

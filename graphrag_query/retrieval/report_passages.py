@@ -14,7 +14,7 @@ from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
 from graphrag_query.retrieval.community_paths import community_paths
 from graphrag_query.retrieval.report_selection import subject_text
-from graphrag_query.retrieval.stem_matching import match_stems
+from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import start_search
 
 # Text between two parts of an excerpt, for the sentences that are left out.

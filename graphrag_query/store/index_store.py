@@ -81,6 +81,8 @@ class IndexStore:
         self._mapped: dict[str, MappedTable] = {}
         # The rankings of text units of the last questions, by text, kept by `start_search`.
         self.kept_rankings: dict[str, list[RankedTextUnit]] = {}
+        # The names of subjects that contain a word, by word, kept by `find_facets`.
+        self.kept_subject_words: dict[str, Numbers] = {}
 
     @classmethod
     def open(
@@ -130,6 +132,12 @@ class IndexStore:
         """The languages of the documents, as ISO 639-1 codes, where they are known."""
         found = self.open_mapped("document_rows").columns("language")["language"].unique()
         return frozenset(found.drop_nulls()) - {"und"}
+
+    @cached_property
+    def document_days(self) -> "Numbers":
+        """The first and the last day of each document (row) as ordinals, 0 if not known."""
+        days = self.open_mapped("document_subjects").columns("first_day", "last_day")
+        return days.to_numpy()
 
     @cached_property
     def main_languages(self) -> frozenset[str]:
