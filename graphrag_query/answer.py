@@ -113,8 +113,9 @@ class Cell:
 
     `state` is `found`, or says what is missing: `no_thing` (no document mentions it), `no_period`
     (its documents are about the periods `covered`), `no_passage` (no passage of its documents has a
-    word of the topic), or `no_statement` (no statement answers clearly; the nearest is cited). `value` is the figure in the
-    statement, as it is written, and `citations` are the numbers of its citations.
+    word of the topic), or `no_statement` (no statement answers clearly; the nearest is cited).
+    `value` is the figure in the statement, as it is written, and `citations` are the numbers of its
+    citations.
     """
 
     thing: str

@@ -206,7 +206,9 @@ def _subject_name_tables(names: pl.DataFrame) -> Frames:
     )
     yield from _split_into_batches("subject_names", listed)
     words = (
-        listed.select(name=pl.int_range(pl.len(), dtype=pl.Int32), word=pl.col("name").str.split(" "))
+        listed.select(
+            name=pl.int_range(pl.len(), dtype=pl.Int32), word=pl.col("name").str.split(" ")
+        )
         .explode("word")
         .unique()
         .sort("word", "name")

@@ -20,7 +20,7 @@ from graphrag_nlp.text.values import FoundNumber, find_numbers
 
 # Minimum share (0 to 1) of the words of the topic, weighted by rarity, in a clear statement.
 MIN_SHARE = 0.6
-# Minimum share of the statements with all words of the topic that have a value, if a value is asked.
+# Minimum share of the statements with all words of the topic that have a value, if one is asked.
 MIN_SHARE_OF_VALUES = 0.5
 # Maximum number of words before the comma behind an opening phrase: "In the consumer segment,".
 MAX_WORDS_OF_OPENING = 8
@@ -47,7 +47,11 @@ class Topic:
     ) -> None:
         self.words, self.language = words, language
         self.statements = [
-            [(one, passage) for passage in cell for one in find_statements(passage.text, passage.before)]
+            [
+                (one, passage)
+                for passage in cell
+                for one in find_statements(passage.text, passage.before)
+            ]
             for cell in cells
         ]
         stems = [one.stems | one.label_stems for one, _ in chain(*self.statements)]
@@ -64,7 +68,9 @@ class Topic:
         """Return the share of the topic's words, weighted by rarity, in a statement."""
         said = statement.stems | statement.label_stems
         total = sum(self.rarity.values())
-        return sum(self.rarity[word] for word in self.rarity if word in said) / total if total else 0
+        return (
+            sum(self.rarity[word] for word in self.rarity if word in said) / total if total else 0
+        )
 
     def choose(self, cell: int, period: Period | None, question: str) -> list[CellStatement]:
         """Return the statements of a cell that may answer, the likeliest first.
@@ -104,7 +110,7 @@ class Topic:
         return behind[0] if behind else values[-1] if values else None
 
     def _is_of_part(self, statement: Statement, asked: frozenset[str]) -> bool:
-        """Return whether a phrase before the first comma limits a statement to a part of a thing."""
+        """Return whether the phrase before a comma limits a statement to a part of a thing."""
         opening, comma, _ = statement.text.partition(",")
         words = WORD.findall(opening)
         prepositions = self.language.place_prepositions | self.language.other_prepositions

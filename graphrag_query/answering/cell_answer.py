@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphrag_nlp.answers.cells import MIN_SHARE, CellStatement, Topic, rank_values
 from graphrag_nlp.answers.kinds import find_wanted_answer
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphrag_query.answer import Context
 
 # Kinds of questions that one statement answers, whichever period it is of.
-KINDS_OF_ONE = frozenset(("person", "place", "organization", "title", "date", "time", "reason"))
+KINDS_OF_ONE = frozenset(("person", "title", "date", "time", "reason"))
 # Maximum number of statements of a cell without a clear one that are compared by their vectors.
 MAX_COMPARED = 12
 
@@ -27,7 +27,7 @@ def may_answer_by_cell(question: Question) -> bool:
     if not question.coverage.cells:
         return False
     kind = find_wanted_answer(question.text, question.language).kind
-    return len(facets.things) > 1 or kind not in KINDS_OF_ONE or not found
+    return len(facets.things) > 1 or len(found) < 2 or kind not in KINDS_OF_ONE
 
 
 def answer_by_cell(
@@ -70,9 +70,11 @@ def answer_by_cell(
             numbers.append(number)
             is_sure = is_sure and is_clear
             values[cell.label] = chosen
-        state = "found" if "found" in states else "no_statement"
+        state: Any = "found" if "found" in states else "no_statement"
         value = values[cell.label].value if said and is_sure else None
-        shown = values[cell.label].statement.text[value.start_char : value.end_char] if value else ""
+        shown = (
+            values[cell.label].statement.text[value.start_char : value.end_char] if value else ""
+        )
         cell = replace(cell, state=state, citations=tuple(numbers), value=shown)
         filled.append(cell)
         lines.append(

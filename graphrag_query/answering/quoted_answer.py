@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphrag_index.schema.settings import searches
-from graphrag_nlp.answers.answer import Ranked, SentenceAnswer, answer_from_sentences
+from graphrag_nlp.answers.answer import SentenceAnswer, answer_from_sentences
 from graphrag_nlp.answers.features import Asked
 from graphrag_nlp.answers.kinds import TYPES_OF_KIND
 from graphrag_nlp.answers.statements import Passage, find_stems

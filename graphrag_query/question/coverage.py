@@ -6,11 +6,10 @@ behind. A question of one thing and no period has no cells and is ranked as it i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from graphrag_nlp.text.periods import Period
 from graphrag_query.answer import Cell
@@ -27,6 +26,8 @@ MAX_CELLS = 24
 MIN_CELLS_PER_THING = 4
 # Maximum number of text units that are read for one question.
 MAX_TEXT_UNITS_READ = 2_048
+# Maximum number of text units that are kept for one cell.
+MAX_OF_CELL = 24
 # Number of text units of each part of the topic in each cell that a search returns, up to as many
 # in all; and the same where there are many cells.
 N_PER_CELL, MAX_OF_FEW_CELLS = 4, 24
@@ -55,23 +56,34 @@ class Coverage:
         """The cells with documents."""
         return [cell for cell in self.cells if cell.documents]
 
-    def rank_first(self, ranked: Sequence[RankedTextUnit], top_k: int) -> list[RankedTextUnit]:
-        """Put the text units of the cells before the others; return `top_k`, or more of cells."""
-        if not self.order:
-            return list(ranked[:top_k])
-        known = {unit.number: unit for unit in ranked}
-        best = max((unit.score for unit in ranked), default=1.0)
-        first = []
-        for place, number in enumerate(self.order):
-            score = best * (2 - place / len(self.order))
-            first.append(RankedTextUnit(number, score, score, "name"))
-            known.pop(number, None)
+    def score_first(self, scores: Mapping[int, float], top_k: int) -> dict[int, float]:
+        """Put the text units of the cells before others; return `top_k`, or more of many cells.
+
+        `scores` maps text units to scores, the best first. Those of cells get higher ones.
+        """
+        n_slots = self.n_slots
         n_places = max(
             top_k,
-            min(N_PER_CELL * self.n_slots, MAX_OF_FEW_CELLS),
-            min(N_PER_MANY_CELLS * self.n_slots, MAX_TEXT_UNITS),
+            min(N_PER_CELL * n_slots, MAX_OF_FEW_CELLS),
+            min(N_PER_MANY_CELLS * n_slots, MAX_TEXT_UNITS),
         )
-        return [*first, *known.values()][:n_places]
+        best = max(scores.values(), default=1.0)
+        n = len(self.order) or 1
+        first = {number: best * (2 - place / n) for place, number in enumerate(self.order)}
+        merged = [*first.items(), *((n, score) for n, score in scores.items() if n not in first)]
+        return dict(merged[:n_places])
+
+    def rank_first(self, ranked: Sequence[RankedTextUnit], top_k: int) -> list[RankedTextUnit]:
+        """Put the text units of the cells before others, as `score_first`."""
+        known = {unit.number: unit for unit in ranked}
+        if not self.order:
+            return list(ranked[:top_k])
+        scores = self.score_first({n: unit.score for n, unit in known.items()}, top_k)
+        own = {*self.order}
+        return [
+            RankedTextUnit(n, score, score, "name") if n in own else known[n]
+            for n, score in scores.items()
+        ]
 
 
 def find_coverage(question: "Question") -> Coverage:
@@ -87,18 +99,20 @@ def find_coverage(question: "Question") -> Coverage:
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
     parts = facets.parts or ((),)
-    ranks = _rank_in_cells(question, [cell for cell in cells if cell.documents], parts)
-    if ranks is None or (not facets.is_dated and ranks.topic_share < MIN_TOPIC_SHARE):
+    searched, order, topic_share = _rank_in_cells(
+        question, [c for c in cells if c.documents], parts
+    )
+    if not facets.is_dated and topic_share < MIN_TOPIC_SHARE:
         return Coverage()
-    done = iter(ranks.by_cell)
-    cells = [replace(cell, **next(done)) if cell.documents else cell for cell in cells]
+    done = iter(searched)
+    cells = [next(done) if cell.documents else cell for cell in cells]
     asked = [str(period) for period in facets.periods] or [""]
     cells += [
         Cell(name, period, "no_thing")
         for name in _find_missing_things(question, things)
         for period in asked
     ]
-    return Coverage(tuple(cells), tuple(ranks.order), len(parts) * len(ranks.by_cell))
+    return Coverage(tuple(cells), tuple(order), len(parts) * len(searched))
 
 
 def _find_missing_things(question: "Question", things: Sequence[Thing]) -> list[str]:
@@ -162,62 +176,52 @@ def _documents_of(thing: Thing, periods: Sequence[Period]) -> tuple[int, ...]:
     return tuple(document for document, span in rows if span in days)
 
 
-@dataclass
-class _Ranks:
-    """The fields of each cell with documents, the order of their text units, and the topic share."""
-
-    by_cell: list[dict[str, tuple[int, ...] | str]] = field(default_factory=list)
-    order: list[int] = field(default_factory=list)
-    topic_share: float = 0.0
-
-
 def _rank_in_cells(
     question: "Question", cells: Sequence[Cell], parts: Sequence[Sequence[str]]
-) -> _Ranks | None:
-    """Rank the text units of each cell by BM25 of each part of the topic, and by similarity."""
-    index, found = question.index, _Ranks()
-    units = index.open_mapped("text_unit_rows")
+) -> tuple[list[Cell], list[int], float]:
+    """Rank the text units of cells by BM25 of each part of the topic, numbers and similarity.
+
+    Returns the cells with their text units, the text units of all by turns, and the mean share of
+    a part of the topic in the best text unit of each cell.
+    """
+    index = question.index
     numbers_of = [_text_units_of(index, cell.documents) for cell in cells]
+    if sum(map(len, numbers_of)) > MAX_TEXT_UNITS_READ:
+        numbers_of = _keep_matching(question, numbers_of)
     numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *numbers_of]))
-    if not cells or not len(numbers):
-        return None if cells else found
-    if len(numbers) > MAX_TEXT_UNITS_READ:
-        numbers_of = _keep_matching(question, cells, numbers_of)
-        numbers = np.unique(np.concatenate(numbers_of))
-    rows = units.rows(numbers, "text", "n_tokens")
+    if not len(numbers):
+        return list(cells), [], 0.0
+    rows = index.open_mapped("text_unit_rows").rows(numbers, "text", "n_tokens")
     stems = list(dict.fromkeys(stem for part in parts for stem in part))
     counts, near = count_stems(rows["text"].to_list(), stems)
-    n, held = len(numbers), counts > 0
+    held, n = counts > 0, len(numbers)
     in_units = held.sum(axis=0)
     # A word that no text unit of these documents has tells nothing about any of them.
     idf = np.where(in_units, np.log1p((n - in_units + 0.5) / (in_units + 0.5)), 0.0)
-    lengths = rows["n_tokens"].to_numpy() / max(float(rows["n_tokens"].mean() or 1), 1.0)
-    scores = idf * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths[:, np.newaxis]))
+    n_tokens = rows["n_tokens"].to_numpy().astype(float)
+    lengths = (n_tokens / max(n_tokens.mean(), 1.0))[:, np.newaxis]
+    scores = idf * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths))
     vectors = index.open_mapped("text_unit_vectors").matrix("vector", numbers)
-    similar = vectors @ question.vector
-    queues: list[list[int]] = []
-    shares = []
+    similar = SIMILARITY_WEIGHT * (vectors @ question.vector)
+    columns_of = [np.array([stems.index(stem) for stem in part], int) for part in parts]
+    ranked, queues, shares = [], list[list[int]](), []
     for cell, own in zip(cells, numbers_of, strict=True):
-        places = np.searchsorted(numbers, own)
-        lists, share = [], 0.0
-        for part in parts:
-            columns = [stems.index(stem) for stem in part]
-            by_words = scores[np.ix_(places, columns)].sum(axis=1)
-            total = idf[columns].sum()
-            best = held[np.ix_(places, columns)] @ idf[columns]
-            share = max(share, float(best.max() / total) if total and len(best) else 0.0)
-            score = by_words / (by_words.max() or 1.0) + SIMILARITY_WEIGHT * similar[places]
-            if total:
-                score += NUMBER_WEIGHT * (near[np.ix_(places, columns)] @ idf[columns]) / total
+        places, share = np.searchsorted(numbers, own), 0.0
+        lists = []
+        for columns in columns_of:
+            at, total = np.ix_(places, columns), idf[columns].sum() or 1.0
+            by_words = scores[at].sum(axis=1)
+            score = by_words / (by_words.max(initial=0.0) or 1.0) + similar[places]
+            score = score + NUMBER_WEIGHT * (near[at] @ idf[columns]) / total
             lists.append(own[np.lexsort((own, -score))].tolist())
+            share = max(share, float((held[at] @ idf[columns]).max(initial=0.0) / total))
         shares.append(share)
         queues += lists
-        units_of = tuple(dict.fromkeys(number for one in zip(*lists, strict=True) for number in one))
-        state = "found" if share or not stems else "no_passage"
-        found.by_cell.append({"text_units": units_of[: MAX_TEXT_UNITS], "state": state})
-    found.topic_share = float(np.mean(shares)) if shares else 0.0
-    found.order = _take_turns(queues)[:MAX_TEXT_UNITS]
-    return found
+        state: Any = "found" if share or not stems else "no_passage"
+        ranked.append(
+            replace(cell, text_units=tuple(_take_turns(lists)[:MAX_OF_CELL]), state=state)
+        )
+    return ranked, _take_turns(queues)[:MAX_TEXT_UNITS], float(np.mean(shares))
 
 
 def _text_units_of(index: IndexStore, documents: Sequence[int]) -> "np.ndarray":
@@ -230,11 +234,9 @@ def _text_units_of(index: IndexStore, documents: Sequence[int]) -> "np.ndarray":
     return np.unique(numbers if flags is None else numbers[flags[numbers]])
 
 
-def _keep_matching(
-    question: "Question", cells: Sequence[Cell], numbers_of: "Sequence[np.ndarray]"
-) -> "list[np.ndarray]":
+def _keep_matching(question: "Question", numbers_of: "Sequence[np.ndarray]") -> "list[np.ndarray]":
     """Keep the text units of each cell that match the question best by the full-text index."""
-    table, most = question.index.vectors("text_unit_text"), MAX_TEXT_UNITS_READ // len(cells)
+    table, most = question.index.vectors("text_unit_text"), MAX_TEXT_UNITS_READ // len(numbers_of)
     kept = []
     for numbers in numbers_of:
         where = f"human_readable_id BETWEEN {numbers[0]} AND {numbers[-1]}"

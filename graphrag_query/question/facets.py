@@ -24,7 +24,7 @@ from graphrag_query.store.index_store import IndexStore
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from graphrag_index.storage.mapped_table import MappedTable
+    from graphrag_index.storage.mapped_table import Integers, MappedTable
 
     Numbers = npt.NDArray[np.int32]
 
@@ -60,8 +60,8 @@ class Thing(NamedTuple):
     start: int
     end: int
     share: float
-    documents: "Numbers"
-    days: "Numbers"
+    documents: "Integers"
+    days: "Integers"
 
     @property
     def periods(self) -> list[Period]:
@@ -104,7 +104,8 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
     joints = (text[one.end : other.start] for one, other in pairwise(things))
     names_list = any(map(_LIST_JOINT.fullmatch, joints))
     blank = text
-    for start, end in sorted(((s.start, s.end) for s in (*things, *periods)), reverse=True):
+    named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
+    for start, end in sorted(named, reverse=True):
         # What is left of a list of things is no topic.
         blank = f"{blank[:start]} {blank[end:]}"
     frame = frozenset(map(stem_word, WORD_LISTS["frame_words"].split()))
@@ -135,10 +136,10 @@ def _find_things(
     """
     stop_words = stop_words_of(language)
     words = []
-    for found in _WORD.finditer(text):
-        if not any(p.start <= found.start() < p.end for p in periods):
-            is_marked = found[0].lower() not in stop_words and not found[0].islower()
-            words.append(_Word(fold_name(found[0]), *found.span(), is_marked))
+    for match in _WORD.finditer(text):
+        if not any(p.start <= match.start() < p.end for p in periods):
+            is_marked = match[0].lower() not in stop_words and not match[0].islower()
+            words.append(_Word(fold_name(match[0]), *match.span(), is_marked))
     found: list[Thing] = []
     first = 0
     while first < len(words):
@@ -152,9 +153,11 @@ def _find_things(
             if not is_part or is_behind:
                 found.append(thing)
         elif word.is_marked and is_behind:
-            last = found.pop()
+            last = found[-1]
             if word.folded in _LEGAL_FORMS:
-                found.append(last._replace(text=text[last.start : word.end], end=word.end))
+                found[-1] = last._replace(text=text[last.start : word.end], end=word.end)
+            elif text[last.end : word.start].isspace():
+                found.pop()
         first += length
     return found
 
@@ -164,7 +167,7 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
     if not words[0].is_marked:
         return None, 1
     names = index.open_mapped("subject_names")
-    held = _names_with(index, words[0].folded)
+    held: Integers = _names_with(index, words[0].folded)
     length = 1
     run = words[0].folded
     found = _names_in_run(names, held, run)
@@ -189,7 +192,9 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
         return None, length
     start, end = words[0].start, words[length - 1].end
     share = max(shares[row] for row in kept)
-    return Thing(text[start:end], start, end, share, documents, index.document_days[documents]), length
+    return Thing(
+        text[start:end], start, end, share, documents, index.document_days[documents]
+    ), length
 
 
 def _names_with(index: IndexStore, word: str) -> "Numbers":
@@ -200,11 +205,13 @@ def _names_with(index: IndexStore, word: str) -> "Numbers":
             kept.clear()
         table = index.open_mapped("subject_words")
         row = find_row(table, "word", word)
-        kept[word] = np.zeros(0, np.int32) if row is None else table.numbers("names", row)
+        kept[word] = (
+            np.zeros(0, np.int32) if row is None else table.numbers("names", row).astype(np.int32)
+        )
     return kept[word]
 
 
-def _names_in_run(names: "MappedTable", rows: "Numbers", run: str) -> dict[int, str]:
+def _names_in_run(names: "MappedTable", rows: "Integers", run: str) -> dict[int, str]:
     """Return the names among some rows in which the words of a run stand side by side."""
     if not 0 < len(rows) <= MAX_NAMES_READ:
         return {}

@@ -301,6 +301,8 @@ class Question:
         """Build the answer to this question, with its counts and the model usage so far."""
         if self.llm is not None:
             more["usage"] = self.llm.usage
+        if "coverage" in vars(self):
+            more.setdefault("cells", self.coverage.cells)
         counts, version = dict(self.counts), self.index.version.number
         more |= {"looked_at": counts, "reports": tuple(self.reports)}
         return Answer(self.text, text, outcome, version=version, **more)

@@ -15,7 +15,7 @@ from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
-    pack_sections,
+    pack_with_cells,
     source_rows,
     write_answer,
 )
@@ -107,7 +107,8 @@ def local_context(
     claims = index.claims(found.claims).select(number, *columns)
     reports = index.reports(found.reports, "community", "title", "summary")
     reports = reports.select(pl.col("community").alias("id"), "title", "summary")
-    context = pack_sections(
+    context = pack_with_cells(
+        question,
         [
             Section("Sources", source_rows(found.text_units), settings.text_unit_share),
             Section("Entities", entities, rest / 2),
@@ -115,7 +116,7 @@ def local_context(
             Section("Claims", claims, rest / 4),
             Section("Reports", reports, settings.report_share),
         ],
-        question.max_context_tokens(max_tokens),
+        max_tokens,
     )
     if "Sources" not in context.tables:
         return context
