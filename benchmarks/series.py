@@ -56,7 +56,6 @@ SHARE_BY_TICKET = 0.5  # of the questions about tickets
 N_STRANGERS = 6
 MAX_ATTEMPTS = 40  # for a value that no other sentence has
 # Setting of `load_documents` that names the columns of the subject.
-SUBJECT_SETTING = "subject_columns"
 COLUMNS = (
     *("corpus", "place", "kind", "questions", "12", "read", "passages", "24"),
     *("refused", "said", "foreign", "wrong", "nearest", "CPU ms"),
@@ -303,7 +302,7 @@ def write_project(corpus: Corpus, place: str, project: Path, seed: int) -> None:
         if place != "metadata":
             (project / "input" / path).write_text(content, encoding="utf-8", newline="\n")
     if place == "metadata":
-        settings["load_documents"] = {SUBJECT_SETTING: list(series.columns)}
+        settings["load_documents"] = {"metadata_columns": list(series.columns)}
         with (project / "input" / series.table).open("w", encoding="utf-8", newline="") as file:
             if series.table.endswith(".csv"):
                 writer = csv.DictWriter(file, list(rows[0]))

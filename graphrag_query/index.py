@@ -71,6 +71,13 @@ class Index:
         """Answer a question by relevance tests, without reports; `values` override `LazySearch`."""
         return self.search("lazy", question, sink=sink, **values)
 
+    def compare(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
+        """Compare the things or periods that a question names, in a table.
+
+        `Answer.table` has a row for each cell. `values` override settings of `CompareSearch`.
+        """
+        return self.search("compare", question, sink=sink, **values)
+
     def ask(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Choose a search for a question, and answer the question with that search.
 

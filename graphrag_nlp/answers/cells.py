@@ -122,17 +122,6 @@ class Topic:
         return bool(said) and asked.isdisjoint(frozenset().union(*map(find_stems, said)))
 
 
-def rank_values(values: Mapping[str, FoundNumber | None]) -> list[str] | None:
-    """Order things or periods by their values, the highest first; None if it is not certain.
-
-    All must have a value of one kind and unit.
-    """
-    known = [value for value in values.values() if value is not None]
-    if len(known) < max(2, len(values)) or len({(v.kind, v.unit) for v in known}) > 1:
-        return None
-    return sorted(values, key=lambda name: -(values[name].value))  # type: ignore[union-attr]
-
-
 def _is_of_other_period(text: str, period: Period | None) -> bool:
     named = find_periods(text) if period else []
     return bool(named and period) and not any(period.overlaps(one) for one in named)  # type: ignore[union-attr]

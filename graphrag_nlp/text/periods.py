@@ -1,4 +1,4 @@
-"""Periods in a question or a title: days, months, quarters, halves and years, and ranges of them.
+"""Periods in a question or a title: days, months, quarters, halves, years, and their ranges.
 
 A period is a range of days. In "from Q1 2022 to Q3 2022" and "since May 2021", several parts make
 one period. A fiscal year counts as the calendar year of its number, which is right where questions

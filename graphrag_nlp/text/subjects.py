@@ -1,4 +1,4 @@
-"""The subject of a document: what its title, file name, first lines and metadata say it is about.
+"""The subject of a document, as its title, file name, first lines and metadata say it.
 
 In a series of documents, such as quarterly reports or patient files, only these say whose figures
 and which period a passage is about.
@@ -80,8 +80,7 @@ def find_subject(
     entity = _find_entity(
         [blank[value] for value in fields.values()], [blank[one] for one in titles]
     )
-    if not (titles or fields):
-        entity = _spell_name(blank[file.stem])
+    entity = entity or _spell_name(blank[file.stem])
     return Subject(tuple(names), label[:MAX_LABEL_CHARS], entity, _choose_period(found))
 
 
@@ -101,7 +100,7 @@ def _read_head(text: str) -> tuple[str, dict[str, str]]:
         is_short = len(plain) <= MAX_HEADLINE_CHARS and not _SENTENCE_END.search(plain)
         # A line that ends without a full stop may be the first one of wrapped prose.
         is_alone = i + 1 == len(lines) or line[0] == "#" or f"{line}\n\n" in f"{text}\n\n"
-        if i or fields or not (is_short and is_alone):
+        if i or fields or not (plain and is_short and is_alone):
             break
         headline = plain
     if len(fields) == 1 and not headline:

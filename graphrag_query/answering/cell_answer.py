@@ -1,18 +1,21 @@
-"""Answers by cell, without a model: a line for each thing and period that a question names."""
+"""Answers by cell: a line for each thing and period that a question names.
+
+Without a model, the statement that answers best of the documents of a cell fills it.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from graphrag_nlp.answers.cells import MIN_SHARE, CellStatement, Topic, rank_values
-from graphrag_nlp.answers.kinds import find_wanted_answer
-from graphrag_nlp.answers.statements import Passage
+from graphrag_nlp.text.values import FoundNumber, find_numbers
 from graphrag_query.answer import Answer, Cell, Citation, Outcome
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation
 from graphrag_query.question.question import Question
 from graphrag_query.question.refusals import format_absence, format_refusal
 
 if TYPE_CHECKING:
+    from graphrag_nlp.answers.cells import CellStatement, Topic
+    from graphrag_nlp.answers.statements import Passage
     from graphrag_query.answer import Context
 
 # Kinds of questions that one statement answers, whichever period it is of.
@@ -21,8 +24,51 @@ KINDS_OF_ONE = frozenset(("person", "title", "date", "time", "reason"))
 MAX_COMPARED = 12
 
 
+@dataclass
+class CellTable:
+    """The cells of a question, with what was found in each.
+
+    `texts` has the statements of each cell with their citations, empty where nothing was found.
+    `values` has the figure of a cell, if it has one.
+    """
+
+    cells: list[Cell] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    values: list[FoundNumber | None] = field(default_factory=list)
+    citations: list[Citation] = field(default_factory=list)
+
+    def add(self, cell: Cell, text: str = "", value: FoundNumber | None = None) -> None:
+        """Add a cell."""
+        self.cells.append(cell)
+        self.texts.append(text)
+        self.values.append(value)
+
+    def order(self) -> list[Cell] | None:
+        """Return the cells by their values, the highest first; None if that is not certain.
+
+        All cells must have a value of one kind and unit.
+        """
+        pairs = [
+            (value, cell) for value, cell in zip(self.values, self.cells, strict=True) if value
+        ]
+        is_certain = len({(value.kind, value.unit) for value, _ in pairs}) == 1
+        if len(pairs) < max(2, len(self.cells)) or not is_certain:
+            return None
+        return [cell for _, cell in sorted(pairs, key=lambda pair: -pair[0].value)]
+
+    def describe_order(self, question: Question) -> str:
+        """Write the order of the values, if it is certain."""
+        ordered = self.order()
+        if ordered is None:
+            return ""
+        listed = ", ".join(f"{cell.label} ({cell.value})" for cell in ordered)
+        return format_refusal("order", question.language, listed=listed)
+
+
 def may_answer_by_cell(question: Question) -> bool:
     """Return whether each cell of a question wants a line of its own."""
+    from graphrag_nlp.answers.kinds import find_wanted_answer
+
     facets, found = question.facets, question.coverage.found
     if not question.coverage.cells:
         return False
@@ -32,7 +78,7 @@ def may_answer_by_cell(question: Question) -> bool:
 
 def answer_by_cell(
     question: Question,
-    passages: Sequence[Passage],
+    passages: Sequence["Passage"],
     text_units: Mapping[int, TextUnit],
     context: "Context",
     min_similarity: float,
@@ -42,62 +88,74 @@ def answer_by_cell(
     The outcome is `no_evidence` if no cell has a statement. If all have a value of one kind, their
     order stands before them.
     """
-    cells, facets = question.coverage.cells, question.facets
-    by_number = {passage.number: passage for passage in passages}
-    own = [
-        [by_number[number] for number in cell.text_units if number in by_number] for cell in cells
+    table = fill_cells(question, passages, text_units, min_similarity)
+    lines = [
+        f"{cell.label}: {text}" if text else format_absence(cell, question.language)
+        for cell, text in zip(table.cells, table.texts, strict=True)
     ]
-    topics = [Topic(part, own, question.language) for part in facets.parts or ((),)]
-    citations: list[Citation] = []
-    lines, filled, values = list[str](), list[Cell](), dict[str, CellStatement]()
-    is_sure = len(topics) == 1
+    text = lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
+    if order := table.describe_order(question):
+        text = f"{order}\n{text}"
+    return question.answer(
+        text,
+        Outcome.ANSWERED if table.citations else Outcome.NO_EVIDENCE,
+        citations=tuple(table.citations),
+        context=context,
+        cells=tuple(table.cells),
+    )
+
+
+def fill_cells(
+    question: Question,
+    passages: Sequence["Passage"],
+    text_units: Mapping[int, TextUnit],
+    min_similarity: float,
+) -> CellTable:
+    """Fill each cell of a question with the statement of its passages that answers best."""
+    from graphrag_nlp.answers.cells import Topic
+
+    cells = question.coverage.cells
+    by_number = {passage.number: passage for passage in passages}
+    own = [[by_number[n] for n in cell.text_units if n in by_number] for cell in cells]
+    topics = [Topic(part, own, question.language) for part in question.facets.parts or ((),)]
+    table = CellTable()
     for place, cell in enumerate(cells):
         if cell.state != "found":
-            filled.append(cell)
-            lines.append(format_absence(cell, question.language))
+            table.add(cell)
             continue
-        said, numbers, states = list[str](), list[int](), list[str]()
+        said, numbers, clear = list[str](), list[int](), list["CellStatement"]()
         for topic in topics:
             chosen, is_clear = _choose(question, topic, place, cell, min_similarity)
             if chosen is None:
                 continue
             candidate = Candidate.of_statement(chosen.statement, chosen.passage)
             unit = text_units[candidate.text_unit]
-            number = add_citation(citations, candidate, unit, f"Sources ({candidate.text_unit})")
+            cited_as = f"Sources ({candidate.text_unit})"
+            number = add_citation(table.citations, candidate, unit, cited_as)
             note = "" if is_clear else f"{format_refusal('nearest', question.language)} "
             said.append(f"{note}{candidate.quotation} [{number}]")
-            states.append("found" if is_clear else "no_statement")
             numbers.append(number)
-            is_sure = is_sure and is_clear
-            values[cell.label] = chosen
-        state: Any = "found" if "found" in states else "no_statement"
-        value = values[cell.label].value if said and is_sure else None
-        shown = (
-            values[cell.label].statement.text[value.start_char : value.end_char] if value else ""
-        )
-        cell = replace(cell, state=state, citations=tuple(numbers), value=shown)
-        filled.append(cell)
-        lines.append(
-            f"{cell.label}: {' '.join(said)}" if said else format_absence(cell, question.language)
-        )
-    text = lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
-    found = {label: one.value for label, one in values.items()}
-    if is_sure and len(found) == len(cells) and (order := rank_values(found)):
-        listed = ", ".join(
-            f"{label} ({next(c.value for c in filled if c.label == label)})" for label in order
-        )
-        opening = format_refusal("order", question.language, listed=listed)
-        text = f"{opening}\n{text}"
-    outcome = Outcome.ANSWERED if citations else Outcome.NO_EVIDENCE
-    return question.answer(
-        text, outcome, citations=tuple(citations), context=context, cells=tuple(filled)
-    )
+            clear += [chosen] if is_clear else []
+        value = clear[0].value if len(clear) == len(topics) == 1 else None
+        written = clear[0].statement.text[value.start_char : value.end_char] if value else ""
+        state: Any = "found" if clear else "no_statement"
+        filled = replace(cell, state=state, value=written, citations=tuple(numbers))
+        table.add(filled, " ".join(said), value)
+    return table
+
+
+def read_value(text: str, language: str) -> FoundNumber | None:
+    """Return the only number in a text; None if there is none, or several."""
+    found = list(find_numbers(text, language))
+    return found[0] if len(found) == 1 else None
 
 
 def _choose(
-    question: Question, topic: Topic, place: int, cell: Cell, min_similarity: float
-) -> tuple[CellStatement | None, bool]:
+    question: Question, topic: "Topic", place: int, cell: Cell, min_similarity: float
+) -> tuple["CellStatement | None", bool]:
     """Return the statement of a cell, and whether it is clear; else the nearest one."""
+    from graphrag_nlp.answers.cells import MIN_SHARE
+
     found = topic.choose(place, cell.days, question.text)
     if found and topic.is_clear(found[0]):
         return found[0], True

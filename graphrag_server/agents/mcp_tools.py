@@ -22,7 +22,7 @@ MAX_TEXT_CHARS = 500_000
 MaxTokens = Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name = Annotated[str, Field(max_length=500)]
-Method = Literal["ask", "local", "global", "basic", "drift", "lazy"]
+Method = Literal["ask", "local", "global", "basic", "drift", "lazy", "compare"]
 
 
 class Arguments(BaseModel):
