@@ -345,13 +345,13 @@ def pair_text_units_with_entities(
         first = keys[is_first.to_numpy()]
         titled_here = titled[slice(*bounds)]
         titled_keys = _pack_pairs(titled_here["text_unit"], titled_here["entity"])
-        is_opening, is_named = (titled_here[name].to_numpy() for name in ("opening", "named"))
-        topics = titled_keys[is_opening | _are_among(titled_keys, np.sort(keys))]
+        is_opening, is_titled = (titled_here[name].to_numpy() for name in ("opening", "titled"))
+        topics = titled_keys[is_opening | (is_titled & _are_among(titled_keys, np.sort(keys)))]
         first = first[~_are_among(first >> 32, topics >> 32)]
         shortened = _unpack_pairs(first).join(short_forms, on="entity")
         short = _pack_pairs(shortened["text_unit"], shortened["short_form"])
         # These pairs get a row, but do not count as mentions.
-        unmentioned = np.unique(np.append(titled_keys[is_opening | is_named], short))
+        unmentioned = np.unique(np.append(titled_keys[is_opening | ~is_titled], short))
         pairs, n_mentions = np.unique(np.append(keys, unmentioned), return_counts=True)
         n_mentions[np.searchsorted(pairs, unmentioned)] -= 1
         about = _are_among(pairs, np.sort(np.concatenate([topics, first, short])))
@@ -404,7 +404,7 @@ def _entities_in_titles(
     """Return pairs of a text unit and an entity in its headings, or in the title or subject above.
 
     `opening` is true if the entity is in the title and the text unit opens the document, and
-    `named` if the entity is the subject of the document.
+    `titled` is false if it is only the subject of the document.
     """
     units = text_units.select(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
@@ -414,7 +414,7 @@ def _entities_in_titles(
         subjects.join(names, on="name")
         .join(own, on="document")
         .join(units, on="document_id")
-        .select("text_unit", "entity", opening=pl.lit(False), named=pl.lit(True))
+        .select("text_unit", "entity", opening=pl.lit(False), titled=pl.lit(False))
     )
     titles = (
         normalize_names(documents.select(document_id="id", name=list_title_variants("title")))
@@ -426,7 +426,7 @@ def _entities_in_titles(
         "text_unit",
         "entity",
         opening=pl.col("text_unit") == pl.col("text_unit").min().over("document_id"),
-        named=pl.lit(False),
+        titled=pl.lit(True),
     )
     headings = (
         units.filter(pl.col("headings") != "")
@@ -436,12 +436,12 @@ def _entities_in_titles(
     )
     by_heading = normalize_names(headings).join(names, on="name")
     by_heading = by_heading.select(
-        "text_unit", "entity", opening=pl.lit(False), named=pl.lit(False)
+        "text_unit", "entity", opening=pl.lit(False), titled=pl.lit(True)
     )
     return (
         pl.concat([by_title, by_heading, by_subject])
         .group_by("text_unit", "entity")
-        .agg(pl.col("opening", "named").any())
+        .agg(pl.col("opening", "titled").any())
         .sort("text_unit", "entity")
         .collect()
     )

@@ -34,6 +34,12 @@ class CellStatement(NamedTuple):
     share: float
     value: FoundNumber | None
 
+    @property
+    def written_value(self) -> str:
+        """The value as the statement writes it, or ""."""
+        value = self.value
+        return self.statement.text[value.start_char : value.end_char] if value else ""
+
 
 class Topic:
     """What a question asks of each cell: the stems `words`, weighted by rarity among statements.

@@ -117,7 +117,7 @@ def fill_cells(
     cells = question.coverage.cells
     by_number = {passage.number: passage for passage in passages}
     own = [[by_number[n] for n in cell.text_units if n in by_number] for cell in cells]
-    topics = [Topic(part, own, question.language) for part in question.facets.parts or ((),)]
+    topics = [Topic(part, own, question.language) for part in question.coverage.parts]
     table = CellTable()
     for place, cell in enumerate(cells):
         if cell.state != "found":
@@ -137,7 +137,7 @@ def fill_cells(
             numbers.append(number)
             clear += [chosen] if is_clear else []
         value = clear[0].value if len(clear) == len(topics) == 1 else None
-        written = clear[0].statement.text[value.start_char : value.end_char] if value else ""
+        written = "; ".join(filter(None, (one.written_value for one in clear)))
         state: Any = "found" if clear else "no_statement"
         filled = replace(cell, state=state, value=written, citations=tuple(numbers))
         table.add(filled, " ".join(said), value)

@@ -14,6 +14,7 @@ import numpy as np
 from graphrag_nlp.text.periods import Period
 from graphrag_query.answer import Cell
 from graphrag_query.question.facets import MIN_LISTED_SHARE, MIN_TEXT_UNITS, Facets, Thing
+from graphrag_query.question.question_words import content_words
 from graphrag_query.question.stem_matching import count_stems
 from graphrag_query.store.index_store import IndexStore, RankedTextUnit
 
@@ -45,9 +46,13 @@ K1, B = 1.2, 0.75
 
 @dataclass(frozen=True)
 class Coverage:
-    """The cells of a question, in its order, and text units of all cells, by turns."""
+    """The cells of a question, in its order, and text units of all cells, by turns.
+
+    `parts` are the parts of the topic, as stems, without the names that no document mentions.
+    """
 
     cells: tuple[Cell, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ((),)
     order: tuple[int, ...] = ()
     n_slots: int = 0
 
@@ -98,7 +103,10 @@ def find_coverage(question: "Question") -> Coverage:
         return Coverage()
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
-    parts = facets.parts or ((),)
+    missing = _find_missing_things(question, things)
+    unknown = {stem for name in missing for stem in content_words(name)}
+    known = (tuple(stem for stem in part if stem not in unknown) for part in facets.parts)
+    parts = tuple(filter(None, known)) or ((),)
     searched, order, topic_share = _rank_in_cells(
         question, [c for c in cells if c.documents], parts
     )
@@ -107,12 +115,8 @@ def find_coverage(question: "Question") -> Coverage:
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
     asked = [str(period) for period in facets.periods] or [""]
-    cells += [
-        Cell(name, period, "no_thing")
-        for name in _find_missing_things(question, things)
-        for period in asked
-    ]
-    return Coverage(tuple(cells), tuple(order), len(parts) * len(searched))
+    cells += [Cell(name, period, "no_thing") for name in missing for period in asked]
+    return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
 
 
 def _find_missing_things(question: "Question", things: Sequence[Thing]) -> list[str]:

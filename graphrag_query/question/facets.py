@@ -45,7 +45,8 @@ MIN_TEXT_UNITS = 4
 MAX_KEPT_WORDS = 4_096
 _LEGAL_FORMS = frozenset(WORD_LISTS["legal_forms"].split())
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
-_LIST_JOINT = re.compile(r"\W*(?:and|or|vs|versus|und|oder|et|ou|y|o|e|u)?\W*", re.IGNORECASE)
+_AND = "and|or|vs|versus|und|oder|et|ou|y|o|e|u"
+_LIST_JOINT = re.compile(rf"\W*(?:[,;/&]\s*(?:{_AND})?|\s(?:{_AND}))\.?\s*", re.IGNORECASE)
 _PART_END = re.compile(r"[,;]|\b(?:and|or|und|oder|et|ou|y|o)\b", re.IGNORECASE)
 
 
@@ -150,7 +151,10 @@ def _find_things(
             before = words[first - 1] if first > 1 else None
             # "Holdings" of an unknown "Acme Holdings" is no name of its own.
             is_part = before and before.is_marked and before.end + 1 == word.start
-            if not is_part or is_behind:
+            if is_behind and text[found[-1].end : thing.start].isspace():
+                # "Douglas" and "Evans" of an unknown "Douglas Evans" are none either.
+                found.pop()
+            elif not is_part or is_behind:
                 found.append(thing)
         elif word.is_marked and is_behind:
             last = found[-1]

@@ -101,7 +101,8 @@ def _write_table(question: Question, table: CellTable) -> str:
     for cell, text in zip(table.cells, table.texts, strict=True):
         marks = "".join(f" [{number}]" for number in cell.citations)
         key = cell.thing, cell.period
-        shown[key] = f"{cell.value}{marks}" if cell.value else text or EMPTY
+        is_found = cell.state == "found" and bool(text)
+        shown[key] = f"{cell.value}{marks}" if cell.value else text if is_found else EMPTY
     rows = [[thing, *(shown.get((thing, p), EMPTY) for p in periods)] for thing in things]
     head = ["", *periods]
     if len(things) == 1 < len(periods):
@@ -111,9 +112,9 @@ def _write_table(question: Question, table: CellTable) -> str:
         f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
     )
     missing = dict.fromkeys(
-        format_absence(cell, question.language)
-        for cell in table.cells
-        if not cell.citations and cell.state != "found"
+        f"{cell.label}: {text}" if text else format_absence(cell, question.language)
+        for cell, text in zip(table.cells, table.texts, strict=True)
+        if cell.state != "found"
     )
     parts = [table.describe_order(question), text, "\n".join(f"- {line}" for line in missing)]
     return "\n\n".join(filter(None, parts))
@@ -209,8 +210,9 @@ def cells_request(llm: LLM, question: Question, context: Context, places: Sequen
 
 
 def _read_cells(shown: Mapping[int, Set[int]], texts: Mapping[int, str], data: Any) -> ParsedReply:
-    """Parse the cells of a reply; one without a source of its own, or with a value that none has,
-    is dropped.
+    """Parse the cells of a reply.
+
+    A cell without a source of its own, or with a value that none of them has, is dropped.
     """
     records = find_records(data, "cells", ("cell", *REPLY_FIELDS["sources"]))
     cells: dict[int, tuple[str, str, list[int]]] = {}

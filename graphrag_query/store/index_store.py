@@ -19,6 +19,7 @@ from graphrag_index.schema.settings.project_settings import Settings, read_recor
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
+from graphrag_nlp.text.normalize import letters
 from graphrag_nlp.text.periods import format_period
 from graphrag_query.store.document_dates import find_document_dates
 from graphrag_query.store.links import Links
@@ -276,7 +277,8 @@ class IndexStore:
                 "path": path,
                 "language": language,
                 "prepended": read_prepended(row["metadata"]),
-                "subject": subject,
+                # A file name is shown as it is.
+                "subject": title if letters(title).startswith(letters(subject)) else subject,
                 "period": period,
             }
             for row, (document_id, title, path, language), (subject, period) in zip(
