@@ -265,6 +265,12 @@ def lazy(asked: _Asked, question: QuestionArgument) -> "Answer":
 
 
 @_search
+def compare(asked: _Asked, question: QuestionArgument) -> "Answer":
+    """Compare things or periods that the question names: answer with a table."""
+    return asked.search("compare", question)
+
+
+@_search
 def structured(asked: _Asked, question: QuestionArgument) -> "Answer":
     """Ask how many or which: a model writes a query."""
     return asked.search("structured", question)

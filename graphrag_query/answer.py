@@ -11,9 +11,10 @@ from enum import StrEnum
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_index.errors import format_count, quote_argument
+from graphrag_nlp.text.periods import Period
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,6 +105,38 @@ class Passage:
     start_char: int
     end_char: int
     text: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A thing and a period that a question names, and what the documents have on them.
+
+    `state` is `found`, or says what is missing: `no_thing` (no document mentions it), `no_period`
+    (its documents are about the periods `covered`), `no_passage` (no passage of its documents has a
+    word of the topic), or `no_statement` (no statement answers clearly; the nearest is cited).
+    `value` is the figure in the statement, as it is written, and `citations` are the numbers of its
+    citations.
+    """
+
+    thing: str
+    period: str  # "" if the question names none and the documents are of several
+    state: Literal["found", "no_thing", "no_period", "no_passage", "no_statement"]
+    documents: tuple[int, ...] = ()  # human_readable_id of the documents that were searched
+    text_units: tuple[int, ...] = ()  # human_readable_id of the passages, the best first
+    covered: str = ""
+    value: str = ""
+    citations: tuple[int, ...] = ()
+    days: Period | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The thing and the period."""
+        return ", ".join(filter(None, (self.thing, self.period)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cell as values for JSON."""
+        names = "thing period state covered value citations documents text_units".split()
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -236,6 +269,7 @@ class Answer:
     follow_ups: tuple[str, ...] = ()  # questions that could be asked next
     left_out: tuple[int, ...] = ()  # reports that a global search did not use
     suggestion: Suggestion | None = None  # another search, if this one found no evidence
+    cells: tuple[Cell, ...] = ()  # of a question that names several things or periods
     # The rows of a count, such as {"name": "Oslo", "documents": 12}.
     table: tuple[Mapping[str, Any], ...] = ()
     context: Context | None = None
@@ -270,6 +304,7 @@ class Answer:
         """Return the answer as values for JSON. The key `answer` has its text."""
         content = {"answer": self.text, **vars(self)}
         content |= {"citations": list(map(vars, self.citations)), "usage": vars(self.usage)}
+        content["cells"] = [cell.to_dict() for cell in self.cells]
         if self.suggestion is not None:
             content["suggestion"] = self.suggestion.to_dict()
         rows = {name: content.pop(name) for name in ("reports", "sub_questions")}

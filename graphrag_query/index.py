@@ -71,6 +71,13 @@ class Index:
         """Answer a question by relevance tests, without reports; `values` override `LazySearch`."""
         return self.search("lazy", question, sink=sink, **values)
 
+    def compare(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
+        """Compare the things or periods that a question names, in a table.
+
+        `Answer.table` has a row for each cell. `values` override settings of `CompareSearch`.
+        """
+        return self.search("compare", question, sink=sink, **values)
+
     def ask(self, question: str, *, sink: TextSink | None = None, **values: Any) -> Answer:
         """Choose a search for a question, and answer the question with that search.
 
@@ -284,7 +291,10 @@ class Index:
         asked = self._build_question(method, question, (), None)
         with self.store.pinned_version():
             if method == "local":
-                scores = {unit.number: unit.score for unit in start_search(asked)()[:limit]}
+                ranked = asked.coverage.rank_first(start_search(asked)(), limit)[:limit]
+                # Scores of cells are above all others, up to twice the best of these.
+                scale = ranked[0].score if ranked and asked.coverage.order else 1.0
+                scores = {unit.number: unit.score / scale for unit in ranked}
             else:
                 basic = self.settings.basic_search.with_values({"top_k_text_units": limit})
                 scores = rank_text_units(asked, basic)

@@ -17,7 +17,7 @@ MIN_TOKENS, MAX_TOKENS = 1_000, 25_000
 MaxTokens = Annotated[int, Field(ge=MIN_TOKENS, le=MAX_TOKENS)]
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Name = Annotated[str, Field(max_length=500)]
-Method = Literal["ask", "local", "global", "basic", "drift", "lazy"]
+Method = Literal["ask", "local", "global", "basic", "drift", "lazy", "compare"]
 
 
 class Arguments(BaseModel):

@@ -30,6 +30,7 @@ from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
 from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
 from graphrag_index.export.graph_databases import open_property_graph
+from graphrag_query.answer import Answer, Context, Outcome
 from tests.conftest import REPOSITORY
 from tests.fixtures.small_graph import graph_of
 
@@ -162,6 +163,70 @@ def test_a_comparison_of_checkouts_finds_values_types_order_bytes_and_failures(
     assert [name for _, name in found if not found["case", name]] == ["equal"]
     for name, (_, _, expected) in cases.items():
         assert expected in found["case", name]
+
+
+@pytest.mark.parametrize("kind", ["reports", "patients", "tickets"])
+def test_documents_in_a_series_name_their_subject_at_one_place(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    from series import ANSWERABLE, PLACES, make_corpus, words, write_project
+
+    corpus = make_corpus(kind, 5, 4, 36, seed=1)
+    assert corpus.questions == make_corpus(kind, 5, 4, 36, seed=1).questions
+    for asked in corpus.questions:
+        assert bool(asked.evidence) == (asked.kind in ANSWERABLE)
+        for sentence in asked.evidence:
+            holding = {cell for cell, text in corpus.texts.items() if sentence in text}
+            assert len(holding) == 1
+            assert holding <= asked.cells
+
+    names = {thing for thing, _ in corpus.texts}
+    named = {}
+    for place in PLACES:
+        write_project(corpus, place, tmp_path / place, seed=1)
+        paths = list((tmp_path / place / "input").iterdir())
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+        files = [words(path.stem.replace("-", " ").replace("_", " ")) for path in paths]
+        said = [sum(words(name)[0] in file for file in files) for name in names]
+        named[place] = (all(said), any(name in text for name in names for text in texts))
+    assert named == {
+        "title": (False, True),
+        "file": (True, False),
+        "metadata": (False, True),
+        "field": (False, True),
+    }
+
+
+def test_a_figure_of_another_document_is_foreign_as_an_answer_and_as_the_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(REPOSITORY / "benchmarks")
+    from series import judge, make_corpus
+
+    corpus = make_corpus("reports", 5, 4, 36, seed=1)
+    asked = next(asked for asked in corpus.questions if asked.kind == "one")
+    [right], [sentence] = asked.values, asked.evidence
+    values = [((thing, number), value) for (thing, number, _), value in corpus.facts.items()]
+    foreign = next(value for cell, value in values if cell not in asked.cells)
+    own = next(value for cell, value in values if cell in asked.cells and value != right)
+    nearest = "No sentence found answers this clearly. Nearest: So. [1]"
+    refused = Answer(asked.text, f"It was {foreign}.", Outcome.NO_EVIDENCE)
+    tables = {"Sources": pl.DataFrame({"text": ["Talk."] * 12 + [f"Talk. {sentence}"]})}
+    deeper = Answer(asked.text, "", Outcome.ANSWERED, context=Context(tables, "", 0, {}))
+    for text, expected in (
+        (f"It was {right}. [1] It was {foreign}. [2]", (1.0, False, False, False)),
+        (f"It was {foreign}. [1] It was {right}. [2]", (1.0, True, True, False)),
+        (f"It was {own}. [1]", (0.0, False, True, False)),
+        (f"{nearest} It was {foreign}. [2]", (0.0, False, False, True)),
+    ):
+        given = judge(corpus, asked, Answer(asked.text, text, Outcome.ANSWERED), deeper)
+        assert (given.said, given.foreign, given.wrong, given.nearest) == expected, text
+        assert (given.read, given.read_24, given.refused) == (0.0, 1.0, False)
+    given = judge(corpus, asked, refused, deeper)
+    assert (given.refused, given.said, given.foreign, given.wrong) == (True, 0.0, False, False)
+    given = judge(corpus, asked, deeper, deeper)
+    assert (given.read_12, given.read, given.n_passages) == (0.0, 1.0, 13)
 
 
 class SmallSet:

@@ -56,21 +56,31 @@ def _split_words(text: str) -> list[TextWord]:
 
 
 class Passage:
-    """A text, and methods that find names in this text."""
+    """A text, and methods that find names in this text.
 
-    def __init__(self, text: str, language: str = "") -> None:
-        self.text, self.language = text, language_of(language)
+    `subject` are lines of a prompt that tell what the document of the text is about.
+    """
+
+    def __init__(self, text: str, language: str = "", subject: str = "") -> None:
+        self.text, self.language, self.subject = text, language_of(language), subject
 
     def find_name(self, name: str) -> NameMentions | None:
-        """Return the mentions of a name, ignoring case and punctuation; None if there are none."""
-        spans = self._find_whole_name(name)
-        return NameMentions(tuple(spans), True) if spans else None
+        """Return the mentions of a name, ignoring case and punctuation; None if there are none.
+
+        The mention of a name that only the subject has is the whole text.
+        """
+        if spans := self._find_whole_name(name):
+            return NameMentions(tuple(spans), True)
+        if self.subject and self._subject_passage.find_name(name):
+            return NameMentions(((0, len(self.text)),), False)
+        return None
 
     def align_names(self, names: Iterable[str]) -> dict[str, NameMentions]:
         """Return the mentions of each name, ordered by their position in the text.
 
-        If the text does not contain a name, its mention is the sentence with most words of the
-        name, or the whole text if no sentence contains any of these words.
+        If the text does not contain a name, its mention is the whole text if the subject has it,
+        or else the sentence with most words of the name, or the whole text if no sentence contains
+        any of these words.
         """
         found = {name: self._find_whole_name(name) for name in names}
         spans = {name: _drop_nested_spans(name, found) for name, own in found.items() if own}
@@ -79,13 +89,23 @@ class Passage:
         places = {name: NameMentions(tuple(own), True) for name, own in spans.items()}
         for name in found:
             if name not in places:
-                places[name] = self._find_by_word_forms(name, taken) or NameMentions(
-                    (self._find_most_similar_sentence(name),), False
+                places[name] = (
+                    self._find_by_word_forms(name, taken)
+                    or self.find_name(name)
+                    or NameMentions((self._find_most_similar_sentence(name),), False)
                 )
         return places
 
     def find_evidence(self, one: NameMentions, other: NameMentions) -> Span:
-        """Return the span of the sentences that contain the nearest mentions of two names."""
+        """Return the span of the sentences that contain the nearest mentions of two names.
+
+        If the mention of one name is the whole text, only the mentions of the other name count.
+        """
+        whole = ((0, len(self.text)),)
+        one, other = (
+            (other if one.spans == whole else one),
+            (one if other.spans == whole else other),
+        )
         _, start, end = min(
             (max(a[1], b[1]) - min(a[0], b[0]), min(a[0], b[0]), max(a[1], b[1]))
             for a in one.spans[:MAX_COMPARED_MENTIONS]
@@ -109,6 +129,11 @@ class Passage:
     @cached_property
     def _sentence_spans(self) -> list[Span]:
         return [(start, end) for start, end, _ in split_sentences(self.text)]
+
+    @cached_property
+    def _subject_passage(self) -> "Passage":
+        values = (line.partition(": ")[2] for line in self.subject.splitlines())
+        return Passage("\n\n".join(values))
 
     @cached_property
     def _folded_letters(self) -> tuple[str, list[int]]:

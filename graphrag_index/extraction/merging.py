@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_index.extraction.alignment import NameMentions, Passage
+from graphrag_index.extraction.alignment import NameMentions, Passage, Span
 from graphrag_index.extraction.graph_reply import (
     FoundEntity,
     FoundRecords,
@@ -43,6 +43,7 @@ class UnitReplies(NamedTuple):
     text_unit: int  # number of the text unit
     text: str
     language: str
+    subject: str  # lines of the prompt that tell what the document is about
     key: str  # name of the entity that stands for the document, see `Star`; may be empty
     input_hash: str
     request_keys: tuple[str, ...]
@@ -52,7 +53,7 @@ class UnitReplies(NamedTuple):
 
 _UNIT_SCHEMA: dict[str, Any] = {
     "text_unit": pl.Int64,
-    **dict.fromkeys(("text", "language", "key", "input_hash"), pl.String),
+    **dict.fromkeys(("text", "language", "subject", "key", "input_hash"), pl.String),
     "request_keys": pl.List(pl.String),
     "dropped": pl.Int64,
 }
@@ -99,18 +100,18 @@ def align_records(shard: ShardFrames, star: Star | None) -> ShardFrames:
     units = shard["units"]
     # Rows of each list column. A row begins with the index of its text unit in the shard.
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in LIST_COLUMNS}
-    columns = units.select("text", "language", "key").iter_rows()
-    for unit, ((text, language, key), found) in enumerate(
+    columns = units.select("text", "language", "subject", "key").iter_rows()
+    for unit, ((text, language, subject, key), found) in enumerate(
         zip(columns, _read_records(shard), strict=True)
     ):
-        passage = Passage(text, language)
+        passage = Passage(text, language, subject)
         places: Mapping[str, NameMentions] = passage.align_names(
             entity.name for entity in found.entities
         )
         if key and star:
             found, places = _add_document_entity(found, places, passage, key, star)
         _add_rows(rows, unit, passage, found, places)
-    findings = units.drop("text", "language", "key")
+    findings = units.drop("text", "language", "subject", "key")
     for name in LIST_COLUMNS:
         kind: Any = FINDINGS.columns[name]
         fields = {"owner": pl.Int64, **kind.inner.to_schema()}
@@ -142,7 +143,21 @@ def _add_rows(
     found: FoundRecords,
     places: Mapping[str, NameMentions],
 ) -> None:
-    """Add the records of one text unit and the mentions of its entities."""
+    """Add the records of one text unit and the mentions of its entities.
+
+    An entity whose mention is the whole text is mentioned where its relationships are stated.
+    """
+    links = [
+        (passage.find_evidence(places[link.source], places[link.target]), link)
+        for link in found.relationships
+    ]
+    stated: dict[str, set[Span]] = {}
+    for span, link in links:
+        for end in (link.source, link.target):
+            if places[end].spans == ((0, len(passage.text)),):
+                stated.setdefault(end, set()).add(span)
+    own = {name: NameMentions(tuple(sorted(spans)), False) for name, spans in stated.items()}
+    places = {**places, **own}
     at: dict[str, int] = {}
     mentions: dict[tuple[int, ...], None] = {}
     for entity in sorted(found.entities, key=lambda e: places[e.name].spans[0][0]):
@@ -156,10 +171,6 @@ def _add_rows(
         span = passage.extend_to_sentences(*place.spans[0])
         rows["entities"].append((unit, n, *entity, *span, list(forms)))
     rows["mentions"].extend(mentions)
-    links = [
-        (passage.find_evidence(places[link.source], places[link.target]), link)
-        for link in found.relationships
-    ]
     for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
         endpoints = at[title_key(source)], at[title_key(target)]
         rows["relationships"].append((unit, *endpoints, *record, *span))

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import (
+    NAME_PLACEHOLDERS,
     REPLY_WORDS,
     ExtractionFormat,
     FoundEntity,
@@ -26,12 +27,70 @@ from graphrag_index.extraction.graph_reply import (
     merge_schemas,
     type_key,
 )
-from graphrag_index.llm.prompts import Prompts, quote_text
+from graphrag_index.llm.prompts import Prompts, quote_text, replace_marks
 from graphrag_index.llm.request import Message, Request
-from graphrag_nlp.text.normalize import title_key
+from graphrag_nlp.text.normalize import fold, title_key
+from graphrag_nlp.text.periods import find_periods
+from graphrag_nlp.text.subjects import MAX_LABEL_CHARS, find_subject
 
 # Key under which the requested schemas are stored, in the same database as the replies.
 HISTORY_KEY = "schemas of extract_graph"
+# Maximum number of characters around a title in its own line, as in "**title:** The Visit".
+MAX_MARK_CHARS = 16
+
+
+def quote_line(text: str) -> str:
+    """Put text of documents on one line of a prompt."""
+    return replace_marks(clean_line(text))
+
+
+def describe_document(
+    title: str, path: str, head: str, metadata: str | None, creation_date: str
+) -> str:
+    """Return lines that tell a model what the passages of a document are about; "" if none do.
+
+    `head` is the start of the text. A line that says nothing new is left out.
+    """
+    subject = find_subject(title, path, head, metadata)
+    parts = dict.fromkeys(filter(_is_known, quote_line(subject.label).split("; ")))
+    label = "; ".join(p for p in parts if not any(p in other for other in parts if other != p))
+    # A single letter or a number, as in the file 17.txt, says nothing.
+    label = label if sum(map(str.isalpha, label)) > 1 else ""
+    period = "" if find_periods(label) else subject.period or ""
+    entity = quote_line(subject.entity) if _is_known(subject.entity) else ""
+    lines = {
+        "Document": label,
+        "Period": period,
+        "Date": "" if subject.period else quote_line(creation_date),
+        "About": "" if entity in label or fold(entity) == fold(subject.label) else entity,
+    }
+    return "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+
+
+def _is_known(part: str) -> bool:
+    """Return whether the value of a field, such as "Author: unknown", says something."""
+    return title_key(part.rpartition(": ")[2]) not in NAME_PLACEHOLDERS
+
+
+def format_subject(subject: str, text: str, headings: str = "") -> str:
+    """Return the lines of `describe_document`, and the section, that stand before a passage.
+
+    What its first lines or its headings say is left out.
+    """
+    section, lines = quote_line(headings), []
+    said = [*text[:MAX_LABEL_CHARS].splitlines(), *section.split(" > ")]
+    said = [quote_line(line).casefold() for line in said]
+
+    def is_new(part: str) -> bool:
+        longest = len(part) + MAX_MARK_CHARS
+        return not any(part.casefold() in line and len(line) <= longest for line in said)
+
+    for line in subject.splitlines():
+        name, _, value = line.partition(": ")
+        new = list(filter(is_new, value.split("; ")))
+        lines += [f"{name}: {'; '.join(new)}"] * bool(new)
+    lines += [f"Section: {section}"] * bool(section)
+    return "".join(f"{line}\n" for line in [*lines, ""]) if lines else ""
 
 
 def choose_chain(answered: Iterable[SchemaChain], wanted: Schema) -> SchemaChain:
@@ -214,10 +273,10 @@ class ExtractionPrompt:
                 passage.label, messages, format, then=next_request if may_follow else None
             )
 
-        section = f"Section: {clean_line(passage.headings)}\n\n" if passage.headings else ""
+        about = format_subject(passage.passage.subject, passage.passage.text, passage.headings)
         known = f"{_format_known_entities(found)}\n\n" if n_done else ""
         text = quote_text(passage.passage.text)
-        user = Message(role="user", content=f"{known}{section}Passage:\n{text}")
+        user = Message(role="user", content=f"{known}{about}Passage:\n{text}")
         return build_round([system, user], found, FoundRecords(), 0)
 
 

@@ -202,7 +202,12 @@ def quote_text(text: str) -> str:
 
     Rows of a table need no marks: a row is one line, and its cells are quoted.
     """
-    return f"{_QUOTED_START}\n{_QUOTED_MARK.sub('‹', text)}\n{_QUOTED_END}"
+    return f"{_QUOTED_START}\n{replace_marks(text)}\n{_QUOTED_END}"
+
+
+def replace_marks(text: str) -> str:
+    """Change what could be taken for a mark of `quote_text`."""
+    return _QUOTED_MARK.sub("‹", text)
 
 
 def find_quoted_texts(prompt: str) -> list[str]:

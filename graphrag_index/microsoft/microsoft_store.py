@@ -36,6 +36,7 @@ from graphrag_index.storage.search_tables import create_search_tables
 from graphrag_index.storage.table_writer import cast_to_table
 from graphrag_index.storage.versions import StepRecord, StoredTable, Vectors, Version
 from graphrag_nlp.text.normalize import UNSPACED, stem_word
+from graphrag_nlp.text.subjects import HEAD_CHARS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -195,9 +196,10 @@ class MicrosoftStore:
     @cached_property
     def _mapped_tables(self) -> dict[str, MappedTable]:
         with name_damaged_file(self.index.files):
+            head = pl.col("text").str.slice(0, HEAD_CHARS)
             tables = {
                 # Read each file only once: otherwise each search table would read the file again.
-                name: (rows.drop("text") if name == "documents" else rows).collect().lazy()
+                name: (rows.with_columns(head) if name == "documents" else rows).collect().lazy()
                 for name, rows in self.tables.items()
             }
         made = join_batches(create_search_tables(**tables))

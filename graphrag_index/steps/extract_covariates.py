@@ -11,6 +11,7 @@ import polars as pl
 
 from graphrag_index.errors import format_count
 from graphrag_index.extraction.graph_reply import MAX_NAME_CHARS, REPLY_WORDS, clean_line
+from graphrag_index.extraction.prompting import format_subject
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import (
@@ -25,7 +26,11 @@ from graphrag_index.llm.request import (
 from graphrag_index.schema.settings.step_sections import ExtractCovariates
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Progress, step
-from graphrag_index.steps.extract_graph import BATCH_TEXT_UNITS, label_text_units
+from graphrag_index.steps.extract_graph import (
+    BATCH_TEXT_UNITS,
+    describe_documents,
+    label_text_units,
+)
 from graphrag_index.storage.memo import content_ids, make_reply_rows, reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.text.normalize import title_key
@@ -157,7 +162,7 @@ TABLE = TABLES["text_unit_claims"]
 _ReplyRow: TypeAlias = tuple[int, str, Sequence[str], int, Sequence[Claim]]
 
 
-@step(writes=["text_unit_claims", "covariates"], code_version=4)
+@step(writes=["text_unit_claims", "covariates"], code_version=5)
 def extract_covariates(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
@@ -179,10 +184,7 @@ def extract_covariates(
     """
     ids = base_text_units.select("id").collect().to_series()
     progress.start(len(ids), "text units")
-    names = documents.select(
-        document_id="id",
-        name=pl.when(pl.col("path").fill_null("") != "").then("path").otherwise("title"),
-    ).collect()
+    described = describe_documents(documents)
     prompt = _ClaimsPrompt(settings, prompts)
     prefix = extract_covariates.prompt_hash(
         settings,
@@ -190,16 +192,17 @@ def extract_covariates(
         prompts=[prompt.system["content"], prompt.continuing],
     )
     input_hash = pl.Series([], dtype=pl.String)
-    for batch in label_text_units(base_text_units, names):
-        input_hash.append(content_ids(prefix, batch["text"]))
+    for batch in label_text_units(base_text_units, described):
+        input_hash.append(content_ids(prefix, batch["text"], batch["subject"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
 
     def requests() -> Iterator[tuple[tuple[int, str], Request]]:
-        for batch in label_text_units(base_text_units, names):
-            new = batch.filter(todo[batch["number"]]).select("number", "text", "label")
-            for number, text, label in new.iter_rows():
-                user = Message(role="user", content=f"Passage:\n{quote_text(text)}")
+        for batch in label_text_units(base_text_units, described):
+            new = batch.filter(todo[batch["number"]]).select("number", "text", "subject", "label")
+            for number, text, subject, label in new.iter_rows():
+                about = format_subject(subject, text)
+                user = Message(role="user", content=f"{about}Passage:\n{quote_text(text)}")
                 yield (number, text), prompt.request(label, [prompt.system, user])
 
     def new_rows() -> Iterator[_ReplyRow]:

@@ -21,7 +21,7 @@ from graphrag_index.extraction.merging import (
     make_shards,
     merge_findings,
 )
-from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt
+from graphrag_index.extraction.prompting import ExtractionPrompt, PassagePrompt, describe_document
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
@@ -37,6 +37,7 @@ from graphrag_index.storage.memo import (
 )
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.text.normalize import title_key
+from graphrag_nlp.text.subjects import HEAD_CHARS
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ class _TextUnit(NamedTuple):
     number: int
     text: str
     language: str
+    subject: str  # lines of the prompt that tell what the document is about
     key: str  # name of the entity that stands for the document, see `Star`; may be empty
     label: str
     headings: str
@@ -58,7 +60,7 @@ class _TextUnit(NamedTuple):
 
 @step(
     writes=[FINDINGS.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
-    code_version=3,
+    code_version=4,
 )
 def extract_graph(
     base_text_units: pl.LazyFrame,
@@ -88,7 +90,7 @@ def extract_graph(
     prompt = ExtractionPrompt(
         schema_from_settings(settings), settings.max_gleanings, prompts, chat_model
     )
-    read = partial(label_text_units, base_text_units, _read_documents(documents, settings.star))
+    read = partial(label_text_units, base_text_units, describe_documents(documents, settings.star))
 
     def hashes() -> pl.Series:
         """Return one hash per text unit, of all inputs of its request."""
@@ -98,7 +100,7 @@ def extract_graph(
             # Hash the entity types of earlier requests, because the requests depend on them.
             shared["history"] = [prompt.history.as_json(), prompts.read_prompt("add_types")]
         prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
-        parts = (batch.select("text", "language", "headings", "key") for batch in read())
+        parts = (batch.select("text", "language", "subject", "headings", "key") for batch in read())
         nothing = pl.Series([], dtype=pl.String)
         return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
 
@@ -114,7 +116,7 @@ def extract_graph(
             key = unit.key if outcome.values else ""
             made = row_hash, outcome.keys, outcome.dropped, prompt.merge_replies(outcome.values)
             progress.advance()
-            yield UnitReplies(unit.number, unit.text, unit.language, key, *made)
+            yield UnitReplies(unit.number, unit.text, unit.language, unit.subject, key, *made)
 
     schema = {"text_unit": pl.Int64, **FINDINGS.schema}
     del schema["reply_hashes"]
@@ -162,7 +164,7 @@ def _make_requests(
         rows = batch.select(_TextUnit._fields).filter(todo[batch["number"]])
         for row in rows.iter_rows():
             unit = _TextUnit(*row)
-            passage = Passage(unit.text, unit.language)
+            passage = Passage(unit.text, unit.language, unit.subject)
             request = prompt.build_first_request(PassagePrompt(passage, unit.label, unit.headings))
             yield unit, request
 
@@ -183,14 +185,19 @@ def label_text_units(
         yield named.with_columns(label=label)
 
 
-def _read_documents(documents: pl.LazyFrame, star: Star | None) -> pl.DataFrame:
-    """Return `document_id`, `language`, `key` and `name` of each document; a key may be empty."""
-    columns = documents.select("id", "language", "title", "path", "metadata")
+def describe_documents(documents: pl.LazyFrame, star: Star | None = None) -> pl.DataFrame:
+    """Return `document_id`, `language`, `subject`, `key` and `name` of each document.
+
+    The subject are lines of a prompt; they and the key may be empty.
+    """
+    head = pl.col("text").str.slice(0, HEAD_CHARS)
+    columns = documents.select(
+        "id", "language", pl.col("title", "path").fill_null(""), head, "metadata", "creation_date"
+    )
+    batches = read_batches(columns, BATCH_DOCUMENTS, has_long_texts=True)
     found = []
-    for row in chain.from_iterable(
-        rows.iter_rows() for rows in read_batches(columns, BATCH_DOCUMENTS)
-    ):
-        document_id, language, title, path, metadata = row
+    for document_id, language, *about in chain.from_iterable(rows.iter_rows() for rows in batches):
+        title, path, _, metadata, _ = about
         key = ""
         if star is not None:
             key = title if star.key == "title" else json.loads(metadata or "{}").get(star.key)
@@ -198,6 +205,7 @@ def _read_documents(documents: pl.LazyFrame, star: Star | None) -> pl.DataFrame:
         name = path or title
         if title and path and title not in path:
             name = f"{path} ({clean_line(title)})"
-        found.append((document_id, language, key if title_key(key) else "", name))
-    schema = dict.fromkeys(("document_id", "language", "key", "name"), pl.String)
+        subject = describe_document(*about)
+        found.append((document_id, language, subject, key if title_key(key) else "", name))
+    schema = dict.fromkeys(("document_id", "language", "subject", "key", "name"), pl.String)
     return pl.DataFrame(found, schema, orient="row")

@@ -15,6 +15,7 @@ from graphrag_index.schema.tables import PLACES, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import Integers, find_rows, gather_lists, spread_lists
 from graphrag_nlp.text.normalize import fold_names, phonetic_keys
+from graphrag_nlp.text.subjects import HEAD_CHARS, find_subject
 
 # Rows per batch of tables without and with texts. They limit memory.
 ROWS_PER_BATCH = 131_072
@@ -41,8 +42,11 @@ def create_search_tables(
     `community`, which has gaps. Large tables are read and written in batches, so that only the
     numbers of links are in memory.
     """
+    subjects: list[pl.DataFrame] = []
+    yield from _subject_tables(documents, subjects)
     links = []
-    for batch in pair_text_units_with_entities(mentions, entities, text_units, documents):
+    titles = pl.concat(subjects).lazy()
+    for batch in pair_text_units_with_entities(mentions, entities, text_units, documents, titles):
         yield {"entities_of_text_units": batch}
         links.append(batch)
     yield from _sort_by_entity("text_units_of_entities", links, "text_unit")
@@ -61,6 +65,7 @@ def create_search_tables(
     reports = community_reports.with_columns(n_bytes=pl.col("full_content").str.len_bytes())
     yield from _copy_columns("report_rows", reports, LONG_ROWS_PER_BATCH)
     yield from _community_place_tables(communities, community_reports)
+    yield from _subject_name_tables(pl.concat(subjects))
     names = list_entity_names(entities).sort("name", "entity").collect()
     yield from _split_into_batches("entity_names", names)
     number = pl.col("human_readable_id").cast(pl.Int32)
@@ -173,6 +178,46 @@ def _make_entity_links(relationships: pl.DataFrame, first: int) -> pl.DataFrame:
     )
 
 
+def _subject_tables(documents: pl.LazyFrame, found: list[pl.DataFrame]) -> Frames:
+    """Yield the subjects of documents; add their names to `found` as (name, document)."""
+    head = pl.col("text").str.slice(0, HEAD_CHARS)
+    columns = documents.select("title", "path", head, "metadata", "creation_date")
+    schema = {"label": pl.String, "entity": pl.String, "first_day": pl.Int32, "last_day": pl.Int32}
+    n_rows = 0
+    found.append(pl.DataFrame(schema={"name": pl.String, "document": pl.Int32}))
+    for batch in read_batches(columns, LONG_ROWS_PER_BATCH):
+        filled = batch.with_columns(pl.col("title", "path", "text", "creation_date").fill_null(""))
+        subjects = [find_subject(*row) for row in filled.iter_rows()]
+        periods = [subject.period for subject in subjects]
+        days = [(p.first.toordinal(), p.last.toordinal()) if p else (0, 0) for p in periods]
+        rows = [(s.label, s.entity, *span) for s, span in zip(subjects, days, strict=True)]
+        yield {"document_subjects": pl.DataFrame(rows, schema, orient="row")}
+        names = pl.Series("name", [s.names for s in subjects], pl.List(pl.String)).to_frame()
+        document = pl.int_range(n_rows, n_rows + len(rows), dtype=pl.Int32).alias("document")
+        found.append(names.with_columns(document).explode("name").drop_nulls())
+        n_rows += len(rows)
+
+
+def _subject_name_tables(names: pl.DataFrame) -> Frames:
+    listed = (
+        names.sort("name", "document")
+        .group_by("name", maintain_order=True)
+        .agg(documents=pl.col("document"))
+    )
+    yield from _split_into_batches("subject_names", listed)
+    words = (
+        listed.select(
+            name=pl.int_range(pl.len(), dtype=pl.Int32), word=pl.col("name").str.split(" ")
+        )
+        .explode("word")
+        .unique()
+        .sort("word", "name")
+        .group_by("word", maintain_order=True)
+        .agg(names=pl.col("name"))
+    )
+    yield from _split_into_batches("subject_words", words)
+
+
 def _community_tables(communities: pl.LazyFrame, entity_ids: pl.Series) -> Frames:
     members: list[pl.DataFrame] = []
     numbers = pl.col("community", "level", "parent", "size").cast(pl.Int32)
@@ -269,6 +314,7 @@ def pair_text_units_with_entities(
     entities: pl.LazyFrame,
     text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
+    subjects: pl.LazyFrame,
 ) -> Iterator[pl.DataFrame]:
     """Pair text units with the entities they name; `about` is true for a topic of the text unit.
 
@@ -278,10 +324,11 @@ def pair_text_units_with_entities(
     is a person with middle names, it is also about a person with the same name without them: a
     text about Ada Mary King is about Ada King. Yields batches with one row per text unit and
     entity, in this order, with `about` and `n_mentions`. The first text unit of a document also
-    has a row for each entity in the title.
+    has a row for each entity in the title, and each text unit one for the entity that is the
+    subject of its document. `subjects` has the names of the subjects of documents.
     """
     names = list_entity_names(entities).collect().lazy()  # it is read three times
-    titled = _entities_in_titles(names, text_units, documents).sort("text_unit", "entity")
+    titled = _entities_in_titles(names, text_units, documents, subjects)
     short_forms = _find_short_forms(names, entities)
     del names
     units = text_units.select("start_char", is_headed=pl.col("headings") != "").collect()
@@ -298,13 +345,13 @@ def pair_text_units_with_entities(
         first = keys[is_first.to_numpy()]
         titled_here = titled[slice(*bounds)]
         titled_keys = _pack_pairs(titled_here["text_unit"], titled_here["entity"])
-        is_opening = titled_here["opening"].to_numpy()
-        topics = titled_keys[is_opening | _are_among(titled_keys, np.sort(keys))]
+        is_opening, is_titled = (titled_here[name].to_numpy() for name in ("opening", "titled"))
+        topics = titled_keys[is_opening | (is_titled & _are_among(titled_keys, np.sort(keys)))]
         first = first[~_are_among(first >> 32, topics >> 32)]
         shortened = _unpack_pairs(first).join(short_forms, on="entity")
         short = _pack_pairs(shortened["text_unit"], shortened["short_form"])
         # These pairs get a row, but do not count as mentions.
-        unmentioned = np.unique(np.append(titled_keys[is_opening], short))
+        unmentioned = np.unique(np.append(titled_keys[is_opening | ~is_titled], short))
         pairs, n_mentions = np.unique(np.append(keys, unmentioned), return_counts=True)
         n_mentions[np.searchsorted(pairs, unmentioned)] -= 1
         about = _are_among(pairs, np.sort(np.concatenate([topics, first, short])))
@@ -349,14 +396,25 @@ def _split_by_text_unit(mentions: pl.LazyFrame) -> Iterator[tuple[pl.DataFrame, 
 
 
 def _entities_in_titles(
-    names: pl.LazyFrame, text_units: pl.LazyFrame, documents: pl.LazyFrame
+    names: pl.LazyFrame,
+    text_units: pl.LazyFrame,
+    documents: pl.LazyFrame,
+    subjects: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Return pairs of a text unit and an entity in its document title or headings.
+    """Return pairs of a text unit and an entity in its headings, or in the title or subject above.
 
-    `opening` is true if the entity is in the title and the text unit opens the document.
+    `opening` is true if the entity is in the title and the text unit opens the document, and
+    `titled` is false if it is only the subject of the document.
     """
     units = text_units.select(
         pl.col("human_readable_id").cast(pl.Int32).alias("text_unit"), "document_id", "headings"
+    )
+    own = documents.select(document_id="id", document=pl.int_range(pl.len(), dtype=pl.Int32))
+    by_subject = (
+        subjects.join(names, on="name")
+        .join(own, on="document")
+        .join(units, on="document_id")
+        .select("text_unit", "entity", opening=pl.lit(False), titled=pl.lit(False))
     )
     titles = (
         normalize_names(documents.select(document_id="id", name=list_title_variants("title")))
@@ -368,6 +426,7 @@ def _entities_in_titles(
         "text_unit",
         "entity",
         opening=pl.col("text_unit") == pl.col("text_unit").min().over("document_id"),
+        titled=pl.lit(True),
     )
     headings = (
         units.filter(pl.col("headings") != "")
@@ -376,10 +435,14 @@ def _entities_in_titles(
         .select("text_unit", name=list_title_variants("heading"))
     )
     by_heading = normalize_names(headings).join(names, on="name")
+    by_heading = by_heading.select(
+        "text_unit", "entity", opening=pl.lit(False), titled=pl.lit(True)
+    )
     return (
-        pl.concat([by_title, by_heading.select("text_unit", "entity", opening=pl.lit(False))])
+        pl.concat([by_title, by_heading, by_subject])
         .group_by("text_unit", "entity")
-        .agg(pl.col("opening").any())
+        .agg(pl.col("opening", "titled").any())
+        .sort("text_unit", "entity")
         .collect()
     )
 

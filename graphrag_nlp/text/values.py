@@ -201,19 +201,19 @@ def _parse_date_range(found: re.Match[str], text: str, language: str) -> tuple[d
     for kind in ("iso_", "", "us_", "dot_"):
         if day := part[f"{kind}day"]:
             month = part[f"{kind}month"].lower()
-            return _range_of_day(part[f"{kind}year"], MONTHS.get(month) or int(month), day)
+            return range_of_day(part[f"{kind}year"], MONTHS.get(month) or int(month), day)
     if part["only_month"]:
         if language == "en" and part["only_month"][0].islower():
             # "may" and "march" in lower case are verbs.
             return None
-        return _range_of_months(part["month_year"], MONTHS[part["only_month"].lower()], 1)
+        return range_of_months(part["month_year"], MONTHS[part["only_month"].lower()], 1)
     if part["left"]:
         left, right = int(part["left"]), int(part["right"])
         if left > 12 or left == right:
-            return _range_of_day(part["slash_year"], right, part["left"])
-        return _range_of_day(part["slash_year"], left, part["right"]) if right > 12 else None
+            return range_of_day(part["slash_year"], right, part["left"])
+        return range_of_day(part["slash_year"], left, part["right"]) if right > 12 else None
     if part["quarter"]:
-        return _range_of_months(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
+        return range_of_months(part["quarter_year"], 3 * int(part["quarter"]) - 2, 3)
     if part["decade"]:
         start = int(part["decade"] + "0")
         return date(start, 1, 1), date(start + 9, 12, 31)
@@ -224,10 +224,10 @@ def _parse_date_range(found: re.Match[str], text: str, language: str) -> tuple[d
             return None
         until = int(first[: 4 - len(last)] + last)
         return (date(int(first), 1, 1), date(until, 12, 31)) if until > int(first) else None
-    return _range_of_months(part["alone"], 1, 12) if _is_year(found, text, language) else None
+    return range_of_months(part["alone"], 1, 12) if _is_year(found, text, language) else None
 
 
-def _range_of_day(year: str, month: int, day: str) -> tuple[date, date] | None:
+def range_of_day(year: str, month: int, day: str) -> tuple[date, date] | None:
     try:
         one = date(int(year), month, int(day))
     except ValueError:
@@ -235,7 +235,7 @@ def _range_of_day(year: str, month: int, day: str) -> tuple[date, date] | None:
     return one, one
 
 
-def _range_of_months(year: str, month: int, count: int) -> tuple[date, date]:
+def range_of_months(year: str, month: int, count: int) -> tuple[date, date]:
     last = month + count - 1
     return date(int(year), month, 1), date(int(year), last, monthrange(int(year), last)[1])
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from operator import ne
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Citation
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
+
+if TYPE_CHECKING:
+    from graphrag_nlp.answers.statements import Passage, Statement
 
 TextUnit = Mapping[str, Any]
 
@@ -54,6 +57,12 @@ class Candidate:
         """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
         return cls(unit["text"][start:end], number, offset + start, offset + end, prior)
+
+    @classmethod
+    def of_statement(cls, statement: "Statement", passage: "Passage") -> "Candidate":
+        """Build a candidate from a statement of a passage."""
+        start, end = (passage.start_char + at for at in (statement.start, statement.end))
+        return cls(statement.text, passage.number, start, end, shown=statement.said)
 
     @property
     def quotation(self) -> str:

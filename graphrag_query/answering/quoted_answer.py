@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphrag_index.schema.settings import searches
-from graphrag_nlp.answers.answer import Ranked, SentenceAnswer, answer_from_sentences
+from graphrag_nlp.answers.answer import SentenceAnswer, answer_from_sentences
 from graphrag_nlp.answers.features import Asked
 from graphrag_nlp.answers.kinds import TYPES_OF_KIND
 from graphrag_nlp.answers.statements import Passage, find_stems
 from graphrag_query.answer import Answer, Outcome
+from graphrag_query.answering.cell_answer import answer_by_cell, may_answer_by_cell
 from graphrag_query.answering.evidence import is_evidence_enough
 from graphrag_query.answering.extractive import Candidate, TextUnit, cite_passage
 from graphrag_query.answering.reader_answer import find_reader_answer
@@ -62,6 +63,11 @@ def quote_answer(
     unit to its group: statements of a group are put together, beginning with that of the best.
     """
     passages = read_passages(question, text_units, scores, links or {})
+    if may_answer_by_cell(question):
+        return answer_by_cell(question, passages, text_units, context, settings.min_similarity)
+    if question.coverage.order:
+        # The question is about these documents alone.
+        passages = [one for one in passages if one.number in question.coverage.order]
     asked = read_question(question, text_units)
     found = answer_from_sentences(
         asked,
@@ -76,7 +82,8 @@ def quote_answer(
     if not found.chosen or not is_evidence_enough(question, found, named, settings.min_similarity):
         text = question.no_answer_text()
         return question.answer(text, Outcome.NO_EVIDENCE, context=context)
-    opening, chosen = found.opening, [*map(_as_candidate, found.chosen)]
+    opening = found.opening
+    chosen = [Candidate.of_statement(one.statement, one.passage) for one in found.chosen]
     # No span of a sentence says yes or no, or which of two things is older.
     may_read = asked.wanted.kind != "yes_no" and not found.is_compared
     if may_read and (read := find_reader_answer(question, passages, text_units)):
@@ -156,17 +163,6 @@ def _find_types_of_names(index: IndexStore, text_units: Mapping[int, TextUnit]) 
         for title, type_, aliases in rows.iter_rows()
         for name in (*aliases, title)
     }
-
-
-def _as_candidate(found: Ranked) -> Candidate:
-    statement, passage = found.statement, found.passage
-    return Candidate(
-        statement.text,
-        passage.number,
-        passage.start_char + statement.start,
-        passage.start_char + statement.end,
-        shown=statement.said,
-    )
 
 
 def _overlap(one: Candidate, other: Candidate, text_units: Mapping[int, TextUnit]) -> bool:

@@ -2,21 +2,22 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from graphrag_index.llm.prompts import RenderedRows, TokenBudget
+from graphrag_index.llm.prompts import RenderedRows, TokenBudget, csv_line, n_prompt_tokens
 from graphrag_index.llm.request import TextSink
 from graphrag_nlp.text.citations import ShownRows, find_cited_rows
 from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
+from graphrag_query.question.refusals import format_absence
 
 # Tokens reserved for the heading lines of each section.
 HEADING_TOKENS = 24
@@ -35,12 +36,14 @@ class Section:
 
     Citations use the `name` of the section, such as Sources. `share` is its share of the token
     budget, relative to the other sections. Tokens that a short section does not need go to the
-    other sections, in their order.
+    other sections, in their order. `groups` maps the numbers of rows to their groups: of the rows
+    that fit, those of a group stand together.
     """
 
     name: str
     rows: pl.DataFrame
     share: float
+    groups: Mapping[int, int] = field(default_factory=dict)
 
 
 class DeferredContext(Context):
@@ -92,10 +95,15 @@ def pack_sections(sections: Sequence[Section], max_tokens: int) -> Context:
     for section, rows, n in zip(sections, rendered, taken, strict=True):
         left_out[section.name] = section.rows.height - n
         if n:
-            tables[section.name] = section.rows.head(n)
+            shown, lines = section.rows.head(n), rows.text.head(n)
+            if section.groups:
+                last = len(section.groups)
+                group = [section.groups.get(number, last) for number in shown.to_series(0)]
+                order = np.argsort(group, kind="stable")
+                shown, lines = shown[order], lines[order]
+            tables[section.name] = shown
             heading = ",".join(["id", *section.rows.columns[1:]])
-            lines = "".join(rows.text.head(n).to_list())
-            parts.append(f"-----{section.name}-----\n{heading}\n{lines}")
+            parts.append(f"-----{section.name}-----\n{heading}\n{''.join(lines.to_list())}")
     headings = HEADING_TOKENS * len(parts)
     return Context(tables, "\n".join(parts), sum(used) + headings, left_out)
 
@@ -106,21 +114,63 @@ def describe_place(text_unit: Mapping[str, Any]) -> str:
 
 
 def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
-    """Return text units as rows of a section, in the same order."""
+    """Return text units as rows of a section, in the same order.
+
+    A row says what its document is about, and of which period, if that is known of one of them.
+    """
     units = text_units.items()
-    return pl.DataFrame(
-        [(number, unit["title"], describe_place(unit), unit["text"]) for number, unit in units],
-        {"id": pl.Int64, "document": pl.String, "headings": pl.String, "text": pl.String},
+    rows = pl.DataFrame(
+        [
+            (number, unit["subject"], unit["period"], describe_place(unit), unit["text"])
+            for number, unit in units
+        ],
+        dict.fromkeys(("id", "document", "period", "headings", "text"), pl.String)
+        | {"id": pl.Int64},
         orient="row",
     )
+    return rows if (rows["period"] != "").any() else rows.drop("period")
 
 
 def source_context(
     question: Question, text_units: Mapping[int, Mapping[str, Any]], max_tokens: int
 ) -> Context:
-    """Pack text units into a context with the section Sources; the best text unit is first."""
+    """Pack text units into a context with the section Sources; the best text unit is first.
+
+    Text units of one cell of the question stand together, see `pack_with_cells`.
+    """
     section = Section("Sources", source_rows(text_units), 1.0)
-    return pack_sections([section], question.max_context_tokens(max_tokens))
+    return pack_with_cells(question, [section], max_tokens)
+
+
+def pack_with_cells(question: Question, sections: Sequence[Section], max_tokens: int) -> Context:
+    """Pack sections, with the sources grouped by the cells of the question, which are listed first.
+
+    The list says which sources are about each thing and period, and where nothing was found.
+    """
+    cells, limit = question.coverage.cells, question.max_context_tokens(max_tokens)
+    if not cells:
+        return pack_sections(sections, limit)
+    groups: dict[int, int] = {}
+    for place, cell in enumerate(cells):
+        for number in cell.text_units:
+            groups.setdefault(number, place)
+    sections = [replace(one, groups=groups) if one.name == "Sources" else one for one in sections]
+    # The list is short: reserve room for it before it is known which sources fit.
+    reserved = n_prompt_tokens(_list_cells(question, set(groups)))
+    context = pack_sections(sections, max(limit - reserved, 0))
+    listed = _list_cells(question, context.shown.get("Sources", set()))
+    text = f"{listed}\n{context.text}"
+    return replace(context, text=text, n_tokens=context.n_tokens + n_prompt_tokens(listed))
+
+
+def _list_cells(question: Question, shown: Set[int]) -> str:
+    """List the cells of a question as lines of CSV, with their sources in the context."""
+    lines = ["-----Coverage-----\n", csv_line(["thing", "period", "sources"])]
+    for cell in question.coverage.cells:
+        sources = " ".join(str(n) for n in cell.text_units if n in shown)
+        missing = format_absence(cell, question.language) if cell.state != "found" else ""
+        lines.append(csv_line([cell.thing, cell.period, sources or missing or "nothing found"]))
+    return "".join(lines)
 
 
 def pack_statements(

@@ -13,9 +13,10 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
-from graphrag_query.answer import Answer, Outcome, RatedReport
+from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
+from graphrag_query.question.coverage import Coverage, find_coverage
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -23,6 +24,7 @@ from graphrag_query.question.entity_linking import (
     find_row,
     find_words_sounding_like,
 )
+from graphrag_query.question.facets import Facets, find_facets
 from graphrag_query.question.question_words import (
     STEMS_ABOUT_CORPUS,
     WORD,
@@ -34,6 +36,7 @@ from graphrag_query.question.question_words import (
     split_joined_words,
 )
 from graphrag_query.question.refusals import (
+    format_absence,
     format_no_answer,
     format_not_mentioned,
     format_refusal,
@@ -250,6 +253,16 @@ class Question:
         """The days and months that the question names."""
         return find_asked_dates(self.text, self.language)
 
+    @cached_property
+    def facets(self) -> Facets:
+        """The things and periods that the question names, and its topic."""
+        return find_facets(self.index, self.text, self.language)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The cells, thing and period, of the question, and their best text units."""
+        return find_coverage(self)
+
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""
         is_known = self.index.share_of_known_languages >= MIN_SHARE_OF_KNOWN
@@ -288,6 +301,8 @@ class Question:
         """Build the answer to this question, with its counts and the model usage so far."""
         if self.llm is not None:
             more["usage"] = self.llm.usage
+        if "coverage" in vars(self):
+            more.setdefault("cells", self.coverage.cells)
         counts, version = dict(self.counts), self.index.version.number
         more |= {"looked_at": counts, "reports": tuple(self.reports)}
         return Answer(self.text, text, outcome, version=version, **more)
@@ -314,6 +329,11 @@ class Question:
         Returns None if they mention all names. `texts` are texts that the search has already
         read; their words need no further search.
         """
+        if cells := self.coverage.cells:
+            if self.coverage.found:
+                return None
+            lines = dict.fromkeys(format_absence(cell, self.language) for cell in cells)
+            return self.answer(" ".join(lines), Outcome.NO_EVIDENCE, cells=cells)
         names = self.mentions.unmentioned_names(texts)
         if not names:
             return None
@@ -324,7 +344,8 @@ class Question:
             if like
         )
         text = format_not_mentioned(names, self.language)
-        return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes))
+        cells = tuple(Cell(name, "", "no_thing") for name in names)
+        return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes), cells=cells)
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_query.answer import Cell
 
 _TEXTS: Mapping[str, Mapping[str, Any]] = read_lists("refusals", Path(__file__).parent)
 
@@ -36,3 +37,13 @@ def format_no_answer(language: Language, of_documents: Set[str]) -> str:
     joint = format_refusal("and_before_i" if names[-1].startswith("i") else "and", language)
     listed = f" {joint} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return f"{text} {format_refusal('languages_of_documents', language, languages=listed)}"
+
+
+def format_absence(cell: Cell, language: Language) -> str:
+    """Write what the documents do not have on a thing and a period."""
+    if cell.state == "no_thing":
+        return format_not_mentioned([cell.thing], language)
+    if cell.state == "no_period":
+        words = {"thing": cell.thing, "period": cell.period, "covered": cell.covered}
+        return format_refusal("no_period", language, **words)
+    return format_refusal("no_statement", language, label=cell.label)

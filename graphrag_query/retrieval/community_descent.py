@@ -18,7 +18,7 @@ from graphrag_index.schema.settings.searches import LazySearch
 from graphrag_query.answering.extractive import FULL_WORD_COVERAGE, MIN_WORD_COVERAGE, word_weight
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words, is_unreadable, share_words
-from graphrag_query.retrieval.stem_matching import match_stems
+from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import full_text_shares
 from graphrag_query.store.index_store import IndexStore
 

@@ -12,11 +12,13 @@ from graphrag_query.answer import Context
 from graphrag_query.answering.written_answer import source_context
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import content_words
+from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.retrieval.community_paths import community_paths
 from graphrag_query.retrieval.report_selection import subject_text
-from graphrag_query.retrieval.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import start_search
 
+# Maximum number of passages that are ranked for the contexts of a question.
+TOP_K = 1 << 20
 # Text between two parts of an excerpt, for the sentences that are left out.
 GAP = " … "
 
@@ -34,7 +36,8 @@ def add_passages(
     if not settings.passage_share:
         return list(batches)
     index = question.index
-    ranked = dict.fromkeys(unit.number for unit in start_search(question)())
+    found_first = question.coverage.rank_first(start_search(question)(), TOP_K)
+    ranked = dict.fromkeys(unit.number for unit in found_first)
     found_units = index.text_units(ranked)
     left = {number: found_units[number] for number in ranked}
     words = content_words(subject_text(question), question.language)

@@ -19,7 +19,7 @@ import polars as pl
 from graphrag_query.question.asked_dates import find_dated_text_units
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
-from graphrag_query.retrieval.stem_matching import match_stems
+from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.store.index_store import IndexStore, RankedTextUnit, Reason
 from graphrag_query.store.links import Links
 

@@ -82,6 +82,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     llm = question.llm
     queries, notes = _collect_queries(question, settings)
     ranking = QueryScores.compute(question, queries, settings)
+    ranking.scores = question.coverage.score_first(ranking.scores, len(ranking.scores))
     failures: list[str] = []
     test: RatingFunction = partial(ranking.rate_text_units, settings.min_similarity)
     min_rating: float = settings.min_similarity
@@ -253,7 +254,8 @@ def sub_query_request(llm: LLM, question: str, most: int) -> Request:
 
 def relevance_request(llm: LLM, question: str, text_unit: Mapping[str, Any]) -> Request:
     """Build the request to rate how relevant a text unit is, from 0 to 5."""
-    place = " > ".join(filter(None, (text_unit["title"], describe_place(text_unit))))
+    about = (text_unit["subject"], text_unit["period"], describe_place(text_unit))
+    place = " > ".join(filter(None, about))
     place = " ".join(place.split())
     asked = f"Passage of {place}:\n{quote_text(text_unit['text'])}\n\nQuestion: {question}"
     unit = f"relevance of text unit {text_unit['human_readable_id']}"

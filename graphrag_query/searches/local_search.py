@@ -15,7 +15,7 @@ from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
-    pack_sections,
+    pack_with_cells,
     source_rows,
     write_answer,
 )
@@ -107,7 +107,8 @@ def local_context(
     claims = index.claims(found.claims).select(number, *columns)
     reports = index.reports(found.reports, "community", "title", "summary")
     reports = reports.select(pl.col("community").alias("id"), "title", "summary")
-    context = pack_sections(
+    context = pack_with_cells(
+        question,
         [
             Section("Sources", source_rows(found.text_units), settings.text_unit_share),
             Section("Entities", entities, rest / 2),
@@ -115,7 +116,7 @@ def local_context(
             Section("Claims", claims, rest / 4),
             Section("Reports", reports, settings.report_share),
         ],
-        question.max_context_tokens(max_tokens),
+        max_tokens,
     )
     if "Sources" not in context.tables:
         return context
@@ -159,7 +160,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     relationships = _find_relationships(index, entities)
     rank = rank or start_search(question, _linked_text_units(index, entities, relationships))
     found = rank() if settings.scope == "graph" else add_foreign_text_units(question, rank())
-    ranked = found[: settings.top_k_text_units]
+    ranked = question.coverage.rank_first(found, settings.top_k_text_units)
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
@@ -185,7 +186,8 @@ def start_text_unit_search(
     if settings.scope == "graph":
         return lambda: find_evidence(question, settings).ranked
     rank = start_search(question)
-    return lambda: add_foreign_text_units(question, rank())[: settings.top_k_text_units]
+    most, cover = settings.top_k_text_units, question.coverage.rank_first
+    return lambda: cover(add_foreign_text_units(question, rank()), most)
 
 
 def _linked_text_units(

@@ -12,10 +12,12 @@ from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, Req
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.normalize import compile_lists, fold_question, is_unspaced
 from graphrag_query.answer import Answer
+from graphrag_query.answering.cell_answer import may_answer_by_cell
 from graphrag_query.llm import LLM, first_item
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import language_in, stop_words_of
 from graphrag_query.searches.basic_search import basic_search
+from graphrag_query.searches.compare_search import compare_search
 from graphrag_query.searches.drift_search import drift_search
 from graphrag_query.searches.global_search import global_search
 from graphrag_query.searches.lazy_search import lazy_search
@@ -56,6 +58,7 @@ SEARCHES: Mapping[str, Search] = {
         names_entities=True,
     ),
     "neighbourhood": Search(neighbourhood_search, phrase=", ".join, names_entities=True),
+    "compare": Search(compare_search),
     "structured": Search(structured_search, names_entities=True),
 }
 METHODS = ("ask", *SEARCHES)
@@ -85,6 +88,8 @@ def choose_search(question: Question) -> SearchChoice:
 
     A search that cannot answer from this index is replaced by another search.
     """
+    if len(question.coverage.found) > 1 and may_answer_by_cell(question):
+        return SearchChoice("compare", "it names several things or periods of a series")
     text, unknown = question.text, question.mentions.unknown_names
     n_known = len(question.mentions.likeliest_mentions)
     n_names = n_known + len(unknown)
@@ -96,6 +101,9 @@ def choose_search(question: Question) -> SearchChoice:
     # If the question has unknown names, the chosen search itself reports them.
     if n_known < needed and (not unknown or n_names < needed):
         why = f"{choice.why}, but the index knows too few of its names for {choice.method} search"
+        return replace(choice, method="local", why=why)
+    if choice.method == "compare" and not question.coverage.cells:
+        why = f"{choice.why}, but it names no things or periods of a series"
         return replace(choice, method="local", why=why)
     if choice.method == "global" and not question.index.has_table("community_reports"):
         return replace(choice, method="lazy", why=f"{choice.why}, and the index has no reports")

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +19,8 @@ from graphrag_index.schema.settings.project_settings import Settings, read_recor
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
+from graphrag_nlp.text.normalize import letters
+from graphrag_nlp.text.periods import format_period
 from graphrag_query.store.document_dates import find_document_dates
 from graphrag_query.store.links import Links
 from graphrag_query.store.question_embedding import QuestionEmbedder
@@ -81,6 +85,8 @@ class IndexStore:
         self._mapped: dict[str, MappedTable] = {}
         # The rankings of text units of the last questions, by text, kept by `start_search`.
         self.kept_rankings: dict[str, list[RankedTextUnit]] = {}
+        # The names of subjects that contain a word, by word, kept by `find_facets`.
+        self.kept_subject_words: dict[str, Numbers] = {}
 
     @classmethod
     def open(
@@ -130,6 +136,12 @@ class IndexStore:
         """The languages of the documents, as ISO 639-1 codes, where they are known."""
         found = self.open_mapped("document_rows").columns("language")["language"].unique()
         return frozenset(found.drop_nulls()) - {"und"}
+
+    @cached_property
+    def document_days(self) -> "Numbers":
+        """The first and the last day of each document (row) as ordinals, 0 if not known."""
+        days = self.open_mapped("document_subjects").columns("first_day", "last_day")
+        return days.to_numpy()
 
     @cached_property
     def main_languages(self) -> frozenset[str]:
@@ -248,14 +260,15 @@ class IndexStore:
     def text_units(self, numbers: Iterable[int]) -> dict[int, Mapping[str, Any]]:
         """Fetch text units with the title and path of the document, ordered by number.
 
-        Unknown numbers are left out. `prepended` has the metadata that Microsoft GraphRAG put
-        before the text.
+        Unknown numbers are left out. `subject` and `period` say what the document is about and
+        when, for prompts. `prepended` has the metadata that Microsoft GraphRAG put before the text.
         """
         known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._fetch_rows("text_unit_rows", wanted)
         names = ("id", "title", "path", "language")
         documents = self.open_mapped("document_rows").rows(found["document"], *names)
+        subjects = [*self._subjects(found["document"])] or [*zip(documents["title"], repeat(""))]
         return {
             row["human_readable_id"]: {
                 **row,
@@ -264,11 +277,24 @@ class IndexStore:
                 "path": path,
                 "language": language,
                 "prepended": read_prepended(row["metadata"]),
+                # A file name is shown as it is.
+                "subject": title if letters(title).startswith(letters(subject)) else subject,
+                "period": period,
             }
-            for row, (document_id, title, path, language) in zip(
-                found.iter_rows(named=True), documents.iter_rows(), strict=True
+            for row, (document_id, title, path, language), (subject, period) in zip(
+                found.iter_rows(named=True), documents.iter_rows(), subjects, strict=True
             )
         }
+
+    def _subjects(self, documents: pl.Series) -> Iterator[tuple[str, str]]:
+        """Yield the subject and the period of documents; nothing in an index without them."""
+        if not self.has_table("document_subjects"):
+            return
+        columns = ("label", "first_day", "last_day")
+        rows = self.open_mapped("document_subjects").rows(documents, *columns)
+        for label, first, last in rows.iter_rows():
+            days = (date.fromordinal(day) for day in (first, last)) if first else None
+            yield label, format_period(*days) if days else ""
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""

@@ -63,8 +63,10 @@ def extract(
             "path": "a.txt",
             "language": language,
             "metadata": None,
+            "text": texts,
+            "creation_date": "",
         },
-        schema_overrides={"metadata": pl.String, "id": pl.String, "title": pl.String},
+        schema_overrides=dict.fromkeys(("id", "title", "metadata", "text"), pl.String),
     )
     units = pl.DataFrame(
         {

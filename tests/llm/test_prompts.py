@@ -44,7 +44,7 @@ BREAKS = (
 PACKAGE = Path(graphrag_index.__file__).parent
 DOCUMENTS = pl.LazyFrame(
     {"id": ["d"], "title": ["Letters"], "path": [""], "language": ["en"], "metadata": ["{}"]}
-)
+).with_columns(text=pl.lit(""), creation_date=pl.lit(""))
 TEXT_UNITS = pl.LazyFrame(
     {
         "human_readable_id": [0, 1],

@@ -237,11 +237,11 @@ def test_a_document_more_costs_what_is_new(indexed: Path, whole: Estimate, tmp_p
     assert extraction.reply_tokens > 100
 
 
-def small(root: Path, text: str, **settings: object) -> Path:
+def small(root: Path, text: str, name: str = "a.txt", **settings: object) -> Path:
     """A project of one text, whose extraction is all that is asked of models."""
     (root / "input").mkdir(parents=True)
     (root / "workflows").mkdir()
-    (root / "input" / "a.txt").write_text(text, encoding="utf-8")
+    (root / "input" / name).write_text(text, encoding="utf-8")
     steps = ["load_documents", "create_text_units", "extract_graph"]
     (root / "workflows" / "small.yaml").write_text(yaml.safe_dump(steps), encoding="utf-8")
     chat = {"model": "m", "base_url": "http://127.0.0.1:9/v1", "price": CHAT_PRICE, **settings}
@@ -251,14 +251,14 @@ def small(root: Path, text: str, **settings: object) -> Path:
 
 
 def test_a_tiny_corpus_costs_what_can_be_counted_by_hand(tmp_path: Path) -> None:
-    root = small(tmp_path, "Ada Quill met Bo Reed.", structured="json_object")
+    root = small(tmp_path, "Ada Quill met Bo Reed.", "acme-q3-2022.txt", structured="json_object")
     (root / "prompts").mkdir()
     (root / "prompts" / "extract_graph.txt").write_text("Find all.", encoding="utf-8")
     line = estimated(root).lines[0]
     encoding = load_encoding("o200k_base")
     texts = (
         "Find all.",
-        f"Passage:\n{quote_text('Ada Quill met Bo Reed.')}",
+        f"Document: acme q3 2022\nAbout: Acme\n\nPassage:\n{quote_text('Ada Quill met Bo Reed.')}",
         EXTRACTION_INSTRUCTIONS,
     )
     n_prompt = sum(count_tokens(text, encoding) for text in texts) + 2 * 4

@@ -121,7 +121,7 @@ def test_claims_are_rows_in_the_order_of_the_text() -> None:
         "source_text": "Amundsen was said to have lied about\nhis plans.",
         "text_unit_id": "t0",
     }
-    assert [request.unit for request in asked] == ["log.txt, characters 0 to 9"] * 2
+    assert [request.unit for request in asked] == ["log.txt (Log), characters 0 to 9"] * 2
 
 
 def test_text_units_are_linked_with_their_claims() -> None:
@@ -265,7 +265,7 @@ def test_claims_of_text_units_that_are_as_they_were_are_taken_from_the_last_run(
     assert model.used == []
     second, asked = extract(model, TEXTS[1], "No penguins.", TEXTS[0], earlier=first)
     assert [request.messages[1]["content"] for request in asked] == [
-        f"Passage:\n{quote_text('No penguins.')}"
+        f"Document: Log\n\nPassage:\n{quote_text('No penguins.')}"
     ]
     # What is taken over rests on its replies as if they had been read.
     assert sorted(model.used) == sorted(

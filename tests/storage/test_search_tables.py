@@ -50,6 +50,7 @@ def told_about(
             orient="row",
         ),
         pl.LazyFrame({"id": list(documents), "title": list(documents)}),
+        pl.LazyFrame(schema={"name": pl.String, "document": pl.Int32}),
     )
     pairs = pl.concat(links).drop("n_mentions")
     assert_frame_equal(pairs, pl.DataFrame(pairs.rows(), schema=PAIRS, orient="row"))

@@ -69,6 +69,7 @@ class Settings(Section):
     lazy_search: searches.LazySearch = searches.LazySearch()
     path_search: searches.PathSearch = searches.PathSearch()
     neighbourhood_search: searches.NeighbourhoodSearch = searches.NeighbourhoodSearch()
+    compare_search: searches.CompareSearch = searches.CompareSearch()
     structured_search: searches.StructuredSearch = searches.StructuredSearch()
     check: Check = Check()
     steps: dict[str, dict[str, Any]] = setting(

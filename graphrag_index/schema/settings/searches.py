@@ -94,6 +94,15 @@ class BasicSearch(Section):
     min_similarity: MinSimilarity = 0.25
 
 
+class CompareSearch(Section):
+    """Questions about several things or periods of a series: a table with a cell for each."""
+
+    top_k_text_units: TopK = setting(4, "Text units to read for each cell.")
+    cells_per_call: UpTo100 = setting(12, "Cells that a model fills in one call.")
+    max_context_tokens: CallTokens = 12_000
+    min_similarity: MinSimilarity = 0.25
+
+
 class GlobalSearch(Section):
     """Questions about the whole corpus, answered by map and reduce over community reports."""
 

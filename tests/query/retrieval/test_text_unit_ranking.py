@@ -18,7 +18,7 @@ from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from graphrag_query.question.asked_dates import find_asked_dates
 from graphrag_query.question.question_words import language_in, name_spans
-from graphrag_query.retrieval.stem_matching import match_stems
+from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
     MAX_LINKED_TEXT_UNITS,
     MAX_TEXT_UNITS_OF_LINK,

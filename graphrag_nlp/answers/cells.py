@@ -1,0 +1,139 @@
+"""The statement that answers a question about one thing in one period, from its documents alone.
+
+The documents of a series speak of their subject without naming it, and beside its figures they
+tell those of other times and of parts of it. A statement of these does not answer.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain
+from math import log
+from pathlib import Path
+from typing import NamedTuple
+
+from graphrag_nlp.answers.kinds import compile_words, fold_words
+from graphrag_nlp.answers.statements import WORD, Passage, Statement, find_statements, find_stems
+from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.periods import Period, find_periods
+from graphrag_nlp.text.values import FoundNumber, find_numbers
+
+# Minimum share (0 to 1) of the words of the topic, weighted by rarity, in a clear statement.
+MIN_SHARE = 0.6
+# Minimum share of the statements with all words of the topic that have a value, if one is asked.
+MIN_SHARE_OF_VALUES = 0.5
+# Maximum number of words before the comma behind an opening phrase: "In the consumer segment,".
+MAX_WORDS_OF_OPENING = 8
+
+
+class CellStatement(NamedTuple):
+    """A statement of a cell: its share of the words of the topic, and its value nearest to them."""
+
+    statement: Statement
+    passage: Passage
+    share: float
+    value: FoundNumber | None
+
+    @property
+    def written_value(self) -> str:
+        """The value as the statement writes it, or ""."""
+        value = self.value
+        return self.statement.text[value.start_char : value.end_char] if value else ""
+
+
+class Topic:
+    """What a question asks of each cell: the stems `words`, weighted by rarity among statements.
+
+    `wants_value` is true if most statements that say it have a value. `cells` has the passages of
+    each cell.
+    """
+
+    def __init__(
+        self, words: Sequence[str], cells: Sequence[Sequence[Passage]], language: Language
+    ) -> None:
+        self.words, self.language = words, language
+        self.statements = [
+            [
+                (one, passage)
+                for passage in cell
+                for one in find_statements(passage.text, passage.before)
+            ]
+            for cell in cells
+        ]
+        stems = [one.stems | one.label_stems for one, _ in chain(*self.statements)]
+        n = len(stems)
+        held = {word: sum(word in own for own in stems) for word in words}
+        # A word that no statement has tells nothing about any of them.
+        self.rarity = {word: log(1 + n / k) for word, k in held.items() if k}
+        # What is said again and again is no figure.
+        full = {one.text for one, _ in chain(*self.statements) if self.share(one) > 0.99}
+        with_value = sum(any(find_numbers(text, language.code)) for text in full)
+        self.wants_value = bool(full) and with_value >= MIN_SHARE_OF_VALUES * len(full)
+
+    def share(self, statement: Statement) -> float:
+        """Return the share of the topic's words, weighted by rarity, in a statement."""
+        said = statement.stems | statement.label_stems
+        total = sum(self.rarity.values())
+        return (
+            sum(self.rarity[word] for word in self.rarity if word in said) / total if total else 0
+        )
+
+    def choose(self, cell: int, period: Period | None, question: str) -> list[CellStatement]:
+        """Return the statements of a cell that may answer, the likeliest first.
+
+        Left out are those of another period, and of a part of the thing that the question does not
+        name.
+        """
+        found, seen = [], set()
+        asked = find_stems(question)
+        other_time = _other_time(self.language.code)
+        # A question may ask for a forecast.
+        is_timed = other_time.search(fold_words(question)) is None
+        for statement, passage in self.statements[cell]:
+            if statement.text in seen:
+                continue
+            seen.add(statement.text)
+            if is_timed and other_time.search(fold_words(statement.text)):
+                continue
+            if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
+                continue
+            value = self._find_value(statement)
+            found.append(CellStatement(statement, passage, self.share(statement), value))
+        # The sort is stable: passages begin with the best.
+        return sorted(found, key=lambda one: -one.share - bool(one.value and self.wants_value) / 2)
+
+    def is_clear(self, found: CellStatement) -> bool:
+        """Return whether a statement says what is asked, with a value if one is wanted."""
+        return found.share >= MIN_SHARE and (found.value is not None or not self.wants_value)
+
+    def _find_value(self, statement: Statement) -> FoundNumber | None:
+        """Return the value behind the topic's words, or else the last one before them."""
+        text = statement.text
+        values = list(find_numbers(text, self.language.code))
+        words = [w for w in WORD.finditer(text) if not find_stems(w[0]).isdisjoint(self.words)]
+        last = words[-1].end() if words else 0
+        behind = [value for value in values if value.start_char >= last]
+        return behind[0] if behind else values[-1] if values else None
+
+    def _is_of_part(self, statement: Statement, asked: frozenset[str]) -> bool:
+        """Return whether the phrase before a comma limits a statement to a part of a thing."""
+        opening, comma, _ = statement.text.partition(",")
+        words = WORD.findall(opening)
+        prepositions = self.language.place_prepositions | self.language.other_prepositions
+        if not comma or not 1 < len(words) <= MAX_WORDS_OF_OPENING:
+            return False
+        if words[0].lower() not in prepositions or any(map(str.isdigit, opening)):
+            return False
+        said = {word.lower() for word in words[1:]} - self.language.function_words
+        return bool(said) and asked.isdisjoint(frozenset().union(*map(find_stems, said)))
+
+
+def _is_of_other_period(text: str, period: Period | None) -> bool:
+    named = find_periods(text) if period else []
+    return bool(named and period) and not any(period.overlaps(one) for one in named)  # type: ignore[union-attr]
+
+
+@cache
+def _other_time(code: str) -> re.Pattern[str]:
+    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")["other_time"]
+    return compile_words(lists.get(code, lists["en"]))

@@ -1,0 +1,239 @@
+"""Periods in a question or a title: days, months, quarters, halves, years, and their ranges.
+
+A period is a range of days. In "from Q1 2022 to Q3 2022" and "since May 2021", several parts make
+one period. A fiscal year counts as the calendar year of its number, which is right where questions
+and documents both name fiscal years.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import MAXYEAR, date, timedelta
+from functools import cache
+from typing import NamedTuple
+
+from graphrag_nlp.text.languages import MONTHS, expand_pattern, read_lists, word_set
+from graphrag_nlp.text.normalize import fold
+from graphrag_nlp.text.values import range_of_day, range_of_months
+
+# Number of characters before a period that are searched for a word such as "since".
+BEFORE_CHARS = 30
+FIRST_DAY, LAST_DAY = date(1, 1, 1), date(MAXYEAR, 12, 31)
+_WORDS = re.compile(r"[^\W_]+")
+_HAS_YEAR = re.compile(r"\d\d").search
+_DASH = re.compile(r"\s*(?:[-–—]|\.\.)\s*")
+
+
+class Period(NamedTuple):
+    """The days `first` to `last`, inclusive, and the characters of a text that name them."""
+
+    start: int
+    end: int
+    first: date
+    last: date
+
+    def overlaps(self, other: "Period") -> bool:
+        """Return whether the two periods share a day."""
+        return self.first <= other.last and other.first <= self.last
+
+    def contains(self, other: "Period") -> bool:
+        """Return whether all days of the other period are in this one."""
+        return self.first <= other.first and other.last <= self.last
+
+    @property
+    def n_days(self) -> int:
+        """The number of days."""
+        return (self.last - self.first).days + 1
+
+    def __str__(self) -> str:
+        """Return the period as it is written: 2022, Q3 2022, May 2022 or 2022-05-04."""
+        return format_period(self.first, self.last)
+
+
+def format_period(first: date, last: date) -> str:
+    """Write a range of days as a year, half, quarter, month or day, or as a range of these."""
+    if first == FIRST_DAY:
+        return f"until {format_period(last, last)}"
+    if last == LAST_DAY:
+        return f"since {format_period(first, first)}"
+    n_months = 12 * (last.year - first.year) + last.month - first.month + 1
+    is_whole = first.day == 1 and (last + timedelta(days=1)).day == 1
+    if not is_whole:
+        return str(first) if first == last else f"{first} to {last}"
+    if n_months % 12 == 0 and first.month == 1:
+        return f"{first.year}" if n_months == 12 else f"{first.year} to {last.year}"
+    if n_months == 6 and first.month in (1, 7):
+        return f"H{first.month // 6 + 1} {first.year}"
+    if n_months % 3 == 0 and first.month % 3 == 1:
+        one = f"Q{first.month // 3 + 1} {first.year}"
+        return one if n_months == 3 else f"{one} to Q{last.month // 3} {last.year}"
+    one = f"{first.year}-{first.month:02}"
+    return one if n_months == 1 else f"{one} to {last.year}-{last.month:02}"
+
+
+def find_periods(text: str) -> list[Period]:
+    """Find the periods that a text names, in their order.
+
+    A quarter or half without a year has that of the next period, or else of the one before. A range
+    is one period, as is one behind "since", "after", "before" or "until".
+    """
+    if not _HAS_YEAR(text):
+        return []
+    return [*_join_ranges(text, _resolve_years(text, [*_find_parts(text)]))]
+
+
+def names_latest(text: str) -> bool:
+    """Return whether a text asks for the last period: "the latest quarter"."""
+    words, lists = [fold(word[0]) for word in _WORDS.finditer(text)], _words("latest")
+    nouns = (
+        _words("quarters") | _words("halves") | word_set("year jahr annee ano month monat mois mes")
+    )
+    return any(
+        _is_in(word, lists) and any(_is_in(near, nouns) for near in words[i + 1 : i + 3])
+        for i, word in enumerate(words)
+    )
+
+
+class _Part(NamedTuple):
+    """A part of a period: its first month, number of months, and day; year 0 is not known."""
+
+    start: int
+    end: int
+    year: int
+    month: int
+    n_months: int
+    day: int = 0
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    words: str = read_lists("graphrag_nlp/text/data/periods")[name]
+    return word_set(words)
+
+
+def _is_in(word: str, words: frozenset[str]) -> bool:
+    """Return whether a folded word is in a list, in which a final * stands for any ending."""
+    return word in words or any(w[-1] == "*" and word.startswith(w[:-1]) for w in words)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Compile the pattern of the parts of periods, for texts of `_fold_letters`."""
+    lists = read_lists("graphrag_nlp/text/data/periods")
+    words = {name: text for name, text in lists.items() if isinstance(text, str)}
+    words["ordinals"] = " ".join(lists["ordinals"].values())
+    words["months"] = " ".join(name for name in map(fold, MONTHS) if len(name) > 2)
+    alternatives = {
+        name.upper(): "|".join(
+            re.escape(word).replace(r"\*", r"[^\W\d_]*")
+            for word in sorted(text.split(), key=len, reverse=True)
+        )
+        for name, text in words.items()
+    }
+    return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, "PART"))
+
+
+def _find_parts(text: str) -> Iterator[_Part]:
+    """Yield the parts of periods in a text, in their order."""
+    for found in _pattern().finditer(_fold_letters(text)):
+        named = {name.split("_")[0]: value for name, value in found.groupdict().items() if value}
+        if named.pop("iso", ""):
+            named["year"], named["month"] = found["iso_year"], found["iso_month"]
+            named["day"] = found["iso_day"] or "0"
+        elif named.pop("dot", ""):
+            named["day"], named["month"] = found["dot_day"], found["dot_month"]
+        year = int(named.get("year", 0)) or (2000 + int(named["short"]) if "short" in named else 0)
+        if "month" in named:
+            month = int(named["month"]) if named["month"].isdigit() else _months()[named["month"]]
+            yield _Part(*found.span(), year, month, 1, int(named.get("day", 0)))
+            continue
+        number, n_months = 1, 12
+        if "kind" in named:
+            number, n_months = int(named["number"]), 6 if named["kind"] in "hs" else 3
+        elif "ordinal" in named:
+            number = _number_of(named["ordinal"])
+            n_months = 6 if _is_in(named["noun"], _words("halves")) else 3
+        if number * n_months <= 12:
+            yield _Part(*found.span(), year, n_months * (number - 1) + 1, n_months)
+
+
+@cache
+def _months() -> dict[str, int]:
+    return {fold(name): number for name, number in MONTHS.items()}
+
+
+def _fold_letters(text: str) -> str:
+    """Remove case and accents of each letter, so that all offsets stay the same."""
+    if text.isascii():
+        return text.lower()
+    folded = (fold(c) if c.isalnum() and not c.isascii() else c.lower() for c in text)
+    return "".join(one if len(one) == 1 else " " for one in folded)
+
+
+def _number_of(ordinal: str) -> int:
+    if ordinal[0].isdigit():
+        return int(ordinal[0])
+    lists = read_lists("graphrag_nlp/text/data/periods")["ordinals"]
+    return next(int(n) for n, words in lists.items() if _is_in(ordinal, word_set(words)))
+
+
+def _resolve_years(text: str, parts: Sequence[_Part]) -> list[Period]:
+    """Give a quarter without a year the year of the next part, or else of the part before."""
+    found: list[Period] = []
+    for i, part in enumerate(parts):
+        later = (one.year for one in parts[i + 1 :] if one.year)
+        earlier = (one.year for one in reversed(parts[:i]) if one.year)
+        year = part.year or next(later, 0) or next(earlier, 0)
+        span = (
+            range_of_day(str(year), part.month, str(part.day))
+            if year and part.day
+            else range_of_months(str(year), part.month, part.n_months)
+            if year
+            else None
+        )
+        if span:
+            found.append(Period(part.start, part.end, *span))
+    return found
+
+
+def _join_ranges(text: str, periods: Sequence[Period]) -> Iterator[Period]:
+    """Join the two ends of ranges, and open periods behind words such as "since"."""
+    i = 0
+    while i < len(periods):
+        one = periods[i]
+        before = [
+            fold(word)
+            for word in _WORDS.findall(text[max(0, one.start - BEFORE_CHARS) : one.start])
+        ]
+        before = [word for word in before if word and not _is_in(word, _words("joints"))][-1:]
+        if i + 1 < len(periods):
+            other = periods[i + 1]
+            between = text[one.end : other.start]
+            words = [fold(word) for word in _WORDS.findall(between)]
+            words = [
+                word for word in words if word and not _is_in(word, _words("joints") - _words("to"))
+            ]
+            is_pair = len(words) == 1 and _is_in(words[0], _words("and"))
+            opens = any(_is_in(word, _words("between")) for word in before)
+            is_range = len(words) == 1 and _is_in(words[0], _words("to"))
+            if one.first <= other.first and (
+                is_range or _DASH.fullmatch(between) or (is_pair and opens)
+            ):
+                yield Period(one.start, other.end, one.first, max(one.last, other.last))
+                i += 2
+                continue
+        yield _open_side(one, before[0]) if before else one
+        i += 1
+
+
+def _open_side(period: Period, word: str) -> Period:
+    """Open a period at one side by the word before it."""
+    start, end, first, last = period
+    if _is_in(word, _words("since")):
+        return Period(start, end, first, LAST_DAY)
+    if _is_in(word, _words("after")):
+        return Period(start, end, last + timedelta(days=1), LAST_DAY)
+    if _is_in(word, _words("before")):
+        return Period(start, end, FIRST_DAY, first - timedelta(days=1))
+    if _is_in(word, _words("until")):
+        return Period(start, end, FIRST_DAY, last)
+    return period

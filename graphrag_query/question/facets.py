@@ -1,0 +1,235 @@
+"""The facets of a question: the things and the periods that it names, and its topic.
+
+A thing is the subject of documents: a company, a patient, a ticket, a product. It is found in the
+names of subjects (titles, file names, fields, metadata), so that it need not be an entity.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.normalize import fold_name, stem_word
+from graphrag_nlp.text.periods import Period, find_periods, names_latest
+from graphrag_query.question.entity_linking import find_row
+from graphrag_query.question.question_words import WORD_LISTS, content_words, stop_words_of
+from graphrag_query.store.index_store import IndexStore
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from graphrag_index.storage.mapped_table import Integers, MappedTable
+
+    Numbers = npt.NDArray[np.int32]
+
+# Minimum share (0 to 1) of a name, weighted by rarity, that its words in a question make up; and
+# that of a thing in an enumeration without a period.
+MIN_SHARE = 0.3
+MIN_LISTED_SHARE = 0.5
+# Maximum number of different names, without digits, in which the words of one thing stand: a word
+# such as "film" stands in more.
+MAX_NAMES = 8
+# Maximum number of names that are read for one thing, also those of a series with numbers.
+MAX_NAMES_READ = 256
+# Minimum number of periods of the documents of one thing that are a series.
+MIN_PERIODS = 2
+# Minimum number of text units per document of a thing in an enumeration without a period.
+MIN_TEXT_UNITS = 4
+# Number of words whose names are kept in memory for the next question.
+MAX_KEPT_WORDS = 4_096
+_LEGAL_FORMS = frozenset(WORD_LISTS["legal_forms"].split())
+_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+_AND = "and|or|vs|versus|und|oder|et|ou|y|o|e|u"
+_LIST_JOINT = re.compile(rf"\W*(?:[,;/&]\s*(?:{_AND})?|\s(?:{_AND}))\.?\s*", re.IGNORECASE)
+_PART_END = re.compile(r"[,;]|\b(?:and|or|und|oder|et|ou|y|o)\b", re.IGNORECASE)
+
+
+class Thing(NamedTuple):
+    """The subject of some documents, as the question writes it at `start` to `end`.
+
+    `share` is the share of the subject's name that the question says. `documents` are ascending;
+    `days` has a row (first, last) for each, as ordinals, 0 if they are not known.
+    """
+
+    text: str
+    start: int
+    end: int
+    share: float
+    documents: "Integers"
+    days: "Integers"
+
+    @property
+    def periods(self) -> list[Period]:
+        """The periods of the documents, ascending, without duplicates."""
+        known = {(first, last) for first, last in self.days.tolist() if first}
+        return [Period(0, 0, date.fromordinal(a), date.fromordinal(b)) for a, b in sorted(known)]
+
+    @property
+    def is_series(self) -> bool:
+        """Whether the documents are about several periods."""
+        return len(self.periods) >= MIN_PERIODS
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The things and periods that a question names, in its order, and the parts of its topic.
+
+    A part has the stems of some content words. `asks_latest` is true if the question asks for the
+    last period. `names_list` is true if things or periods stand in an enumeration.
+    """
+
+    things: tuple[Thing, ...] = ()
+    periods: tuple[Period, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+    asks_latest: bool = False
+    names_list: bool = False
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the question asks for periods of a series."""
+        return bool(self.periods or self.asks_latest) and any(t.is_series for t in self.things)
+
+
+def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
+    """Find the things, periods and topic of a question; no things in an index without subjects."""
+    periods = find_periods(text)
+    if not index.has_table("subject_names"):
+        return Facets(periods=tuple(periods))
+    things = _find_things(index, text, language, periods)
+    joints = (text[one.end : other.start] for one, other in pairwise(things))
+    names_list = any(map(_LIST_JOINT.fullmatch, joints))
+    blank = text
+    named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
+    for start, end in sorted(named, reverse=True):
+        # What is left of a list of things is no topic.
+        blank = f"{blank[:start]} {blank[end:]}"
+    frame = frozenset(map(stem_word, WORD_LISTS["frame_words"].split()))
+    found = (content_words(part, language) for part in _PART_END.split(blank))
+    parts = (tuple(stem for stem in stems if stem not in frame) for stems in found)
+    return Facets(
+        tuple(things),
+        tuple(periods),
+        tuple(dict.fromkeys(filter(None, parts))),
+        names_latest(text),
+        names_list,
+    )
+
+
+class _Word(NamedTuple):
+    folded: str
+    start: int
+    end: int
+    is_marked: bool  # has a capital or a digit, and is no stop word
+
+
+def _find_things(
+    index: IndexStore, text: str, language: Language, periods: Sequence[Period]
+) -> list[Thing]:
+    """Return the longest runs of words that stand in the name of a subject.
+
+    A run beside a further capitalized word is a part of another name: "Acme Japan" is not Acme.
+    """
+    stop_words = stop_words_of(language)
+    words = []
+    for match in _WORD.finditer(text):
+        if not any(p.start <= match.start() < p.end for p in periods):
+            is_marked = match[0].lower() not in stop_words and not match[0].islower()
+            words.append(_Word(fold_name(match[0]), *match.span(), is_marked))
+    found: list[Thing] = []
+    first = 0
+    while first < len(words):
+        word = words[first]
+        thing, length = _find_thing(index, text, words[first:])
+        is_behind = bool(found) and word.start - found[-1].end <= len(", ")
+        if thing is not None:
+            before = words[first - 1] if first > 1 else None
+            # "Holdings" of an unknown "Acme Holdings" is no name of its own.
+            is_part = before and before.is_marked and before.end + 1 == word.start
+            if is_behind and text[found[-1].end : thing.start].isspace():
+                # "Douglas" and "Evans" of an unknown "Douglas Evans" are none either.
+                found.pop()
+            elif not is_part or is_behind:
+                found.append(thing)
+        elif word.is_marked and is_behind:
+            last = found[-1]
+            if word.folded in _LEGAL_FORMS:
+                found[-1] = last._replace(text=text[last.start : word.end], end=word.end)
+            elif text[last.end : word.start].isspace():
+                found.pop()
+        first += length
+    return found
+
+
+def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[Thing | None, int]:
+    """Return the thing that begins with the first word, and the number of its words, at least 1."""
+    if not words[0].is_marked:
+        return None, 1
+    names = index.open_mapped("subject_names")
+    held: Integers = _names_with(index, words[0].folded)
+    length = 1
+    run = words[0].folded
+    found = _names_in_run(names, held, run)
+    while length < len(words) and len(found):
+        longer = f"{run} {words[length].folded}"
+        fewer = np.intersect1d(held, _names_with(index, words[length].folded), assume_unique=True)
+        still = _names_in_run(names, fewer, longer)
+        if not len(still):
+            break
+        held, run, found, length = fewer, longer, still, length + 1
+    if not found:
+        return None, 1
+    shares = {row: _share_of(index, run, name) for row, name in found.items()}
+    kept = [row for row, share in shares.items() if share >= MIN_SHARE]
+    distinct = {re.sub(r"\d+", "", found[row]) for row in kept}
+    if not kept or len(distinct) > MAX_NAMES:
+        return None, length
+    documents = np.unique(names.lists("documents", np.array(kept))[0])
+    if (flags := index.row_flags("documents")) is not None:
+        documents = documents[flags[documents]]
+    if not len(documents):
+        return None, length
+    start, end = words[0].start, words[length - 1].end
+    share = max(shares[row] for row in kept)
+    return Thing(
+        text[start:end], start, end, share, documents, index.document_days[documents]
+    ), length
+
+
+def _names_with(index: IndexStore, word: str) -> "Numbers":
+    """Return the names of subjects that contain a folded word, as ascending rows."""
+    kept = index.kept_subject_words
+    if word not in kept:
+        if len(kept) >= MAX_KEPT_WORDS:
+            kept.clear()
+        table = index.open_mapped("subject_words")
+        row = find_row(table, "word", word)
+        kept[word] = (
+            np.zeros(0, np.int32) if row is None else table.numbers("names", row).astype(np.int32)
+        )
+    return kept[word]
+
+
+def _names_in_run(names: "MappedTable", rows: "Integers", run: str) -> dict[int, str]:
+    """Return the names among some rows in which the words of a run stand side by side."""
+    if not 0 < len(rows) <= MAX_NAMES_READ:
+        return {}
+    pairs = ((row, names.text("name", row)) for row in rows.tolist())
+    return {row: name for row, name in pairs if f" {run} " in f" {name} "}
+
+
+def _share_of(index: IndexStore, run: str, name: str) -> float:
+    """Return the share of a name, weighted by rarity, that a run of its words makes up."""
+    n_names = len(index.open_mapped("subject_names"))
+
+    def weigh(words: str) -> float:
+        return sum(
+            math.log(1 + n_names / max(len(_names_with(index, w)), 1)) for w in words.split()
+        )
+
+    return weigh(run) / (weigh(name) or 1.0)
