@@ -86,14 +86,16 @@ class Topic:
         """
         found, seen = [], set()
         asked = find_stems(question)
-        other_time = _other_time(self.language.code)
-        # A question may ask for a forecast.
-        is_timed = other_time.search(fold_words(question)) is None
+        # A question may ask for a forecast, or for a part.
+        plain = fold_words(question)
+        patterns = (_compile(name, self.language.code) for name in ("other_time", "part"))
+        excluded = [pattern for pattern in patterns if pattern.search(plain) is None]
         for statement, passage in self.statements[cell]:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
-            if is_timed and other_time.search(fold_words(statement.text)):
+            said = fold_words(statement.text)
+            if any(pattern.search(said) for pattern in excluded):
                 continue
             if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
                 continue
@@ -101,6 +103,15 @@ class Topic:
             found.append(CellStatement(statement, passage, self.share(statement), value))
         # The sort is stable: passages begin with the best.
         return sorted(found, key=lambda one: -one.share - bool(one.value and self.wants_value) / 2)
+
+    def is_stated_in(self, passages: Sequence[Passage], question: str) -> bool:
+        """Return whether one of some passages of other documents states the topic clearly."""
+        self.statements.append(
+            [(one, passage) for passage in passages for one in find_statements(passage.text)]
+        )
+        found = self.choose(-1, None, question)
+        self.statements.pop()
+        return bool(found) and self.is_clear(found[0])
 
     def is_clear(self, found: CellStatement) -> bool:
         """Return whether a statement says what is asked, with a value if one is wanted."""
@@ -134,6 +145,6 @@ def _is_of_other_period(text: str, period: Period | None) -> bool:
 
 
 @cache
-def _other_time(code: str) -> re.Pattern[str]:
-    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")["other_time"]
+def _compile(name: str, code: str) -> re.Pattern[str]:
+    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")[name]
     return compile_words(lists.get(code, lists["en"]))

@@ -30,6 +30,8 @@ _FIELD = re.compile(
 )
 _HEADING_MARKS = re.compile(r"^[#=*_\s]+|[#=*_\s]+$")
 _SENTENCE_END = re.compile(r"[.!?…;,]$")
+# A sentence has words in lower case before its mark; "Acme, Inc." has none.
+_SENTENCE = re.compile(r"\b[^\W\d_A-Z]{2,}.*[.!?…]$")
 _SEPARATORS = re.compile(r"[-_.+\s]+")
 _IN_BRACKETS = re.compile(r"\s*\([^()]*\)")
 # A run of capitalized words, also with "of" and the like, or the number of a record: "T-1042".
@@ -92,14 +94,15 @@ def _read_head(text: str) -> tuple[str, dict[str, str]]:
         field = _FIELD.fullmatch(line)
         if field and len(field[2]) <= MAX_VALUE_CHARS and field[2].count(" ") < MAX_VALUE_WORDS:
             # A chat repeats the names of its speakers, and says sentences.
-            if field[1] in fields or re.search(r"[.!?…]$", field[2]):
+            if field[1] in fields or _SENTENCE.search(field[2]):
                 return headline, {}
             fields[field[1]] = field[2]
             continue
         plain = _HEADING_MARKS.sub("", line)
         is_short = len(plain) <= MAX_HEADLINE_CHARS and not _SENTENCE_END.search(plain)
         # A line that ends without a full stop may be the first one of wrapped prose.
-        is_alone = i + 1 == len(lines) or line[0] == "#" or f"{line}\n\n" in f"{text}\n\n"
+        is_alone = line[0] == "#" or f"{line}\n\n" in f"{text}\n\n"
+        is_alone = is_alone or i + 1 == len(lines) or _FIELD.fullmatch(lines[i + 1]) is not None
         if i or fields or not (plain and is_short and is_alone):
             break
         headline = plain

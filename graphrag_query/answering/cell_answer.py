@@ -161,9 +161,21 @@ def _choose(
         return found[0], True
     near = [one for one in found if one.share >= MIN_SHARE]
     if near or topic.wants_value or not found:
-        return (near[0] if near else None), False
+        # Where other documents state it in these words, this one does not state it at all.
+        is_absent = topic.wants_value and _is_stated_elsewhere(question, topic)
+        return (near[0] if near and not is_absent else None), False
     compared = found[:MAX_COMPARED]
     vectors = question.index.embedder.embed([one.statement.text_to_embed for one in compared])
     similar = vectors @ question.vector
     best = int(similar.argmax())
     return (compared[best] if similar[best] >= min_similarity else None), False
+
+
+def _is_stated_elsewhere(question: Question, topic: "Topic") -> bool:
+    """Return whether other documents state the topic of a question in its own words."""
+    from graphrag_nlp.answers.statements import Passage
+
+    table = question.index.vectors("text_unit_text")
+    rows = table.find_matching_rows(" ".join(topic.words), MAX_COMPARED, ["text"])
+    passages = [Passage(-1, text) for text in rows["text"]]
+    return topic.is_stated_in(passages, question.text)

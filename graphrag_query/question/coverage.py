@@ -110,7 +110,8 @@ def find_coverage(question: "Question") -> Coverage:
     searched, order, topic_share = _rank_in_cells(
         question, [c for c in cells if c.documents], parts
     )
-    if not facets.is_dated and topic_share < MIN_TOPIC_SHARE:
+    needs_topic = not facets.is_dated and not any(thing.is_code for thing in things)
+    if needs_topic and topic_share < MIN_TOPIC_SHARE:
         return Coverage()
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
@@ -131,8 +132,11 @@ def _find_missing_things(question: "Question", things: Sequence[Thing]) -> list[
 
 
 def _is_thing_of(index: IndexStore, facets: Facets, thing: Thing) -> bool:
-    """Return whether a thing has cells: a series, or one of several things with long documents."""
-    if facets.is_dated:
+    """Return whether a thing has cells.
+
+    It is a series or the number of a record, or one of several things with long documents.
+    """
+    if facets.is_dated or thing.is_code:
         return True
     if len(facets.things) == 1:
         return thing.is_series

@@ -6,7 +6,7 @@ names of subjects (titles, file names, fields, metadata), so that it need not be
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
@@ -39,12 +39,16 @@ MAX_NAMES = 8
 MAX_NAMES_READ = 256
 # Minimum number of periods of the documents of one thing that are a series.
 MIN_PERIODS = 2
+# Maximum number of documents that the number of a record names.
+MAX_OF_CODE = 3
 # Minimum number of text units per document of a thing in an enumeration without a period.
 MIN_TEXT_UNITS = 4
 # Number of words whose names are kept in memory for the next question.
 MAX_KEPT_WORDS = 4_096
 _LEGAL_FORMS = frozenset(WORD_LISTS["legal_forms"].split())
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+_LAST_WORD = re.compile(r"([^\W_]+)\s+$")
+_WHICH = re.compile(rf"\b(?:{'|'.join(WORD_LISTS['which_words'].split())})\s+\w+", re.IGNORECASE)
 _AND = "and|or|vs|versus|und|oder|et|ou|y|o|e|u"
 _LIST_JOINT = re.compile(rf"\W*(?:[,;/&]\s*(?:{_AND})?|\s(?:{_AND}))\.?\s*", re.IGNORECASE)
 _PART_END = re.compile(r"[,;]|\b(?:and|or|und|oder|et|ou|y|o)\b", re.IGNORECASE)
@@ -69,6 +73,12 @@ class Thing(NamedTuple):
         """The periods of the documents, ascending, without duplicates."""
         known = {(first, last) for first, last in self.days.tolist() if first}
         return [Period(0, 0, date.fromordinal(a), date.fromordinal(b)) for a, b in sorted(known)]
+
+    @property
+    def is_code(self) -> bool:
+        """Whether a number names one document or a few, such as T-1042."""
+        has_digit = any(character.isdigit() for character in self.text)
+        return has_digit and len(self.documents) <= MAX_OF_CODE
 
     @property
     def is_series(self) -> bool:
@@ -108,7 +118,10 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
     named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
     for start, end in sorted(named, reverse=True):
         # What is left of a list of things is no topic.
-        blank = f"{blank[:start]} {blank[end:]}"
+        # In "ticket T-17", the word before says only what kind of thing it is.
+        blank = f"{_blank_kind(blank[:start], stop_words_of(language))} {blank[end:]}"
+    if len(things) > 1 and (asking := _WHICH.search(blank)):
+        blank = f"{blank[: asking.start()]} {blank[asking.end() :]}"
     frame = frozenset(map(stem_word, WORD_LISTS["frame_words"].split()))
     found = (content_words(part, language) for part in _PART_END.split(blank))
     parts = (tuple(stem for stem in stems if stem not in frame) for stems in found)
@@ -119,6 +132,12 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
         names_latest(text),
         names_list,
     )
+
+
+def _blank_kind(before: str, stop_words: Set[str]) -> str:
+    """Remove the last word of a text if nothing but spaces follows it, and it is no stop word."""
+    last = _LAST_WORD.search(before)
+    return before if last is None or last[1].lower() in stop_words else before[: last.start()]
 
 
 class _Word(NamedTuple):
