@@ -22,6 +22,8 @@ from graphrag_nlp.text.values import FoundNumber, find_numbers
 MIN_SHARE = 0.6
 # Minimum share of the statements with all words of the topic that have a value, if one is asked.
 MIN_SHARE_OF_VALUES = 0.5
+# What each content word before the topic takes from the rating of a statement, at most 4 of them.
+WORD_PENALTY = 0.05
 # Maximum number of words before the comma behind an opening phrase: "In the consumer segment,".
 MAX_WORDS_OF_OPENING = 8
 
@@ -81,14 +83,15 @@ class Topic:
     def choose(self, cell: int, period: Period | None, question: str) -> list[CellStatement]:
         """Return the statements of a cell that may answer, the likeliest first.
 
-        Left out are those of another period, and of a part of the thing that the question does not
-        name.
+        Left out are those of another period, of a part of the thing that the question does not
+        name, and of another thing.
         """
         found, seen = [], set()
         asked = find_stems(question)
         # A question may ask for a forecast, or for a part.
         plain = fold_words(question)
         patterns = (_compile(name, self.language.code) for name in ("other_time", "part"))
+        indefinite = _compile("indefinite", self.language.code)
         excluded = [pattern for pattern in patterns if pattern.search(plain) is None]
         for statement, passage in self.statements[cell]:
             if statement.text in seen:
@@ -97,12 +100,19 @@ class Topic:
             said = fold_words(statement.text)
             if any(pattern.search(said) for pattern in excluded):
                 continue
+            if indefinite.search(said) and self._n_words_before(statement):
+                continue
             if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
                 continue
             value = self._find_value(statement)
             found.append(CellStatement(statement, passage, self.share(statement), value))
+
+        def rate(one: CellStatement) -> float:
+            has_value = bool(one.value and self.wants_value)
+            return one.share + has_value / 2 - self._n_words_before(one.statement) * WORD_PENALTY
+
         # The sort is stable: passages begin with the best.
-        return sorted(found, key=lambda one: -one.share - bool(one.value and self.wants_value) / 2)
+        return sorted(found, key=lambda one: -rate(one))
 
     def is_stated_in(self, passages: Sequence[Passage], question: str) -> bool:
         """Return whether one of some passages of other documents states the topic clearly."""
@@ -116,6 +126,15 @@ class Topic:
     def is_clear(self, found: CellStatement) -> bool:
         """Return whether a statement says what is asked, with a value if one is wanted."""
         return found.share >= MIN_SHARE and (found.value is not None or not self.wants_value)
+
+    def _n_words_before(self, statement: Statement) -> int:
+        """Count the content words before the topic, up to 4: "A brother has a weight of 80 kg"."""
+        before = 0
+        for word in WORD.findall(statement.text.lower()):
+            if not find_stems(word).isdisjoint(self.words):
+                break
+            before += word not in self.language.function_words
+        return min(before, 4)
 
     def _find_value(self, statement: Statement) -> FoundNumber | None:
         """Return the value behind the topic's words, or else the last one before them."""
