@@ -238,7 +238,7 @@ def graph(
 
 def _check_measures(names: Iterable[str], has_reference: bool) -> None:
     """Raise SettingsError if a measure is unknown, or needs a reference that is not given."""
-    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
+    from graphrag_evaluation.graph_quality.grounding import GRAPH_MEANINGS, REFERENCE_MEANINGS
 
     known = [*GRAPH_MEANINGS, *REFERENCE_MEANINGS]
     for name in names:

@@ -22,7 +22,7 @@ from graphrag_index.errors import format_count, let_ctrl_c_end_waits
 from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
-    from graphrag_evaluation.tuning.tuned_prompt import Tuning
+    from graphrag_evaluation.tuned_prompt import Tuning
     from graphrag_index.llm.request import RequestSender
 
 NO_MODEL = "none"
@@ -58,7 +58,7 @@ def tune(
     import yaml
 
     from graphrag_evaluation import TUNING
-    from graphrag_evaluation.tuning.tuned_prompt import (
+    from graphrag_evaluation.tuned_prompt import (
         TUNE_STEP,
         UnsentRequests,
         tune,
