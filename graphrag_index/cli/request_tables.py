@@ -16,8 +16,7 @@ from graphrag_index.llm.probe import PROBE_TOKENS, Trial
 from graphrag_index.llm.protocol import FORMAT_LABELS
 from graphrag_index.llm.registry import PurgeCounts
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, DryRun
-from graphrag_index.pipeline.counting_models import MIN_PAST_CALLS
-from graphrag_index.pipeline.estimate import Estimate, StepCosts
+from graphrag_index.pipeline.estimate import MIN_PAST_CALLS, Estimate, StepCosts
 
 TABLE_WIDTH = 80  # wider tables of requests have narrower gaps
 MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed in thousands

@@ -18,10 +18,10 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_index.pipeline.counting_models import PastReplies
 from graphrag_index.pipeline.estimate import (
     Estimate,
     GrowthRatios,
+    PastReplies,
     Sample,
     StepCosts,
     estimate,
