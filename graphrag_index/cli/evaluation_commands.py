@@ -113,7 +113,7 @@ def make(
     from graphrag_evaluation.generation.natural_questions import QuestionMaker
     from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
     from graphrag_index.llm.prompts import Prompts
 
     if split and split not in SPLITS:
@@ -159,7 +159,7 @@ def _ask_model(
 ) -> "list[EvaluationQuestion]":
     """Let a model make questions, and print what was dropped."""
     from graphrag_evaluation.generation.natural_questions import LEDGER_STEP
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.registry import Models
 
@@ -270,7 +270,7 @@ def _check_measures(names: Iterable[str], has_reference: bool) -> None:
 
 def _print_figures(measured: "Sequence[GraphQuality]") -> None:
     """Print the figures of the indexes side by side, then examples and reasons."""
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     names = list(dict.fromkeys(name for quality in measured for name in quality.figures))
     rows: list[Sequence[str]] = [("measure", *(q.name for q in measured), "rows")]
@@ -416,7 +416,7 @@ def judge_results(
 def print_judged(judged: Judged) -> None:
     """Print the pairs with the flips of the judge."""
     from graphrag_evaluation.judge import summarize_pairs
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     pairs = summarize_pairs(judged.verdicts)
     if pairs:
@@ -716,7 +716,7 @@ def _parse_budgets(text: str) -> list[int]:
 
 def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
     """Print the means with their intervals, then the differences with their p-values."""
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     print(f"{n_questions:,} questions; in brackets the interval of 95 %\n")
     rows: list[Sequence[str]] = [("measure", *evaluation.results, "questions")]
@@ -824,7 +824,7 @@ def tune(
 
 
 def _print_tuning(tuning: "Tuning") -> None:
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     languages = ", ".join(f"{code} {n:,}" for code, n in tuning.languages.items())
     n_documents = format_count("documents", sum(tuning.languages.values()))

@@ -32,7 +32,7 @@ def show(
     """Print table sizes, disk use, the largest communities and the main entities."""
     output = locate_output(root, load_project_settings(root, set_))
     if html is None:
-        from graphrag_index.cli.index_tables import write_overview
+        from graphrag_index.cli.printed_tables import write_overview
 
         write_overview(output, sys.stdout)
         return
@@ -184,7 +184,7 @@ def _print_decision(is_new: bool, decision: str, path: Path) -> None:
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:
     """List the versions of the index, with their dates, sizes and costs."""
-    from graphrag_index.cli.index_tables import version_as_json, write_versions
+    from graphrag_index.cli.printed_tables import version_as_json, write_versions
     from graphrag_index.pipeline.history import current_version
 
     store = open_store(root, set_)
@@ -207,7 +207,7 @@ def diff(
     set_: Set = None,
 ) -> None:
     """Print the rows added, removed and changed between two versions."""
-    from graphrag_index.cli.index_tables import difference_as_json, write_difference
+    from graphrag_index.cli.printed_tables import difference_as_json, write_difference
     from graphrag_index.pipeline.changes import compare_versions
     from graphrag_index.pipeline.history import current_version
 

@@ -1,4 +1,4 @@
-"""Files of a graph: for programs that draw graphs or compute on them, and for graph databases.
+"""Files of a graph: for programs that draw or compute, and for graph databases.
 
 GraphML, GEXF and node-link JSON have the entities and relationships. A node has the id of its
 entity, and an edge has the id of its relationship.

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from graphrag_index.cli.index_tables import PrintedTable, format_table, write_overview
+from graphrag_index.cli.printed_tables import PrintedTable, format_table, write_overview
 from graphrag_index.cli.terminal import MessageHandler, describe_progress, describe_tables
 from graphrag_index.errors import print_lines
 from graphrag_index.storage.versions import StepRecord, StoredTable

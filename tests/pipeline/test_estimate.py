@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.cli.request_tables import write_estimate
+from graphrag_index.cli.printed_tables import write_estimate
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import quote_text
