@@ -72,6 +72,14 @@ Model = Annotated[
         "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
     ),
 ]
+FailBelow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-below",
+        metavar="MEASURE=VALUE",
+        help="Exit with 1 if a measure is lower, as recall@10=0.9.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
 NO_MODEL = "none"
 TunedModel = Annotated[
@@ -216,14 +224,7 @@ def graph(
             help="Another index of the same documents to compare with.",
         ),
     ] = None,
-    fail_below: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-below",
-            metavar="MEASURE=VALUE",
-            help="Exit with 1 if lower, as grounded_mentions=0.9.",
-        ),
-    ] = None,
+    fail_below: FailBelow = None,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(
@@ -466,14 +467,6 @@ Budgets = Annotated[
     str,
     typer.Option(
         "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
-    ),
-]
-FailBelow = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-below",
-        metavar="MEASURE=VALUE",
-        help="Exit with 1 if a mean is lower, as recall@10=0.9.",
     ),
 ]
 Name = Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, exit_on_ctrl_c, load_project, root_option, traced
+from graphrag_index.cli import Json, Root, Set, exit_on_ctrl_c, load_project, root_option, traced
 from graphrag_index.errors import (
     ExitCode,
     SettingsError,
@@ -399,7 +399,7 @@ def estimate(
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Estimate the requests of a run and their price; nothing is sent."""
     settings, workflow = load_project(root, set_)

@@ -17,6 +17,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     ReplyFormat,
     Request,
+    find_reply_field,
     object_schema,
     pair_outcomes,
 )
@@ -162,11 +163,7 @@ def _join_while(pieces: Iterable[str], fits: Callable[[str], bool]) -> Iterator[
 
 def _read_summary(data: Any) -> ParsedReply:
     """Parse {"description": "..."}; raise `ReplyError` if the description is missing or empty."""
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    if isinstance(data, Mapping):
-        fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in REPLY_WORDS["summary"] if name in fields), None)
+    data = find_reply_field(data, REPLY_WORDS["summary"])
     text = clean_line(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")
