@@ -99,12 +99,15 @@ def resolve(
     set_: Set = None,
 ) -> None:
     """Decide about two names, or list merged names and doubtful pairs; a run applies decisions."""
+    from graphrag_index.resolution.decisions_file import add_merge
+
     settings = load_project_settings(root, set_)
     path, output = root / settings.resolve_entities.file, locate_output(root, settings)
     if sum((merge is not None, never is not None, undo is not None, as_json)) > 1:
         raise typer.BadParameter("use only one of --merge, --never, --undo and --json.")
     if merge is not None:
-        _record_merge(path, merge)
+        title, other = merge
+        _print_decision(add_merge(path, title, [other]), f"{other} is {title}", path)
     elif never is not None:
         _record_never(path, never)
     elif undo is not None:
@@ -141,14 +144,6 @@ def _describe_pair(row: "Row") -> str:
 def _describe_name(title: str, type_: str, n_units: int) -> str:
     units = f"in {format_count('text_units', n_units)}"
     return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
-
-
-def _record_merge(path: Path, names: tuple[str, str]) -> None:
-    """Record that two names mean the same thing; the first name becomes the title."""
-    from graphrag_index.resolution.decisions_file import add_merge
-
-    title, other = names
-    _print_decision(add_merge(path, title, [other]), f"{other} is {title}", path)
 
 
 def _record_never(path: Path, names: tuple[str, str]) -> None:
