@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 import polars as pl
 
@@ -38,24 +38,8 @@ MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed 
 MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server
+_Rows = Sequence[tuple[str | int | None, ...]]
 MAX_PRINTED_NAMES = 5  # maximum number of printed documents per kind of change, and of unread files
-
-
-class PrintedTable(NamedTuple):
-    """A small printed table. Columns of numbers are aligned right."""
-
-    title: str
-    header: tuple[str, ...]
-    rows: Sequence[tuple[str | int | None, ...]]
-
-    def is_number(self, column: int) -> bool:
-        return all(isinstance(row[column], int) for row in self.rows)
-
-    def cells(self) -> list[list[str]]:
-        return [
-            [f"{cell:,}" if isinstance(cell, int) else fit_line(cell or "") for cell in row]
-            for row in self.rows
-        ]
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int], gap: int = 2) -> list[str]:
@@ -74,36 +58,44 @@ def write_overview(output: Path, out: TextIO) -> None:
     store, version = open_index(output)
     by = f"written by the workflow {version.workflow} of graphrag-index {version.program}"
     head = f"Version {version.number} of {store.place}, {by}"
-    sections = [section for section in _overview_sections(store, version) if section.rows]
-    out.write("\n\n".join([head, *map(format_table, sections)]) + "\n")
+    sections = [format_section(*section) for section in _overview_sections(store, version)]
+    out.write("\n\n".join([head, *filter(None, sections)]) + "\n")
 
 
-def format_table(section: PrintedTable) -> str:
-    left = [n for n in range(len(section.header)) if not section.is_number(n)]
-    lines = align_columns([section.header, *section.cells()], left)
-    return "\n".join([section.title, *(f"  {line}" for line in lines)])
+def format_section(title: str, header: Sequence[str], rows: _Rows) -> str:
+    """Format a small table, with columns of numbers at the right; empty without rows."""
+    left = [n for n in range(len(header)) if not all(isinstance(row[n], int) for row in rows)]
+    cells = [
+        [f"{cell:,}" if isinstance(cell, int) else fit_line(cell or "") for cell in row]
+        for row in rows
+    ]
+    lines = align_columns([header, *cells], left)
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if cells else ""
 
 
-def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedTable]:
+def _overview_sections(
+    store: TableStore, version: Version
+) -> Iterator[tuple[str, Sequence[str], _Rows]]:
     from rich.filesize import decimal
 
-    yield PrintedTable("Tables", ("table", "rows"), _size_rows(version, "public"))
-    yield PrintedTable("Vectors", ("table", "rows"), _size_rows(version, "vectors"))
+    for title, kind in (("Tables", "public"), ("Vectors", "vectors")):
+        tables = {name: version.tables.get(name) for name, t in TABLES.items() if t.kind == kind}
+        yield title, ("table", "rows"), [(name, t.rows) for name, t in tables.items() if t]
     size = sum(
         path.lstat().st_size
         for path in store.output.rglob("*")
         if path.is_file() and not path.is_symlink()
     )
     folder = store.output.name if store.working_copy is None else "copy of the bucket"
-    yield PrintedTable("On disk", ("folder", "size"), [(folder, decimal(size))])
+    yield "On disk", ("folder", "size"), [(folder, decimal(size))]
 
     counts = scan_table(store, version, "documents").group_by("language").len()
     languages = counts.sort("len", "language", descending=[True, False])
-    yield PrintedTable("Languages", ("language", "documents"), _collect_rows(languages))
+    yield "Languages", ("language", "documents"), _collect_rows(languages)
 
     communities = scan_table(store, version, "communities")
     levels = communities.group_by("level").agg(pl.len(), pl.col("size").sum()).sort("level")
-    yield PrintedTable("Levels", ("level", "communities", "entities"), _collect_rows(levels))
+    yield "Levels", ("level", "communities", "entities"), _collect_rows(levels)
     reports = scan_table(store, version, "community_reports").select("community", report="title")
     largest = (
         communities.filter(pl.col("level") == 0)
@@ -113,28 +105,19 @@ def _overview_sections(store: TableStore, version: Version) -> Iterator[PrintedT
         # Without reports, use the title of the community.
         .select("community", "size", pl.coalesce("report", "title"))
     )
-    header = ("community", "entities", "title of the report")
-    yield PrintedTable("Largest communities of level 0", header, _collect_rows(largest))
+    header: tuple[str, ...] = ("community", "entities", "title of the report")
+    yield "Largest communities of level 0", header, _collect_rows(largest)
     entities = (
         scan_table(store, version, "entities")
         .sort("degree", "frequency", "human_readable_id", descending=[True, True, False])
         .head(TOP_ENTITIES)
         .select("title", "type", "degree", "frequency")
     )
-    yield PrintedTable(
-        "Main entities", ("entity", "type", "neighbours", "text units"), _collect_rows(entities)
-    )
+    header = ("entity", "type", "neighbours", "text units")
+    yield "Main entities", header, _collect_rows(entities)
 
 
-def _size_rows(version: Version, kind: str) -> list[tuple[str | int, ...]]:
-    return [
-        (name, version.tables[name].rows)
-        for name, table in TABLES.items()
-        if table.kind == kind and name in version.tables
-    ]
-
-
-def _collect_rows(table: pl.LazyFrame) -> list[tuple[str | int, ...]]:
+def _collect_rows(table: pl.LazyFrame) -> _Rows:
     return table.collect(engine="streaming").rows()
 
 
