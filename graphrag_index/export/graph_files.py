@@ -57,8 +57,8 @@ _RELATIONSHIP_COLUMN_TYPES = pl.Schema(
 _DOCUMENT_COLUMNS = "id number title path creation_date language metadata".split()
 _TEXT_UNIT_COLUMNS = "id number text n_tokens start_char end_char headings metadata".split()
 _COMMUNITY_COLUMNS = "id community level title size period island".split()
-_NEO4J_NODE_FILES: dict[str, str] = read_lists("graphrag_index/export/graph_formats")["neo4j_nodes"]
-_NEO4J_LINK_FILES: dict[str, str] = read_lists("graphrag_index/export/graph_formats")["neo4j_links"]
+_NEO4J_NODE_FILES: dict[str, str] = _FORMATS["neo4j_nodes"]
+_NEO4J_LINK_FILES: dict[str, str] = _FORMATS["neo4j_links"]
 # Names of each column type: column suffix in Neo4j, type in Kùzu.
 _COLUMN_TYPE_NAMES: dict[pl.DataType, tuple[str, str]] = {
     pl.Int64(): (":long", "INT64"),
