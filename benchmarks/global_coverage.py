@@ -21,11 +21,13 @@ from pathlib import Path
 from retrieval import SETS, cache, embedded
 
 from graphrag_evaluation.coverage import THRESHOLD, statement_scores
-from graphrag_evaluation.generation.facts import Fact, find_facts, read_sentences
 from graphrag_evaluation.generation.make_questions import (
     MAX_STATEMENTS,
     MIN_DOCUMENTS,
     MIN_STATEMENTS,
+    Fact,
+    find_facts,
+    read_sentences,
 )
 from graphrag_evaluation.scores import TOKEN_BUDGETS, contexts_within
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired

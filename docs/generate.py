@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import yaml
 
-from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
+from graphrag_evaluation.graph_quality.grounding import GRAPH_MEANINGS, REFERENCE_MEANINGS
 from graphrag_evaluation.summary import MEANINGS
 from graphrag_index.pipeline.workflow import load_step
 from graphrag_index.schema.settings.project_settings import Settings, settings_text

@@ -56,7 +56,7 @@ class Difference:
     n_clusters: int
 
 
-def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | None:
+def bootstrap_interval(scores: Sequence[float]) -> Interval | None:
     """Return the mean of scores with its percentile bootstrap interval; None without scores.
 
     Efron & Tibshirani, An Introduction to the Bootstrap (1993), chapter 13.
@@ -64,15 +64,11 @@ def bootstrap_interval(scores: Sequence[float], seed: int = SEED) -> Interval | 
     values = np.asarray(scores, dtype=float)
     if not len(values):
         return None
-    means = np.concatenate(
-        [counts @ values for counts in _batches(_draw_resamples, len(values), seed)]
-    )
+    means = np.concatenate([counts @ values for counts in _batches(_draw_resamples, len(values))])
     return _percentile_interval(values.mean(), means / len(values), len(values))
 
 
-def ratio_interval(
-    counts: npt.ArrayLike, totals: npt.ArrayLike, seed: int = SEED
-) -> Interval | None:
+def ratio_interval(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Interval | None:
     """Return the ratio of two sums over clusters, with its bootstrap interval; None if 0 of 0.
 
     A cluster, such as a document, is drawn as a whole, since its rows are not independent. `n` is
@@ -84,7 +80,7 @@ def ratio_interval(
     if not len(pairs):
         return None
     count, total = pairs.sum(axis=0)
-    sums = _resample_sums(pairs, seed)
+    sums = _resample_sums(pairs)
     return _percentile_interval(count / total, sums[:, 0] / sums[:, 1], int(total))
 
 
@@ -93,7 +89,6 @@ def f1_interval(
     n_stated: npt.ArrayLike,
     found: npt.ArrayLike,
     n_wanted: npt.ArrayLike,
-    seed: int = SEED,
 ) -> Interval | None:
     """Return the harmonic mean of precision and recall over clusters, with its interval.
 
@@ -108,7 +103,7 @@ def f1_interval(
     totals = rows.sum(axis=0)
     if not totals[1] or not totals[3]:
         return None
-    f1 = _harmonic_means(_resample_sums(rows, seed))
+    f1 = _harmonic_means(_resample_sums(rows))
     return _percentile_interval(_harmonic_means(totals[None])[0], f1, int(totals[3]))
 
 
@@ -121,10 +116,10 @@ def _harmonic_means(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return means
 
 
-def _resample_sums(rows: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
+def _resample_sums(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the sums of the rows of each resample."""
     kinds, n_clusters = np.unique(rows, axis=0, return_counts=True)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     shares = n_clusters / len(rows)
     # The draws do not depend on the size of a batch.
     size = max(1, min(_BATCH, _MAX_DRAWS // len(kinds)))
@@ -157,10 +152,10 @@ def compare_paired(
     if len(sums) >= MIN_CLUSTERS:
         error = float(np.sqrt(len(sums) * sums.var(ddof=1)))
         detectable = (_Z_CONFIDENCE + _Z_POWER) * error / len(differences)
-    return Difference(interval, sign_flip_p_value(sums, SEED), detectable, len(names))
+    return Difference(interval, sign_flip_p_value(sums), detectable, len(names))
 
 
-def sign_flip_p_value(sums: npt.NDArray[np.float64], seed: int) -> float:
+def sign_flip_p_value(sums: npt.NDArray[np.float64]) -> float:
     """Return the two-sided p-value of a sum of differences, by flips of their signs.
 
     Few differences are flipped in all ways; of many, `N_RESAMPLES` random ways are tried, and
@@ -175,34 +170,34 @@ def sign_flip_p_value(sums: npt.NDArray[np.float64], seed: int) -> float:
         return float((np.abs((1 - 2 * ways) @ sums) >= limit).mean())
     n_extreme = sum(
         int((np.abs(signs @ sums) >= limit).sum())
-        for signs in _batches(_draw_sign_flips, len(sums), seed)
+        for signs in _batches(_draw_sign_flips, len(sums))
     )
     return (n_extreme + 1) / (N_RESAMPLES + 1)
 
 
-def _batches(draw: Callable[[int, int], Iterator[Batch]], n: int, seed: int) -> Iterable[Batch]:
+def _batches(draw: Callable[[int], Iterator[Batch]], n: int) -> Iterable[Batch]:
     """Return all batches of `N_RESAMPLES` rows of `n` numbers, which equal calls share."""
-    return _keep_batches(draw, n, seed) if n <= MAX_KEPT else draw(n, seed)
+    return _keep_batches(draw, n) if n <= MAX_KEPT else draw(n)
 
 
 # An evaluation resamples the same questions for each measure and each pair of systems.
 @lru_cache(maxsize=4)
-def _keep_batches(draw: Callable[[int, int], Iterator[Batch]], n: int, seed: int) -> list[Batch]:
-    return list(draw(n, seed))
+def _keep_batches(draw: Callable[[int], Iterator[Batch]], n: int) -> list[Batch]:
+    return list(draw(n))
 
 
-def _draw_resamples(n: int, seed: int) -> Iterator[Batch]:
+def _draw_resamples(n: int) -> Iterator[Batch]:
     """Yield how often each of `n` values is drawn."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     for _ in range(N_RESAMPLES // _BATCH):
         drawn = random.integers(0, n, (_BATCH, n)) + n * np.arange(_BATCH)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=n * _BATCH)
         yield counts.reshape(_BATCH, n).astype(np.float32)
 
 
-def _draw_sign_flips(n: int, seed: int) -> Iterator[Batch]:
+def _draw_sign_flips(n: int) -> Iterator[Batch]:
     """Yield random signs of `n` values."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(SEED)
     for _ in range(N_RESAMPLES // _BATCH):
         yield (1 - 2 * random.integers(0, 2, (_BATCH, n))).astype(np.float32)
 

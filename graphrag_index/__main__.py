@@ -5,13 +5,12 @@ from gc import set_threshold
 
 import typer
 
-from graphrag_index.cli.evaluation_commands import evaluate
+from graphrag_index.cli.evaluation_commands import evaluate, tune
 from graphrag_index.cli.exchange_commands import export, import_
 from graphrag_index.cli.index_commands import check, diff, gc, resolve, rollback, show, versions
 from graphrag_index.cli.project_commands import download_model, init, schema, validate
 from graphrag_index.cli.run_commands import estimate, retry, run, status
 from graphrag_index.cli.server_commands import keys, mcp, serve
-from graphrag_index.cli.tune_command import tune
 from graphrag_index.errors import run_program
 from graphrag_index.explaining_command import ExplainingCommand
 from graphrag_index.storage.lancedb_stubs import stub_unused_imports

@@ -27,8 +27,8 @@ from graphrag_index.errors import GraphRAGError, SettingsError
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.keys import Key, KeyFile, Scope
 from graphrag_server.problems import RequestError
-from graphrag_server.request_record import UPLOAD_PATH_END, current_record
 from graphrag_server.server_settings import ServerSettings
+from graphrag_server.tracing import UPLOAD_PATH_END, current_record
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from graphrag_index.errors import (
     TableError,
     WorkflowError,
 )
-from graphrag_server.request_record import current_request_id, hide_roots
+from graphrag_server.tracing import current_request_id, hide_roots
 
 logger = logging.getLogger(__name__)
 

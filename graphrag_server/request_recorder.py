@@ -21,13 +21,13 @@ from graphrag_index.errors import GraphRAGError
 from graphrag_server.asking import AskedQuestion, QuestionEnd
 from graphrag_server.keys import DailyCostError, KeyFile, RateError
 from graphrag_server.problems import RequestError, as_request_error
-from graphrag_server.request_record import (
+from graphrag_server.server_settings import ServerSettings
+from graphrag_server.tracing import (
     CURRENT,
     UPLOAD_PATH_END,
     RequestRecord,
     current_request_id,
 )
-from graphrag_server.server_settings import ServerSettings
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX = "graphrag_"

@@ -1,6 +1,6 @@
 """Pages of tables, from a cursor on; passages of documents that support a row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -146,32 +146,20 @@ class Page(BaseModel, Generic[_T]):
     next_cursor: str | None
 
 
-@dataclass(frozen=True)
-class PageNumbers:
-    """The rows of a page by `human_readable_id`. `total` counts the rows of all pages."""
-
-    numbers: list[int]
-    total: int
-    next_cursor: str | None
-
-    def page_of(self, items: Sequence[object]) -> dict[str, Any]:
-        """Return the values of a `Page` with these items."""
-        return {"items": items, "total": self.total, "next_cursor": self.next_cursor}
-
-
-def read_page_numbers(
+def read_page(
     opened: OpenVersion,
     rows: pl.LazyFrame,
     page: PageQuery,
+    read_items: Callable[[IndexStore, list[int]], list[_T]],
     *,
     sorts: Mapping[str, str],
     default_sort: str,
     searched: Sequence[str],
-) -> PageNumbers:
-    """Return the numbers of the rows of a page; only the columns for them are read.
+) -> Page[_T]:
+    """Return a page of rows; only the columns that find them are read of the others.
 
-    `sorts` maps the names of sort orders to columns. `searched` are the columns of text in which
-    `page.text` is looked for.
+    `read_items` reads rows by `human_readable_id`. `sorts` maps the names of sort orders to
+    columns. `searched` are the columns of text in which `page.text` is looked for.
     """
     if page.text:
         contains = [
@@ -191,13 +179,14 @@ def read_page_numbers(
     offset = min(page.offset, MAX_OFFSET)
     found = order.select("human_readable_id").slice(offset, page.limit)
     numbers, count = pl.collect_all([found, rows.select(pl.len())])
-    taken = numbers["human_readable_id"].to_list()
-    return PageNumbers(taken, count.item(), next_cursor(opened, offset + len(taken), count.item()))
+    items = read_items(opened.whole, numbers["human_readable_id"].to_list())
+    return make_page(opened, items, offset + numbers.height, count.item())
 
 
-def next_cursor(opened: OpenVersion, stop: int, total: int) -> str | None:
-    """Return the cursor of the page that begins with row `stop`; None if there is none."""
-    return f"{opened.version}.{stop}" if stop < total else None
+def make_page(opened: OpenVersion, items: list[_T], stop: int, total: int) -> Page[_T]:
+    """Return the page that ends before row `stop` of `total`."""
+    next_cursor = f"{opened.version}.{stop}" if stop < total else None
+    return Page(items=items, total=total, next_cursor=next_cursor)
 
 
 def scan_kept(store: IndexStore, table: str) -> pl.LazyFrame:

@@ -1,4 +1,6 @@
-"""Traces: spans of questions and runs, sent by OpenTelemetry.
+"""The record of the current request, and traces: spans of questions and runs.
+
+OpenTelemetry sends the spans.
 
 The environment says where to, as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` and its
 like. Without it nothing is traced, and the SDK (extra `otel`) is not imported.
@@ -7,17 +9,21 @@ like. Without it nothing is traced, and the SDK (extra `otel`) is not imported.
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import graphrag_index
 from graphrag_index.spans import Span, trace_to
-from graphrag_server.request_record import current_record
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
+# End of the paths to which files are uploaded.
+UPLOAD_PATH_END = "/files"
 # Values that hold texts of documents, questions or answers.
 CONTENTS = frozenset(("question", "answer", "messages", "reply"))
 # Names of providers in the settings of models.
@@ -47,6 +53,42 @@ _NAMES = {
     "invoke_workflow.question": "gen_ai.input.messages",
     "invoke_workflow.answer": "gen_ai.output.messages",
 }
+
+
+@dataclass
+class RequestRecord:
+    """One request that is being answered."""
+
+    id: str
+    started: float = field(default_factory=time.perf_counter)
+    caller: str = ""  # name of the key; "local" without keys
+    # Header of a client that traces its request.
+    traceparent: str = ""
+    trace_id: str = ""  # set when the first span of the request begins
+    # Names of the indexes by the paths of their projects, which replies must not tell.
+    roots: Mapping[str, str] = field(default_factory=dict)
+
+
+CURRENT: ContextVar[RequestRecord | None] = ContextVar("request_record", default=None)
+
+
+def current_record() -> RequestRecord | None:
+    """Return the record of the request that is being answered; None outside of requests."""
+    return CURRENT.get()
+
+
+def hide_roots(text: str) -> str:
+    """Replace the paths of projects in a message to a client by the names of the indexes."""
+    record = CURRENT.get()
+    for path, name in record.roots.items() if record else ():
+        text = text.replace(path, name)
+    return text
+
+
+def current_request_id() -> str:
+    """Return the id of the request that is being answered; empty outside of requests."""
+    record = CURRENT.get()
+    return record.id if record else ""
 
 
 def attribute_of(name: str, value: Any) -> str | int | float | bool:

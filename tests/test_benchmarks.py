@@ -29,7 +29,7 @@ from benchmarks.retrieval import write_project
 from benchmarks.score import adjusted_rand_index
 from benchmarks.synthetic import make_graph_index, make_index, title_of
 from graphrag_index.cli.exchange_commands import GRAPH_FORMATS
-from graphrag_index.export.graph_databases import open_property_graph
+from graphrag_index.export.graph_files import open_property_graph
 from graphrag_query.answer import Answer, Context, Outcome
 from tests.conftest import REPOSITORY
 from tests.fixtures.small_graph import graph_of

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from graphrag_evaluation.graph_quality.graph_figures import (
+from graphrag_evaluation.graph_quality.grounding import (
     MAX_EXAMPLES,
     Figure,
     Figures,
+    measure_grounding,
+    measure_report_claims,
     share_figure,
 )
-from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
 from graphrag_evaluation.graph_quality.reference_comparison import (
     ReferenceComparison,
     compare_with_reference,

@@ -1,20 +1,17 @@
-"""Grounding: whether texts hold the names and the words that they are evidence for."""
+"""The measures of a graph with their meanings; whether texts hold what rests on them."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from graphrag_evaluation.coverage import WordWeights, stated_shares
-from graphrag_evaluation.graph_quality.graph_figures import (
-    MAX_EXAMPLES,
-    Figure,
-    Figures,
-    share_figure,
-)
 from graphrag_evaluation.scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
-from graphrag_evaluation.statistics import SEED
+from graphrag_evaluation.statistics import SEED, Interval, ratio_interval
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import (
     CITED_COLUMNS,
@@ -26,6 +23,40 @@ from graphrag_nlp.list_columns import find_rows, keep_first_keys
 from graphrag_nlp.reports.extent import EXTENT_SENTENCE
 from graphrag_nlp.text.normalize import UNSPACED, fold_names
 
+# Number of examples that a figure has.
+MAX_EXAMPLES = 5
+
+# The meaning of each measure. `docs/generate.py` writes them into the documentation.
+GRAPH_MEANINGS = {
+    "grounded_mentions": "share of the text units of entities that hold a name of the entity: its "
+    "title or an alias",
+    "grounded_entities": "share of the entities with such a text unit",
+    "grounded_relationships": "share of the text units of relationships that hold names of both "
+    "entities",
+    "grounded_claims": "share of the quotations of claims that stand in the text unit; words may "
+    "be left out with an ellipsis",
+    "duplicate_names": "share of the entities whose title equals another one, apart from case, "
+    "accents and punctuation",
+    "doubtful_names": "share of the entities that resolution holds for a possible duplicate, "
+    "without a decision",
+    "alone": "share of the entities without a relationship",
+    "small_components": "share of the entities in connected components of fewer than 3 entities",
+    "largest_component": "share of the entities in the largest connected component",
+    "cited_claims": "share of the sentences of reports that cite rows; counts of the community "
+    "are left out",
+    "supported_claims": "share of these sentences whose words the cited rows have",
+}
+# Measures that compare an index with a reference, document by document.
+REFERENCE_MEANINGS = {
+    "entity_precision": "share of the index's entities that the reference has",
+    "entity_recall": "share of the reference's entities that the index has",
+    "entity_f1": "harmonic mean of precision and recall of entities",
+    "relationship_precision": "share of the index's relationships that the reference has, in "
+    "either direction",
+    "relationship_recall": "share of the reference's relationships that the index has, in either "
+    "direction",
+    "relationship_f1": "harmonic mean of precision and recall of relationships",
+}
 # Reports that are read; of more reports, a random sample.
 MAX_REPORTS = 1_000
 # Columns of a cited row that are its text.
@@ -36,6 +67,36 @@ _TEXT_COLUMNS = {
     "Reports": ("title", "full_content"),
     "Sources": ("text",),
 }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measured share or mean with its interval.
+
+    `n` of the interval is the number of rows. `examples` are rows that lower the quality.
+    """
+
+    interval: Interval
+    examples: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self.interval), "examples": list(self.examples)}
+
+
+# Measures of an index: a figure, or the reason why it cannot be measured.
+Figures = Mapping[str, Figure | str]
+
+
+def share_figure(
+    counts: npt.ArrayLike,
+    totals: npt.ArrayLike,
+    examples: Sequence[str] = (),
+    *,
+    none: str,
+) -> Figure | str:
+    """Return the ratio of two sums over clusters; the text `none` if there are no rows."""
+    interval = ratio_interval(counts, totals)
+    return none if interval is None else Figure(interval, tuple(examples[:MAX_EXAMPLES]))
 
 
 def measure_grounding(index: CheckedIndex) -> Figures:

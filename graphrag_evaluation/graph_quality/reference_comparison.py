@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_evaluation.graph_quality.graph_figures import MAX_EXAMPLES, Figure, Figures
-from graphrag_evaluation.graph_quality.grounding import read_names
+from graphrag_evaluation.graph_quality.grounding import MAX_EXAMPLES, Figure, Figures, read_names
 from graphrag_evaluation.statistics import f1_interval, ratio_interval
 from graphrag_index.errors import InputError
 from graphrag_index.health.checked_index import CheckedIndex, count_rows, explode_lists

@@ -253,10 +253,10 @@ class _Passages:
     def __init__(self) -> None:
         self._positions: dict[tuple[str, str, int, int, str], int] = {}
 
-    def add(self, title: str, path: str, start: int, end: int, text: str) -> int:
-        """Return the position of a passage."""
-        key = (title, path, start, end, text)
-        return self._positions.setdefault(key, len(self._positions))
+    def add(self, unit: Mapping[str, Any]) -> int:
+        """Return the position of a text unit."""
+        place = unit["title"] or "", unit["path"] or "", unit["start_char"], unit["end_char"]
+        return self._positions.setdefault((*place, unit["text"]), len(self._positions))
 
     def cut(self) -> tuple[int, list[PassageRecord]]:
         """Return the largest limit that leaves the record small, and the passages cut to it."""
@@ -308,16 +308,7 @@ def _record_results(
                     for one in answer.citations
                 ],
                 scores={measure: round(score, 6) for measure, score in result.scores.items()},
-                passages=[
-                    passages.add(
-                        unit["title"] or "",
-                        unit["path"] or "",
-                        unit["start_char"],
-                        unit["end_char"],
-                        unit["text"],
-                    )
-                    for unit in found
-                ],
+                passages=[passages.add(unit) for unit in found],
                 holds=[_held_gold(system, result.question, unit) for unit in found],
             )
         )

@@ -1,4 +1,4 @@
-"""The commands `evaluate`: measure searches on questions, and the graph of an index."""
+"""The commands `evaluate`, which measure searches and the graph of an index, and `tune`."""
 
 import json
 import sys
@@ -21,6 +21,7 @@ from graphrag_index.cli import (
     describe_estimate,
     exit_on_ctrl_c,
     format_paid,
+    load_project,
     load_project_settings,
     parse_limits,
 )
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from graphrag_evaluation.runs import Result
     from graphrag_evaluation.summary import Evaluation
     from graphrag_evaluation.systems import System
-    from graphrag_index.llm.request import Request, Spending
+    from graphrag_evaluation.tuned_prompt import Tuning
+    from graphrag_index.llm.request import Request, RequestSender, Spending
     from graphrag_index.schema.settings.project_settings import Settings
 
 NumberOfQuestions = Annotated[
@@ -70,7 +72,33 @@ Model = Annotated[
         "--model", metavar="MODEL", help="Chat model that writes and checks the questions."
     ),
 ]
+FailBelow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-below",
+        metavar="MEASURE=VALUE",
+        help="Exit with 1 if a measure is lower, as recall@10=0.9.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
+NO_MODEL = "none"
+TunedModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Chat model to ask, or none; if not given, that of extract_graph.",
+    ),
+]
+Types = Annotated[
+    str,
+    typer.Option(
+        "--types", metavar="TYPES", help="Types of entities to keep first, separated by commas."
+    ),
+]
+Passages = Annotated[
+    int, typer.Option("--passages", metavar="N", min=2, help="Passages of the sample.")
+]
 
 
 def make(
@@ -93,7 +121,7 @@ def make(
     from graphrag_evaluation.generation.natural_questions import QuestionMaker
     from graphrag_evaluation.questions import write_questions
     from graphrag_index.cli import load_project_settings
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
     from graphrag_index.llm.prompts import Prompts
 
     if split and split not in SPLITS:
@@ -139,7 +167,7 @@ def _ask_model(
 ) -> "list[EvaluationQuestion]":
     """Let a model make questions, and print what was dropped."""
     from graphrag_evaluation.generation.natural_questions import LEDGER_STEP
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
     from graphrag_index.cli.terminal import temporary_bar
     from graphrag_index.llm.registry import Models
 
@@ -196,14 +224,7 @@ def graph(
             help="Another index of the same documents to compare with.",
         ),
     ] = None,
-    fail_below: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-below",
-            metavar="MEASURE=VALUE",
-            help="Exit with 1 if lower, as grounded_mentions=0.9.",
-        ),
-    ] = None,
+    fail_below: FailBelow = None,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(
@@ -238,7 +259,7 @@ def graph(
 
 def _check_measures(names: Iterable[str], has_reference: bool) -> None:
     """Raise SettingsError if a measure is unknown, or needs a reference that is not given."""
-    from graphrag_evaluation.graph_quality.graph_figures import GRAPH_MEANINGS, REFERENCE_MEANINGS
+    from graphrag_evaluation.graph_quality.grounding import GRAPH_MEANINGS, REFERENCE_MEANINGS
 
     known = [*GRAPH_MEANINGS, *REFERENCE_MEANINGS]
     for name in names:
@@ -250,7 +271,7 @@ def _check_measures(names: Iterable[str], has_reference: bool) -> None:
 
 def _print_figures(measured: "Sequence[GraphQuality]") -> None:
     """Print the figures of the indexes side by side, then examples and reasons."""
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     names = list(dict.fromkeys(name for quality in measured for name in quality.figures))
     rows: list[Sequence[str]] = [("measure", *(q.name for q in measured), "rows")]
@@ -396,7 +417,7 @@ def judge_results(
 def print_judged(judged: Judged) -> None:
     """Print the pairs with the flips of the judge."""
     from graphrag_evaluation.judge import summarize_pairs
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     pairs = summarize_pairs(judged.verdicts)
     if pairs:
@@ -446,14 +467,6 @@ Budgets = Annotated[
     str,
     typer.Option(
         "--budgets", metavar="TOKENS", help="Tokens of context at which coverage is measured."
-    ),
-]
-FailBelow = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-below",
-        metavar="MEASURE=VALUE",
-        help="Exit with 1 if a mean is lower, as recall@10=0.9.",
     ),
 ]
 Name = Annotated[
@@ -696,7 +709,7 @@ def _parse_budgets(text: str) -> list[int]:
 
 def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
     """Print the means with their intervals, then the differences with their p-values."""
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     print(f"{n_questions:,} questions; in brackets the interval of 95 %\n")
     rows: list[Sequence[str]] = [("measure", *evaluation.results, "questions")]
@@ -725,3 +738,98 @@ def _print_tables(evaluation: "Evaluation", n_questions: int) -> None:
         numbers = (f"{one.corrected_p:.4f}", "-" if detectable is None else f"{detectable:.3f}")
         rows.append((one.measure, one.first, one.second, cell, *numbers))
     print(*align_columns(rows, left=[0, 1, 2]), sep="\n")
+
+
+def tune(
+    root: Root = Path(),
+    model: TunedModel = None,
+    types: Types = "",
+    passages: Passages = 24,
+    budget: Budget = None,
+    estimate: OnlyEstimate = False,
+    set_: Set = None,
+) -> None:
+    """Propose prompts, types and examples for the documents of an index."""
+    import yaml
+
+    from graphrag_evaluation import TUNING
+    from graphrag_evaluation.tuned_prompt import (
+        TUNE_STEP,
+        UnsentRequests,
+        tune,
+        write_proposal,
+    )
+    from graphrag_index.llm.limits import estimate_requests
+    from graphrag_index.llm.registry import Models
+    from graphrag_index.schema.settings.models import find_model
+    from graphrag_index.storage.atomic import lock_target
+    from graphrag_query.store.index_store import IndexStore
+
+    settings, workflow = load_project(root, set_)
+    asks = any(step.name == "extract_graph" for step in workflow.steps)
+    name = model or (settings.extract_graph.model if asks else NO_MODEL)
+    wanted = tuple(filter(None, map(str.strip, types.split(","))))
+    store = IndexStore.open(locate_output(root, settings))
+    folder = root / TUNING
+
+    def propose(asked: "RequestSender | None") -> "Tuning":
+        return tune(store, root, settings, types=wanted, n_passages=passages, model=asked)
+
+    if estimate:
+        if name == NO_MODEL:
+            print("No model is asked: the proposal costs nothing.")
+            return
+        unsent, known = UnsentRequests(), find_model(settings.models, name, TUNE_STEP)
+        propose(unsent)
+        print(describe_estimate(name, *estimate_requests(unsent.requests, known)))
+        return
+    let_ctrl_c_end_waits()
+    with ExitStack() as stack:
+        stack.enter_context(lock_target(folder, "tuning"))
+        stack.enter_context(
+            exit_on_ctrl_c("Stopped. The replies are kept: the same command goes on.")
+        )
+        if name == NO_MODEL:
+            tuning = propose(None)
+        else:
+            models = stack.enter_context(closing(Models(settings.models, folder, budget=budget)))
+            # Replies that failed before may be readable now.
+            models.ledger.reopen_quarantined([TUNE_STEP])
+            tuning = propose(models.open_chat_model(name, TUNE_STEP))
+            spent = models.spent(0)
+            told = f"{name}: {spent.calls:,} requests for {format_paid(spent.cost)}"
+            print(f"{told}, with those of earlier runs.", file=sys.stderr)
+        write_proposal(folder, root, tuning.prompts)
+    _print_tuning(tuning)
+    if not asks:
+        print(
+            f"The workflow {settings.workflow} asks no model for entities: the prompt takes effect "
+            "with a workflow that has the step extract_graph."
+        )
+    listed = yaml.safe_dump(
+        [*tuning.types], default_flow_style=True, allow_unicode=True, width=9_999
+    )
+    print(
+        f"\nThe prompts are in {folder / 'prompts'}, and changes.diff beside it shows what they "
+        f"change. To use them, copy them to {root / 'prompts'}, and set in settings.yaml:\n"
+        f"extract_graph: {{entity_types: {listed.strip()}}}"
+    )
+
+
+def _print_tuning(tuning: "Tuning") -> None:
+    from graphrag_index.cli.printed_tables import align_columns
+
+    languages = ", ".join(f"{code} {n:,}" for code, n in tuning.languages.items())
+    n_documents = format_count("documents", sum(tuning.languages.values()))
+    passages = format_count("passages", tuning.n_passages)
+    print(f"Made from {passages} of {n_documents}; languages: {languages}.")
+    if tuning.description.domain:
+        print(f"Documents: {tuning.description.domain}")
+    if tuning.description.persona:
+        print(f"Reader: {tuning.description.persona}")
+    rows: list[Sequence[str]] = [("type of entities", "passages")]
+    rows += [(name, f"{n:,}") for name, n in tuning.types.items()]
+    print("", *align_columns(rows, left=[0]), sep="\n")
+    print(f"\n{format_count('examples', len(tuning.examples))} from the documents.")
+    if tuning.n_unreadable:
+        print(f"{format_count('replies or records', tuning.n_unreadable)} could not be read.")

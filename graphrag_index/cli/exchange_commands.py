@@ -15,6 +15,7 @@ from graphrag_index.cli import (
     open_store,
     root_option,
 )
+from graphrag_index.cli.run_commands import Quiet
 from graphrag_index.errors import format_count, print_lines
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def import_(
     vectors: Annotated[
         bool, typer.Option(help="Import the vectors too; otherwise the next run computes new ones.")
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    quiet: Quiet = False,
     set_: Set = None,
 ) -> None:
     """Import an index of Microsoft GraphRAG with its ids and numbers; no model is asked."""

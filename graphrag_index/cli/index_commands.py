@@ -32,7 +32,7 @@ def show(
     """Print table sizes, disk use, the largest communities and the main entities."""
     output = locate_output(root, load_project_settings(root, set_))
     if html is None:
-        from graphrag_index.cli.index_tables import write_overview
+        from graphrag_index.cli.printed_tables import write_overview
 
         write_overview(output, sys.stdout)
         return
@@ -99,12 +99,15 @@ def resolve(
     set_: Set = None,
 ) -> None:
     """Decide about two names, or list merged names and doubtful pairs; a run applies decisions."""
+    from graphrag_index.resolution.decisions_file import add_merge
+
     settings = load_project_settings(root, set_)
     path, output = root / settings.resolve_entities.file, locate_output(root, settings)
     if sum((merge is not None, never is not None, undo is not None, as_json)) > 1:
         raise typer.BadParameter("use only one of --merge, --never, --undo and --json.")
     if merge is not None:
-        _record_merge(path, merge)
+        title, other = merge
+        _print_decision(add_merge(path, title, [other]), f"{other} is {title}", path)
     elif never is not None:
         _record_never(path, never)
     elif undo is not None:
@@ -143,14 +146,6 @@ def _describe_name(title: str, type_: str, n_units: int) -> str:
     return f"{title} ({type_}, {units})" if type_ else f"{title} ({units})"
 
 
-def _record_merge(path: Path, names: tuple[str, str]) -> None:
-    """Record that two names mean the same thing; the first name becomes the title."""
-    from graphrag_index.resolution.decisions_file import add_merge
-
-    title, other = names
-    _print_decision(add_merge(path, title, [other]), f"{other} is {title}", path)
-
-
 def _record_never(path: Path, names: tuple[str, str]) -> None:
     """Record that two names never mean the same thing."""
     from graphrag_index.resolution.decisions_file import forbid_merge
@@ -184,7 +179,7 @@ def _print_decision(is_new: bool, decision: str, path: Path) -> None:
 
 def versions(root: Root = Path(), as_json: Json = False, set_: Set = None) -> None:
     """List the versions of the index, with their dates, sizes and costs."""
-    from graphrag_index.cli.index_tables import version_as_json, write_versions
+    from graphrag_index.cli.printed_tables import version_as_json, write_versions
     from graphrag_index.pipeline.history import current_version
 
     store = open_store(root, set_)
@@ -207,7 +202,7 @@ def diff(
     set_: Set = None,
 ) -> None:
     """Print the rows added, removed and changed between two versions."""
-    from graphrag_index.cli.index_tables import difference_as_json, write_difference
+    from graphrag_index.cli.printed_tables import difference_as_json, write_difference
     from graphrag_index.pipeline.changes import compare_versions
     from graphrag_index.pipeline.history import current_version
 

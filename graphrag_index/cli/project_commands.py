@@ -68,7 +68,7 @@ def validate(
 
 def _probe_servers(workflow: "Workflow", settings: "Settings", root: Path) -> None:
     """Print what works with each model; raise the first error at the end."""
-    from graphrag_index.cli.request_tables import describe_trials
+    from graphrag_index.cli.printed_tables import describe_trials
     from graphrag_index.llm.protocol import server_address
     from graphrag_index.pipeline.workflow import open_models
 

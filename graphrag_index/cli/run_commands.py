@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphrag_index.cli import Root, Set, exit_on_ctrl_c, load_project, root_option, traced
+from graphrag_index.cli import Json, Root, Set, exit_on_ctrl_c, load_project, root_option, traced
 from graphrag_index.errors import (
     ExitCode,
     SettingsError,
@@ -217,14 +217,14 @@ class RunSession:
             self._print_summary(result)
         unread = self._unread_files(result)
         if unread:
-            from graphrag_index.cli.request_tables import describe_unread_files
+            from graphrag_index.cli.printed_tables import describe_unread_files
 
             print_lines(describe_unread_files(unread), sys.stderr, indent=2)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
         if failed:
-            from graphrag_index.cli.request_tables import describe_quarantined
+            from graphrag_index.cli.printed_tables import describe_quarantined
 
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
             print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
@@ -247,7 +247,7 @@ class RunSession:
             print_lines(f"The tables are in {self.store.place} (version {number}).")
         print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
         if self.purged:
-            from graphrag_index.cli.request_tables import describe_purge
+            from graphrag_index.cli.printed_tables import describe_purge
 
             print_lines(describe_purge(self.purged, self.root, root_option(self.root)))
 
@@ -360,8 +360,7 @@ def status(
 ) -> None:
     """Print the version, whether a run goes on, and the requests to models with their cost."""
     settings, workflow = load_project(root, set_)
-    from graphrag_index.cli.index_tables import describe_state
-    from graphrag_index.cli.request_tables import write_status
+    from graphrag_index.cli.printed_tables import describe_state, write_status
     from graphrag_index.pipeline.workflow import open_models
     from graphrag_index.storage.table_store import TableStore
 
@@ -400,11 +399,11 @@ def estimate(
     ] = SAMPLE_DOCUMENTS,
     set_: Set = None,
     batch: Annotated[bool, typer.Option("--batch", help="Use prices of run --batch.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Estimate the requests of a run and their price; nothing is sent."""
     settings, workflow = load_project(root, set_)
-    from graphrag_index.cli.request_tables import estimate_as_json, write_estimate
+    from graphrag_index.cli.printed_tables import estimate_as_json, write_estimate
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.estimate import estimate
     from graphrag_index.pipeline.workflow import check_steps
@@ -422,7 +421,7 @@ def estimate(
 
 def _print_dry_run(root: Path, overrides: list[str] | None, batch: bool, as_json: bool) -> None:
     settings, workflow = load_project(root, overrides)
-    from graphrag_index.cli.request_tables import dry_run_as_json, write_dry_run
+    from graphrag_index.cli.printed_tables import dry_run_as_json, write_dry_run
     from graphrag_index.cli.terminal import BarWatcher
     from graphrag_index.pipeline.changes import dry_run
     from graphrag_index.pipeline.workflow import check_workflow, make_services

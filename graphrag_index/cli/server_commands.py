@@ -60,7 +60,7 @@ def serve(
 ) -> None:
     """Serve indexes to browsers, programs and agents."""
     try:
-        from graphrag_server.launch import run_server
+        from graphrag_server.app import run_server
     except ModuleNotFoundError as error:
         raise SettingsError(
             f"The server needs the package {error.name}: "
@@ -158,7 +158,7 @@ def add_key(
 @keys.command("list", cls=ExplainingCommand)
 def list_keys(root: Roots = None, config: Config = None) -> None:
     """List the keys with their rights and limits, and what each has spent today."""
-    from graphrag_index.cli.index_tables import align_columns
+    from graphrag_index.cli.printed_tables import align_columns
 
     file = _key_file(_server_settings(root, config))
     rows = [_describe_key(key, cost) for key, cost in file.list()]

@@ -11,7 +11,6 @@ protocol.py          request bodies without the parts that a server refuses (pro
                      them), parsing of responses
 reply_parser.py      tolerant parsing of the text of a reply (broken_json.py)
 batch.py             a chat model that sends its requests in the provider's batches
-                     (batch_endpoint.py)
 registry.py          the models of a run; deletion of unused requests from the ledger
 prompts.py           prompts, and rows of tables as lines in a prompt; tokens.py counts tokens
 embeddings.py        embedding models and rerankers on a server

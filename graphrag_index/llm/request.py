@@ -42,6 +42,19 @@ class ReplyError(Exception):
     """An invalid reply. The message is the reason, shown to the model and to the user."""
 
 
+def find_reply_field(data: Any, names: Iterable[str]) -> Any:
+    """Return the first of these fields of an object, or of the only one in a list.
+
+    Upper and lower case do not matter. Any other value is returned as it is.
+    """
+    if isinstance(data, list) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, Mapping):
+        return data
+    fields = {str(key).strip().lower(): value for key, value in data.items()}
+    return next((fields[name] for name in names if name in fields), None)
+
+
 @dataclass(frozen=True)
 class ReplyFormat:
     """The format of a reply.

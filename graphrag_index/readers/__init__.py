@@ -1,8 +1,8 @@
 """Readers: one function per file type, chosen by the suffix of the file.
 
 A reader yields `Document` and `ReadFailure` objects. It streams its file, so a file of records may
-be larger than memory. To add a file type, write a reader and list it in `READERS`. `readers/graph`
-reads a graph that the user already has.
+be larger than memory. To add a file type, write a reader and list it in `READERS`. `graph_rows.py`,
+`given_graph.py` and `graph_evidence.py` read a graph that the user already has.
 """
 
 from collections.abc import Callable, Iterator

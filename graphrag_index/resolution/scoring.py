@@ -19,6 +19,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     ReplyFormat,
     Request,
+    find_reply_field,
     object_schema,
 )
 from graphrag_index.resolution.candidates import Node
@@ -287,11 +288,7 @@ def ask_model(
 
 def _parse_same_entity_reply(data: Any) -> ParsedReply:
     """Parse {"same": true} and its variants; raise ReplyError if the reply gives no answer."""
-    if isinstance(data, list) and len(data) == 1:
-        data = data[0]
-    if isinstance(data, Mapping):
-        fields = {str(key).strip().lower(): value for key, value in data.items()}
-        data = next((fields[name] for name in _ANSWER_WORDS["keys"] if name in fields), None)
+    data = find_reply_field(data, _ANSWER_WORDS["keys"])
     word = "" if data is None else str(data).strip().strip(".!\"'").casefold().replace(" ", "_")
     if word in _ANSWER_WORDS["same"]:
         return ParsedReply(True)

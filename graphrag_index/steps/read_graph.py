@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.readers.graph.given_graph import GivenGraph, build_given_graph
-from graphrag_index.readers.graph.graph_evidence import Evidence, GivenTextUnits, RowEvidence
-from graphrag_index.readers.graph.graph_rows import (
+from graphrag_index.readers.given_graph import GivenGraph, build_given_graph
+from graphrag_index.readers.graph_evidence import Evidence, GivenTextUnits, RowEvidence
+from graphrag_index.readers.graph_rows import (
     FileRows,
     check_files_outside_output,
     find_given_files,

@@ -21,7 +21,7 @@ from graphrag_server.asking import (
 )
 from graphrag_server.event_stream import stream_events, write_event
 from graphrag_server.hosted_index import HostedIndex
-from graphrag_server.request_record import current_record
+from graphrag_server.tracing import current_record
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["ask"])
 

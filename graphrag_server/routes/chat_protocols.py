@@ -31,8 +31,8 @@ from graphrag_server.asking import (
 from graphrag_server.event_stream import STREAM_HEADERS, stream_events, write_event
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
-from graphrag_server.request_record import current_request_id
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
+from graphrag_server.tracing import current_request_id
 
 router = APIRouter(tags=["OpenAI"])
 ollama = APIRouter(prefix="/api", tags=["Ollama"])

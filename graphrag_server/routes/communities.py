@@ -17,7 +17,7 @@ from graphrag_server.table_pages import (
     Span,
     Version,
     no_such_row,
-    read_page_numbers,
+    read_page,
     read_spans,
 )
 
@@ -109,16 +109,13 @@ def list_communities(
     rows = _filter_communities(opened, rows, level)
     if parent is not None:
         rows = rows.filter(pl.col("parent") == parent)
-    found = read_page_numbers(
-        opened,
-        rows,
-        page,
-        sorts={"order": "order", "size": "size", "level": "level", "title": "title"}
-        | {"number": "community"},
+    sorts = {name: name for name in ("order", "size", "level", "title")}
+    return read_page(
+        *(opened, rows, page, read_communities),
+        sorts=sorts | {"number": "community"},
         default_sort="order",
         searched=("title",),
     )
-    return Page[Community](**found.page_of(read_communities(opened.whole, found.numbers)))
 
 
 @router.get("/communities/{number}")
@@ -154,16 +151,17 @@ def list_reports(opened: Version, page: Paging, level: Level = None) -> Page[Rep
     rows = opened.store.scan("community_reports")
     rows = rows.with_columns(human_readable_id=pl.col("community"))
     rows = _filter_communities(opened, rows, level)
-    found = read_page_numbers(
-        opened,
-        rows,
-        page,
+    return read_page(
+        *(opened, rows, page, _read_summaries),
         sorts={name: name for name in ("rank", "size", "level", "title", "community")},
         default_sort="-rank",
         searched=("title", "summary"),
     )
-    items = opened.whole.reports(found.numbers).to_dicts() if found.numbers else []
-    return Page[ReportSummary].model_validate(found.page_of(items))
+
+
+def _read_summaries(store: IndexStore, numbers: list[int]) -> list[ReportSummary]:
+    rows = store.reports(numbers).to_dicts() if numbers else []
+    return [ReportSummary.model_validate(row) for row in rows]
 
 
 @router.get("/reports/{number}")

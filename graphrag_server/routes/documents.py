@@ -13,7 +13,7 @@ from graphrag_server.table_pages import (
     Paging,
     Version,
     number_in,
-    read_page_numbers,
+    read_page,
     read_texts,
     scan_kept,
 )
@@ -95,15 +95,12 @@ def list_documents(opened: Version, page: Paging) -> Page[Document]:
     """List documents in the order of their paths. Sort by path, title, date, length or number."""
     rows = _describe_documents(scan_kept(opened.store, "documents"))
     sorts = {"number": "human_readable_id", "length": "n_characters", "date": "creation_date"}
-    found = read_page_numbers(
-        opened,
-        rows,
-        page,
+    return read_page(
+        *(opened, rows, page, _read_documents),
         sorts=sorts | {"path": "path", "title": "title"},
         default_sort="number",
         searched=("title", "path"),
     )
-    return Page[Document](**found.page_of(_read_documents(opened.whole, found.numbers)))
 
 
 @router.get("/documents/{number}")
@@ -172,17 +169,11 @@ def list_text_units(
         opened.check_row("document_rows", document, "document")
         found = opened.whole.open_mapped("text_unit_rows").find_rows("document", document)
         rows = rows.filter(pl.col("human_readable_id").is_between(found.start, found.stop - 1))
-    found_page = read_page_numbers(
-        opened,
-        rows,
-        page,
+    return read_page(
+        *(opened, rows, page, _read_text_units),
         sorts={"number": "human_readable_id", "n_tokens": "n_tokens"},
         default_sort="number",
         searched=("text",),
-    )
-    found_rows = opened.whole.text_units(found_page.numbers)
-    return Page[TextUnit](
-        **found_page.page_of([build_text_unit(found_rows[number]) for number in found_page.numbers])
     )
 
 
@@ -196,6 +187,11 @@ def read_text_unit(opened: Version, number: int) -> TextUnitDetails:
     return TextUnitDetails(
         **build_text_unit(row).model_dump(), entities=read_entities(store, entities)
     )
+
+
+def _read_text_units(store: IndexStore, numbers: list[int]) -> list[TextUnit]:
+    rows = store.text_units(numbers)
+    return [build_text_unit(rows[number]) for number in numbers]
 
 
 def build_text_unit(row: Any) -> TextUnit:

@@ -12,10 +12,10 @@ from graphrag_server.table_pages import (
     Paging,
     Span,
     Version,
-    next_cursor,
+    make_page,
     no_such_row,
     number_in,
-    read_page_numbers,
+    read_page,
     read_spans,
     scan_kept,
 )
@@ -105,15 +105,12 @@ def list_entities(
             raise no_such_row("community", community)
         rows = rows.filter(number_in(found["entities"][0].to_numpy()))
     sorts = {"degree": "degree", "frequency": "frequency", "title": "title"}
-    found_page = read_page_numbers(
-        opened,
-        rows,
-        page,
+    return read_page(
+        *(opened, rows, page, read_entities),
         sorts=sorts | {"number": "human_readable_id"},
         default_sort="-degree",
         searched=("title", "description"),
     )
-    return Page[Entity](**found_page.page_of(read_entities(opened.whole, found_page.numbers)))
 
 
 @router.get("/entities/{number}")
@@ -138,12 +135,8 @@ def list_relationships_of_entity(
     opened.check_row("entity_rows", number, "entity")
     numbers = opened.store.links.relationships_of(number).relationships.tolist()
     first = offset or opened.offset
-    taken = numbers[first : first + limit]
-    return Page[Relationship](
-        items=read_relationships(opened.whole, taken),
-        total=len(numbers),
-        next_cursor=next_cursor(opened, first + len(taken), len(numbers)),
-    )
+    items = read_relationships(opened.whole, numbers[first : first + limit])
+    return make_page(opened, items, first + len(items), len(numbers))
 
 
 @router.get("/entities/{number}/mentions")
@@ -164,25 +157,18 @@ def list_mentions(
         Span(text_unit=text_unit, **{name: rows[text_unit][name] for name in _MENTION_FIELDS})
         for text_unit in taken
     ]
-    return Page[Span](
-        items=items,
-        total=len(pairs),
-        next_cursor=next_cursor(opened, first + len(taken), len(pairs)),
-    )
+    return make_page(opened, items, first + len(items), len(pairs))
 
 
 @router.get("/relationships")
 def list_relationships(opened: Version, page: Paging) -> Page[Relationship]:
     """List relationships, those with the highest weights first. Sort by weight or number."""
-    found = read_page_numbers(
-        opened,
-        scan_kept(opened.store, "relationships"),
-        page,
+    return read_page(
+        *(opened, scan_kept(opened.store, "relationships"), page, read_relationships),
         sorts={"weight": "weight", "number": "human_readable_id"},
         default_sort="-weight",
         searched=("source", "target", "type", "description"),
     )
-    return Page[Relationship](**found.page_of(read_relationships(opened.whole, found.numbers)))
 
 
 @router.get("/relationships/{number}")

@@ -26,8 +26,8 @@ from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import Caller, CurrentCaller, ReadIndex
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.problems import RequestError, as_request_error
-from graphrag_server.request_record import hide_roots
 from graphrag_server.table_pages import AsOf, Page, Version, read_cursor
+from graphrag_server.tracing import hide_roots
 
 logger = logging.getLogger(__name__)
 router = APIRouter(tags=["indexes"])

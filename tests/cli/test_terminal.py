@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from graphrag_index.cli.index_tables import PrintedTable, format_table, write_overview
+from graphrag_index.cli.printed_tables import format_section, write_overview
 from graphrag_index.cli.terminal import MessageHandler, describe_progress, describe_tables
 from graphrag_index.errors import print_lines
 from graphrag_index.storage.versions import StepRecord, StoredTable
@@ -255,8 +255,8 @@ def test_long_names_are_cut():
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_columns_stay_aligned_whatever_the_names(names):
-    section = PrintedTable("Names", ("name", "number"), [(name, 7) for name in names])
-    lines = format_table(section).splitlines()
+    section = format_section("Names", ("name", "number"), [(name, 7) for name in names])
+    lines = section.splitlines()
     assert len(lines) == len(names) + 2
     assert all(line.isprintable() for line in lines)
     assert all(line.endswith("7") for line in lines[2:])
@@ -264,6 +264,6 @@ def test_columns_stay_aligned_whatever_the_names(names):
 
 @pytest.mark.parametrize("name", ["Amundsen", "南極大陸", "Nordenskjo\u0308ld", "Тихий океан"])
 def test_wide_letters_and_accents_are_counted_as_a_terminal_shows_them(name):
-    section = PrintedTable("Names", ("name", "number"), [(name, 7), ("a name that is longer", 8)])
-    first, second = format_table(section).splitlines()[2:]
+    section = format_section("Names", ("name", "number"), [(name, 7), ("a name that is longer", 8)])
+    first, second = section.splitlines()[2:]
     assert cell_len(first) == cell_len(second)

@@ -6,9 +6,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from graphrag_evaluation.graph_quality.graph_figures import Figure
 from graphrag_evaluation.graph_quality.graph_measurement import measure_structure
-from graphrag_evaluation.graph_quality.grounding import measure_grounding, measure_report_claims
+from graphrag_evaluation.graph_quality.grounding import (
+    Figure,
+    measure_grounding,
+    measure_report_claims,
+)
 from graphrag_evaluation.statistics import ratio_interval
 from graphrag_index.health.checked_index import CheckedIndex
 from graphrag_index.schema.tables import TABLES

@@ -9,20 +9,18 @@ import pytest
 from typer.testing import CliRunner
 
 import graphrag_query
-from graphrag_evaluation.generation.facts import (
+from graphrag_evaluation.generation.make_questions import (
+    KINDS,
+    Corpus,
     Fact,
     Mention,
     Sentence,
     _read_predicate,
-    find_facts,
-)
-from graphrag_evaluation.generation.make_questions import (
-    KINDS,
-    Corpus,
     ask_about_topics,
     ask_for_subject,
     ask_for_time,
     exchange_names,
+    find_facts,
     make_questions,
 )
 from graphrag_evaluation.questions import (

@@ -11,7 +11,6 @@ from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.runs import Result
 from graphrag_evaluation.statistics import (
     N_RESAMPLES,
-    SEED,
     bootstrap_interval,
     compare_paired,
     holm_p_values,
@@ -87,7 +86,7 @@ def test_the_detectable_difference_is_found_four_times_of_five() -> None:
     noise = random.normal(0, 0.3, (120, 50))
     plain = [compare_paired([0.0] * 50, row.tolist(), names) for row in noise]
     found = [
-        sign_flip_p_value(row + difference.detectable, SEED) < 0.05
+        sign_flip_p_value(row + difference.detectable) < 0.05
         for row, difference in zip(noise, plain, strict=True)
         if difference is not None and difference.detectable is not None
     ]

@@ -6,19 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphrag_evaluation.tuning.corpus_sample import (
-    SampledPassage,
-    choose_rows,
-    read_index_records,
-    sample_corpus,
-)
-from graphrag_evaluation.tuning.tuned_prompt import (
+from graphrag_evaluation.tuned_prompt import (
     PromptExample,
+    SampledPassage,
     choose_examples,
+    choose_rows,
     compose_prompt,
     description_format,
     make_example,
     propose_types,
+    read_index_records,
+    sample_corpus,
 )
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import FoundEntity, FoundRecords, FoundRelationship

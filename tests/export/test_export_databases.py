@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from graphrag_index.export.graph_databases import (
+from graphrag_index.export.graph_files import (
     KUZU_FILES,
     NEO4J_FILES,
     write_cypher,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.cli.index_tables import difference_as_json, write_difference
+from graphrag_index.cli.printed_tables import difference_as_json, write_difference
 from graphrag_index.pipeline.changes import (
     CHANGE_KINDS,
     COMPARED_COLUMNS,

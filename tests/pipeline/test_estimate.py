@@ -12,16 +12,16 @@ import polars as pl
 import pytest
 import yaml
 
-from graphrag_index.cli.request_tables import write_estimate
+from graphrag_index.cli.printed_tables import write_estimate
 from graphrag_index.extraction.graph_reply import EXTRACTION_INSTRUCTIONS
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.prompts import quote_text
 from graphrag_index.llm.request import Usage
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_index.pipeline.counting_models import PastReplies
 from graphrag_index.pipeline.estimate import (
     Estimate,
     GrowthRatios,
+    PastReplies,
     Sample,
     StepCosts,
     estimate,

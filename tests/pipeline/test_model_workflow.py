@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from graphrag_index.cli.request_tables import MAX_PRINTED_REQUESTS
+from graphrag_index.cli.printed_tables import MAX_PRINTED_REQUESTS
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
 from graphrag_index.llm import retries

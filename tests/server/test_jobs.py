@@ -16,9 +16,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from graphrag_index.llm.ledger import DONE, Ledger
-from graphrag_server.app import create_app
+from graphrag_server.app import create_app, start_first_run
 from graphrag_server.jobs.job_store import JobState, JobStore
-from graphrag_server.launch import start_first_run
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
 from tests.fixtures.commands import command, environment, start, wait_for

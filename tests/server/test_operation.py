@@ -16,11 +16,10 @@ import pytest
 from fastapi import Response
 from fastapi.testclient import TestClient
 
-from graphrag_server import launch, request_recorder
-from graphrag_server.app import create_app
+from graphrag_server import app, request_recorder
+from graphrag_server.app import JsonFormatter, create_app
 from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.keys import KeyFile, Scope
-from graphrag_server.launch import JsonFormatter
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.commands import command, environment, wait_for
 from tests.fixtures.served import Served, project_with_model, serve
@@ -233,7 +232,7 @@ def test_invalid_http_gets_problem_details(served: Served, sent: bytes) -> None:
 
 
 def test_slow_clients_are_ended(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "HEADER_SECONDS", 0.05)
+    monkeypatch.setattr(app, "HEADER_SECONDS", 0.05)
     monkeypatch.setattr(request_recorder, "BODY_SECONDS", 0.05)
     status, problem = exchange(served.port, b"GET /health HT")
     assert (status, problem["code"]) == (408, "slow_headers")
@@ -241,14 +240,14 @@ def test_slow_clients_are_ended(served: Served, monkeypatch: pytest.MonkeyPatch)
     body = f"POST {ASK} HTTP/1.1\r\n{host}Content-Length: 50\r\n\r\n{{"
     status, problem = exchange(served.port, body.encode())
     assert (status, problem["code"]) == (408, "request_timeout")
-    monkeypatch.setattr(launch, "MAX_CONNECTIONS", 0)
+    monkeypatch.setattr(app, "MAX_CONNECTIONS", 0)
     assert exchange(served.port, b"")[1]["code"] == "too_many_connections"
 
 
 def test_a_client_that_does_not_read_is_left(
     sample_project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch, "UNREAD_SECONDS", 0.05)
+    monkeypatch.setattr(app, "UNREAD_SECONDS", 0.05)
     with serve(ServerSettings(indexes={"sample": sample_project})) as served:
 
         @served.app.get("/large")

@@ -19,7 +19,7 @@ from graphrag_index.steps.extract_covariates import (
     locate_evidence,
     read_claims,
 )
-from graphrag_index.steps.link_text_units import link_text_units
+from graphrag_index.steps.finalize_graph import link_text_units
 from graphrag_index.storage.memo import join_batches
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel
 from tests.fixtures.small_index import table

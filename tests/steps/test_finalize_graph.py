@@ -13,8 +13,7 @@ from graphrag_index.errors import TableError
 from graphrag_index.schema.settings.step_sections import FinalizeGraph
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import SerialShards
-from graphrag_index.steps.finalize_graph import finalize_graph
-from graphrag_index.steps.link_text_units import link_text_units
+from graphrag_index.steps.finalize_graph import finalize_graph, link_text_units
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_writer import cast_to_table
 from tests.fixtures.examples import examples

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.readers.graph import graph_evidence as evidence
+from graphrag_index.readers import graph_evidence as evidence
 from tests.fixtures.cases import cases
 from tests.fixtures.examples import examples
 from tests.fixtures.given_graph import LINKS, PEOPLE, finalize, frames, read, write, write_graph

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from graphrag_index.extraction.summarization import SUMMARY_FORMAT, SummaryPrompt, join_descriptions
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, estimate_tokens
 from graphrag_index.llm.tokens import count_tokens, load_encoding
@@ -20,7 +19,12 @@ from graphrag_index.schema.settings.step_sections import SummarizeDescriptions
 from graphrag_index.schema.tables import TABLES
 from graphrag_index.step import Silent
 from graphrag_index.steps import summarize_descriptions as summarize_step
-from graphrag_index.steps.summarize_descriptions import summarize_descriptions
+from graphrag_index.steps.summarize_descriptions import (
+    SUMMARY_FORMAT,
+    SummaryPrompt,
+    join_descriptions,
+    summarize_descriptions,
+)
 from graphrag_index.storage.memo import join_batches
 from tests.fixtures.examples import examples
 from tests.fixtures.fake_model import EarlierTables, FakeChatModel, KeepingModel

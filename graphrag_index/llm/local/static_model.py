@@ -1,4 +1,4 @@
-"""The static embedding model: one vector for each word piece, and their weighted sum for a text.
+"""The static embedding model: a vector for each word piece; their weighted sum for a text.
 
 The model is a table in a safetensors file (model2vec, Tulkens & van Dongen, 2024). The table of
 this package is memory-mapped and has integers, so that sums are exact: a text has the same vector,

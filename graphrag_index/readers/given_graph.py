@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import InputError
-from graphrag_index.readers.graph.graph_rows import FileRows
+from graphrag_index.readers.graph_rows import FileRows
 from graphrag_index.schema.settings.step_sections import ReadGraph
 from graphrag_index.schema.tables import parse_columns
 from graphrag_nlp.list_columns import Integers, find_rows

@@ -19,8 +19,8 @@ from graphrag_index.errors import InputError
 from graphrag_index.extraction.alignment import Passage as Aligned
 from graphrag_index.extraction.alignment import find_whole_words
 from graphrag_index.llm.tokens import count_tokens, load_encoding
-from graphrag_index.readers.graph.given_graph import GivenGraph
-from graphrag_index.readers.graph.graph_rows import FileRows
+from graphrag_index.readers.given_graph import GivenGraph
+from graphrag_index.readers.graph_rows import FileRows
 from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Progress
 from graphrag_nlp.list_columns import find_rows, gather_by_owner
