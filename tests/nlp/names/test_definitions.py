@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphrag_nlp.names.definitions import find_defined_names
+from graphrag_nlp.names.whole_names import find_defined_names
 from graphrag_nlp.text.languages import language_of
 
 

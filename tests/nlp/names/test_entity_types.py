@@ -2,9 +2,8 @@
 
 import pytest
 
-from graphrag_nlp.names.entity_types import find_type_of_acronym, is_product
+from graphrag_nlp.names.entity_types import find_type_of_acronym
 from graphrag_nlp.names.head_types import find_head_type
-from graphrag_nlp.names.name_shapes import is_no_person
 from tests.fixtures.extraction import extract
 
 
@@ -37,19 +36,6 @@ def test_a_person_after_whom_firms_are_named_stays_a_person() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Indian Hindi", True),
-        ("Win32 Rose", True),
-        ("Roman Polanski", False),
-        ("Hank Rose", False),
-    ],
-)
-def test_a_name_that_begins_with_a_people_is_no_person(name: str, expected: bool) -> None:
-    assert is_no_person(name) is expected
-
-
-@pytest.mark.parametrize(
     ("name", "speaker_share", "listed", "kind"),
     [
         ("BIPM", 0.5, (0.0, 0.0, 0.0), "organization"),
@@ -64,18 +50,3 @@ def test_an_acronym_is_of_the_type_of_those_listed_beside_it(
     name: str, speaker_share: float, listed: tuple[float, ...], kind: str
 ) -> None:
     assert find_type_of_acronym(name, speaker_share, listed) == kind
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("DEC SunOS", True),
-        ("Microsoft Office Standard Edition", True),
-        ("Parallel Prolog", True),
-        ("Apple Computer", False),
-        ("Kim Python", False),
-    ],
-)
-def test_a_product_is_told_by_its_maker_and_the_thing(name: str, expected: bool) -> None:
-    kinds = {"DEC": "acronym", "SunOS": "name", "Apple": "organization", "Computer": "name"}
-    assert is_product(name, kinds) is expected

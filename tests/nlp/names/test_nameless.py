@@ -14,12 +14,8 @@ from graphrag_nlp.text.code import is_inside
         ("la ministra del Interior, Ann Lee", "Interior"),
         ("le ministre de l'Intérieur et des Outre-mer", "Outre-mer"),
         ("ministre des Affaires étrangères et de l'Europe", "Europe"),
-        ("see Section 6.6.1, “Checking Packages” and Ann", "Packages"),
         ("a <ref name=Abc> here", "Abc"),
         ("a &lt;ref name=Abc&gt; here", "Abc"),
-        ("Mme Lee, ci-après la Salariée, vient", "Salariée"),
-        ("une banque (ci-après « la Banque ») paie", "Banque"),
-        ("une banque ci-après dénommée la Banque paie", "Banque"),
         ("Después pulse en Guardar.", "Guardar"),
     ],
 )
@@ -27,9 +23,7 @@ def test_nameless_parts(text: str, nameless: str) -> None:
     assert is_inside(find_nameless_ranges(text), text.index(nameless))
 
 
-@pytest.mark.parametrize(
-    "text", ["in 7.1, “Ann Lee” came", "ci-après la Loire", "le ministre de l'Inde"]
-)
+@pytest.mark.parametrize("text", ["le ministre de l'Inde"])
 def test_other_parts_have_names(text: str) -> None:
     assert find_nameless_ranges(text) == []
 

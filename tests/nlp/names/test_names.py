@@ -175,7 +175,6 @@ def test_a_month_may_be_a_given_name(text: str, title: str, aliases: set[str]) -
         "People trusted Tom Carter. In August Carter left. He said that in June Carter sang.",
         "People trusted Tom Carter. On Monday Carter slept. Since May Carter was ill.",
         "People trusted Tom Carter. On 15 June Carter left. He said that last March Carter sang.",
-        "Tom Carter sang. Then Carter wept. They said Tuesday Carter was ill.",
     ],
 )
 def test_behind_what_makes_a_date_a_month_is_no_name(text: str) -> None:
@@ -226,26 +225,6 @@ def test_emphasized_verbs_are_no_names() -> None:
 def test_a_model_has_its_number() -> None:
     text = "La Caléor 40 est une machine. Il faut détartrer la Caléor deux fois par an."
     assert "Caléor 40" in extract(text).titles
-
-
-@pytest.mark.parametrize(
-    ("text", "street"),
-    [
-        ("Die Firma sitzt in Hessen (Hinter dem Turm 7, 26409 Wittmund).", "Hinter dem Turm"),
-        ("Der Sitz ist neu: Straße des 17. Juni 135, 10623 Berlin.", "Straße des 17. Juni"),
-        ("Sie wohnt dort: Untere Bergstraße 4, 8001 Zürich.", "Untere Bergstraße"),
-        ("Er wohnt dort: Unter den Eichen 5, D-65195 Wiesbaden.", "Unter den Eichen"),
-        ("Laut Polizei: Der Verein hat 120, 2000 Mitglieder waren es.", ""),
-        ("Laut Polizei: Vereine haben 120, 20000 Mitglieder waren es.", ""),
-        ("In der Mappe liegt vieles (Liste der Werke 12, 1985 Berlin).", ""),
-        ("Im Spiegel: Die Zeitschrift für Physik 17, 1905 Leipzig.", ""),
-    ],
-)
-def test_a_street_stands_before_its_number_and_the_code_of_a_town(text: str, street: str) -> None:
-    types = extract(text).types
-    names = {title for title, kind in types.items() if kind != "noun phrase"}
-    towns = {"Berlin", "Hessen", "Leipzig", "Wittmund", "Zürich"}
-    assert {name for name in names - towns if "Wiesbaden" not in name} == {street} - {""}
 
 
 def test_german_nouns_are_known_by_their_parts() -> None:
@@ -404,11 +383,6 @@ def test_a_bracket_may_stand_between_a_name_and_its_explanation() -> None:
     assert "Orlo McWean" in extract(foul).titles
 
 
-def test_a_given_name_in_the_middle_shows_a_person() -> None:
-    types = extract("The report names Dahir Ahmed Adan, too.").types
-    assert types == {"Dahir Ahmed Adan": "person"}
-
-
 def test_a_frequent_word_may_be_the_name_of_a_thing_or_a_direction() -> None:
     text = "We like the Quest and its crew. They like the Quest, and Lena Hart saw the Quest twice."
     assert extract(text).types == {"Quest": "name", **LENA}
@@ -433,11 +407,6 @@ def test_a_party_or_an_abbreviation_is_no_surname() -> None:
     assert {"MPs", "Republicans"} <= set(extract(text).types)
 
 
-def test_a_name_before_a_lost_end_is_merged() -> None:
-    text = "They met President Park Geun-hye. Then President Park Geun-hye-began to go. Park left."
-    assert set(extract(text).types) == {"Park Geun-hye"}
-
-
 def test_a_country_is_no_short_form_of_a_person() -> None:
     text = "Ada Kuwait sang. Kuwait signed the treaty. Ada Kuwait left. Kuwait's king came."
     assert {"Ada Kuwait", "Kuwait"} <= set(extract(text).types)
@@ -454,16 +423,3 @@ def find_names(text: str) -> dict[str, str]:
     """Return the names in a text with their types."""
     types = extract(text).types
     return {title: kind for title, kind in types.items() if kind != "noun phrase"}
-
-
-def test_an_airline_called_by_a_direction_is_a_name() -> None:
-    text = "Yesterday the airline Southwest grew. They said that Southwest will buy jets."
-    assert find_names(text) == {"Southwest": "organization"}
-    assert find_names("Yesterday they said that Southwest is hot.") == {}
-
-
-def test_a_team_called_by_a_kind_of_laws_is_a_name() -> None:
-    said = "They said that the Bills lost in May. He saw the Bills. She saw that the Bills won."
-    mentioned = extract(f"Yesterday the Buffalo Bills won. {said}").mentioned
-    assert mentioned.get("Buffalo Bills", 0) + mentioned.get("Bills", 0) == 4
-    assert find_names(said) == {}

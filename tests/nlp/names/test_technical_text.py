@@ -1,18 +1,9 @@
 """Names in manuals, changelogs and code."""
 
-from collections.abc import Callable
-
 import pytest
 
 from graphrag_index.steps.create_text_units import find_cut_offsets, make_sentence_rows
-from graphrag_nlp.names.name_shapes import (
-    ends_in_noun,
-    is_coded,
-    is_joined_adjective,
-    is_joined_word,
-    is_plural_acronym,
-    is_written_together,
-)
+from graphrag_nlp.names.name_shapes import is_coded, is_plural_acronym
 from tests.fixtures.extraction import extract
 
 
@@ -50,30 +41,12 @@ def test_labels_of_lines_and_verbs_behind_them_are_no_names() -> None:
     assert not {"Solution", "Problem", "Add", "Add Quorix", "Add Blimpo"} & {*found.titles}
 
 
-def test_frequent_words_in_title_case_at_the_start_of_a_line_are_no_name() -> None:
-    found = extract(
-        "Standard Reports show how money moved through the accounts of Quorix in a year.\n\n"
-        "Supreme Court of Norway decided that Quorix pays."
-    )
-    assert "Standard Reports" not in found.titles
-    assert {"Quorix", "Supreme Court of Norway"} <= {*found.titles}
-
-
 def test_numbered_headings_of_a_table_of_contents_show_no_names() -> None:
     contents = "1.1. The Legal Framework\n\n1.2 New Mirrors\n\nA.3. Quorix\n\nA.4. DKIM\n\n"
     found = extract(
         contents, f"# Home\n\n- {contents}", "We all know Quorix, which is in the list."
     )
     assert set(found.types) == {"Quorix", "DKIM"}
-
-
-@pytest.mark.parametrize(("opening", "closing"), ["“”", '""', "„“", "«»"])
-def test_titles_of_referenced_sections_are_no_names(opening: str, closing: str) -> None:
-    found = extract(
-        f"Quorix is told in Section 6.16, {opening}Checking Package Health{closing} of this.",
-        f"Read Section 1.2, {opening}Inspecting the Packages{closing} before you use Quorix.",
-    )
-    assert set(found.types) == {"Quorix"}
 
 
 @pytest.mark.parametrize(
@@ -125,18 +98,6 @@ def test_writing_of_software(name: str, expected: bool) -> None:
     assert is_coded(name) is expected
 
 
-@pytest.mark.parametrize(
-    ("test", "names", "others"),
-    [
-        (is_plural_acronym, ["SDKs", "IBM PCs"], ["Ross", "AS", "DoS"]),
-        (is_written_together, ["MaxSpareThreads", "FreeTDS"], ["RheinEnergie", "BB&T", "DoD"]),
-        (is_joined_word, ["How-To", "HTTP-aware"], ["Ha-young", "Smith-Jones", "Oracle"]),
-        (is_joined_adjective, ["Balto-Slavic", "Non-native"], ["Ann-Margret", "Saudi", "Non"]),
-        (ends_in_noun, ["Marvel Comics"], ["Charles II", "Roger Rabbit", "Comics", "Al Gore"]),
-    ],
-)
-def test_shapes_of_names_of_software(
-    test: Callable[[str], bool], names: list[str], others: list[str]
-) -> None:
-    assert all(map(test, names))
-    assert not any(map(test, others))
+def test_acronyms_in_the_plural() -> None:
+    assert all(map(is_plural_acronym, ["SDKs", "IBM PCs"]))
+    assert not any(map(is_plural_acronym, ["Ross", "AS", "DoS"]))
