@@ -5,14 +5,11 @@ mention_links.py      pairs of entities in the same sentence or in neighbouring 
 
 Spans of capitalized words that may be names, from one document:
 
-name_spans.py         collects the spans of all documents, with their usage
-span_boundaries.py    finds the spans; skips the parts of a text that have no names
-sentence_case.py      headlines, headings, and names in text in capital letters
+name_spans.py         collects the spans of all documents, without function words, dates and numbers
+span_boundaries.py    finds the spans; headlines, capital letters, and parts without names
 span_ends.py          ends of spans, and what belongs to a name beside its capitals
 name_joints.py        joints inside names, such as "&" and "of"
-definitions.py        names that the first sentence of a paragraph defines
-law_names.py          names with words in lower case, such as laws
-span_trimming.py      removes function words, dates and numbers at both ends of a span
+whole_names.py        names that a paragraph defines, and laws and others in lower case
 span_usage.py         the words around spans that show their usage
 
 Names in these spans, judged by the whole corpus:
@@ -20,8 +17,7 @@ Names in these spans, judged by the whole corpus:
 corpus_statistics.py  counts of the spans and their words in the whole corpus
 used_names.py         spans, acronyms and German nouns that the corpus uses as names
 span_words.py         tests of the words of a span: persons, genitives, words before a name
-span_cuts.py          cuts spans of several names; the order of all cuts
-particle_cuts.py      cuts at a particle between two names
+span_cuts.py          cuts spans of several names, also at particles; the order of all cuts
 
 Variants of one name:
 
@@ -31,8 +27,7 @@ variants.py           merges short forms, such as surnames, with the full names
 
 Types of names:
 
-entity_types.py       order of the rules for types, and types that the parts of a name show
-type_evidence.py      known words and places, and the usage of a name, as evidence for its type
+entity_types.py       order of the rules for types; known words and usage as evidence
 head_types.py         types that the head of a name shows
 type_classifier.py    learned classifier for names of which no rule is sure
 name_shapes.py        writing of persons' names, and of names of software

@@ -56,11 +56,6 @@ def is_made_of(word: str, known: Container[str]) -> bool:
     )
 
 
-def _spell(word: str) -> list[str]:
-    """Return a German word, and its spelling since 1996 if that may be another: Beschluß."""
-    return [word, word.replace("ß", "ss")] if "ß" in word else [word]
-
-
 def _is_certain_part(last: str, known: Container[str]) -> bool:
     """Return whether a last part shows a compound, but not the "agoras" of Pythagoras."""
     return len(last) >= MIN_CERTAIN_PART and (last in known or len(last) > MIN_INFLECTED_PART)
@@ -101,7 +96,7 @@ def _is_first_part(part: str, known: Container[str]) -> bool:
 def is_certain_noun(word: str) -> bool:
     """Return whether a capitalized German word is made of known words only."""
     last, known = _last_part(word).lower(), common_words("de")
-    return not _is_known_name(last) and any(is_made_only_of(w, known) for w in _spell(last))
+    return not _is_known_name(last) and is_made_only_of(last, known)
 
 
 @lru_cache(maxsize=65_536)
@@ -113,7 +108,7 @@ def is_german_noun(word: str) -> bool:
         not _is_known_name(lower)
         and (
             COMMON_NOUN_END.search(last) is not None
-            or any(is_made_of(spelled, known) for spelled in _spell(lower))
+            or is_made_of(lower, known)
             # Tastaturlayout, Gerätetyp
             or any(
                 (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)

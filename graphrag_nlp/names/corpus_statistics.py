@@ -20,7 +20,6 @@ from graphrag_nlp.names.span_usage import INITIAL, PROSE
 from graphrag_nlp.names.word_table import CUE_TYPES, FIRST_HINT, HINT_TYPES
 from graphrag_nlp.text.languages import Language, language_of
 from graphrag_nlp.text.places import find_places
-from graphrag_nlp.text.type_words import PLACE_WORDS
 
 _GENITIVE_ARTICLES = frozenset(("des", "der", "eines", "einer"))
 
@@ -88,8 +87,6 @@ class CorpusStatistics:
         self.in_longer: set[str] = set()
         # Words that end a longer span after a given name.
         self.after_given: set[str] = set()
-        # Words after the kind of a place: Mount Terror.
-        self.after_place_word: set[str] = set()
         # Counts of words at the start and at the end of spans of several words.
         self.opening: Counter[str] = Counter()
         self.closing: Counter[str] = Counter()
@@ -101,8 +98,6 @@ class CorpusStatistics:
             words = name.split(" ")
             if len(words) > 1 and not GIVEN_NAMES.isdisjoint(words[:-1]):
                 self.after_given.add(words[-1])
-            elif len(words) == 2 and words[0].lower() in PLACE_WORDS:
-                self.after_place_word.add(words[-1])
             for word in words:
                 self.inside_words[word] += inside
             if len(words) > 1:

@@ -4,25 +4,30 @@ A name that can mean a place is a place unless the corpus uses the name for a pe
 is sure, a learned classifier decides.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from graphrag_nlp.names import name_shapes
 from graphrag_nlp.names.head_types import (
-    HEADS,
+    HEAD_LAST,
     find_head_type,
-    find_shortened_companies,
+    is_kind_of_thing,
 )
-from graphrag_nlp.names.known_names import COUNTRY, TOWN, find_known_type, find_likely_type
+from graphrag_nlp.names.known_names import (
+    COUNTRY,
+    TOWN,
+    find_known_type,
+    find_likely_type,
+    rate_known_places,
+)
 from graphrag_nlp.names.name_forms import ClassifiedNames
-from graphrag_nlp.names.name_shapes import is_people, is_surname
+from graphrag_nlp.names.name_shapes import is_coded
 from graphrag_nlp.names.name_words import (
     COMPANY_FORMS,
     DEMONYMS,
+    DIRECTIONS,
     GIVEN_NAMES,
-    GIVEN_PEOPLES,
     PARTIES,
     common_words,
     known_firms,
@@ -35,47 +40,46 @@ from graphrag_nlp.names.type_classifier import (
     find_known_types,
     share_of_things,
 )
-from graphrag_nlp.names.type_evidence import (
-    MAX_ACRONYM_LETTERS,
-    MIN_CUE_SHARE,
-    MIN_KNOWN_PLACE_SHARE,
-    MIN_PLACE_SHARE,
-    MIN_VERB_SHARE,
-    TypeEvidence,
-)
 from graphrag_nlp.names.variants import Variants
 from graphrag_nlp.names.word_table import CUE_TYPES, HINT_TYPES
 from graphrag_nlp.text.languages import (
+    PARTICLES,
     read_lists,
     word_set,
 )
+from graphrag_nlp.text.type_words import TYPE_WORDS_IN_SURNAMES
 
+_SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(
+    read_lists("graphrag_nlp/names/data/entity_types")["surnames"]
+)
+# Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
+# after an article, for a name that is a thing.
+MIN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.25
+# Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
+MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
+# Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
+MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
+# Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
+# DETROIT; of mentions of a common word that is capitalized, but no name.
+MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
+# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; after a
+# preposition of place, for a known place.
+MIN_HINT_SHARE, MIN_KNOWN_PLACE_SHARE = 0.2, 0.1
 _LISTS = read_lists("graphrag_nlp/names/data/entity_types")
 # Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
-_WORD_MARKS = re.compile(r"^[\"“„«'‘(]+|[.,;:!?\"”»)]+$|['’]s$")
 _GROUPS = word_set(_LISTS["groups"])
 _PEOPLE = _GROUPS | PARTIES
 _GROUP_ENDS = tuple(_LISTS["group_ends"].split())
 
-# Minimum share of mentions beside a word that shows a person, for a nickname such as Alex99.
-MIN_NICKNAME_SHARE = 0.5
 # Codes of the states of the US: Austin TX.
 STATE_CODES = frozenset(
     "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ "
     "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
 )
-_TEAM_WORD = re.compile(r"[A-Z][a-z]{2,}s")
-# A station of the US: KSBW-TV, WNYC FM.
-_CALL_SIGN = re.compile(r"[KW][A-Z]{2,3}[ -](?:TV|FM|AM|DT)")
-_DIRECTION = re.compile(r"(?:[NSEW]\.)+")
-# Minimum share of mentions after an article, for the name of a team: the Albany Patroons.
-MIN_TEAM_SHARE = 0.4
-# Minimum number of letters of the city of a team: shorter words are numbers, as in Six Nations.
-MIN_CITY_LETTERS = 4
 # Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
 # and in enumerations of organizations.
-MIN_SPEAKER_SHARE, MIN_LISTED_SHARE = 0.3, 0.25
+MIN_SPEAKER_SHARE, MIN_LISTED_SHARE, MIN_SPEAKER_CUE_SHARE = 0.3, 0.25, 0.5
 
 
 def find_entity_types(
@@ -116,9 +120,7 @@ class _TypeFinder:
             for number, entity in enumerate(self.entity_of.tolist())
         ]
         self._classify_unsure(types)
-        self.kinds = dict(zip(self.names, types, strict=True))
-        shortened = find_shortened_companies(self.names, types)
-        return [self._correct_type(n, kind, *shortened) for n, kind in enumerate(types)]
+        return [self._correct_type(number, kind) for number, kind in enumerate(types)]
 
     def _classify_unsure(self, types: list[str]) -> None:
         """Replace the types of which no rule is sure by those of the classifier."""
@@ -137,65 +139,33 @@ class _TypeFinder:
             is_word = is_word or (kind != "name" and self.evidence.is_plain_word(number))
             types[number] = "" if is_word else kind
 
-    def _correct_type(self, number: int, kind: str, companies: set[str], firms: set[str]) -> str:
-        """Correct a type by longer names of companies, by lists, and by the writing of the name.
-
-        `companies` and `firms` are what `find_shortened_companies` returns.
-        """
-        name = self.names[number]
-        is_given = name.partition(" ")[0] in more_given_names()
-        share, hint = self.usage.hints[number]
-        is_shown = number in self.persons and hint == "person" and share >= MIN_CUE_SHARE
-        is_person = kind == "person" and (is_given or is_shown)
-        is_open = kind in ("name", "person") and not is_person
-        # Academy Awards Committee is no firm called Academy Awards.
-        is_thing = kind == "name" and " " in name and number not in self.unsure
-        is_company = is_open and name in companies and not self.known_places[number]
-        is_company &= find_known_type(name) != "name" and not is_thing
-        # Diamond Shamrock Corp is called Diamond, unless that is a place here.
-        is_firm = name in firms and (number in self.unsure or " " not in name)
-        is_open_firm = self.known_places[number] <= TOWN and not self.usage.place[number]
-        is_firm &= is_open_firm and not is_shown and kind in ("name", "person", "geo")
-        if is_company or is_firm:
-            is_group = name_shapes.is_adjective(name) or name.lower() in _GROUPS
-            kind = kind if is_group else "organization"
+    def _correct_type(self, number: int, kind: str) -> str:
+        """Correct a type by the enumerations and the writing of the name."""
+        name, spoken = self.names[number], self.usage.person_verb[number]
         if kind == "acronym":
             listed = (self.listed[number, : len(TYPES)] / self.usage.times[number]).tolist()
-            kind = find_type_of_acronym(name, self.usage.person_verb[number], listed)
-        if kind in TYPES and self._is_other_word(number, kind):
-            kind = "acronym" if name.isupper() and name.isalpha() else "name"
-        return kind
+            return find_type_of_acronym(name, spoken, listed)
+        # Win32 is no person, unless it speaks in a chat.
+        share, cue = self.usage.cues[number]
+        is_other = kind in ("person", "geo") and spoken < MIN_VERB_SHARE and is_coded(name)
+        return "name" if is_other and (cue != kind or share < MIN_SPEAKER_CUE_SHARE) else kind
 
     def _find_type(self, number: int) -> str:
         """Return the type of a name by rules, and note a name of which none is sure."""
         name = self.names[number]
         words = name.split(" ")
-        if not name.replace(" ", "").isalpha():
-            words = [_WORD_MARKS.sub("", word) for word in words]
         if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
             words.pop()  # World War II, West Virginia Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
-        is_placed = self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
-        if lower[0] in ("st", "saint") and (is_placed or find_likely_type(name) == "geo"):
-            is_person = is_person and self.usage.person_verb[number] > 0  # in St. Moritz
-        if kind := self._find_known_type(number, lower, is_person):
+        if kind := self._find_known_type(number, lower):
             return kind
         is_group = len(words) == 1 and (lower[0] in _PEOPLE or lower[0].endswith(_GROUP_ENDS))
-        # Indian Muslim, but not the Afghan Taliban
-        is_group |= (
-            len(words) > 1
-            and find_known_type(words[-1]) != "organization"
-            and all(word in _GROUPS or name_shapes.is_adjective(word) for word in lower)
-        )
-        is_person = is_person and not (is_group and words[0] not in GIVEN_NAMES)
         if is_person and self.evidence.is_used_for_person(number, words, head):
             return "person"
         if cue := self.evidence.find_cue_type(number, words, head, is_group):
             return cue
         if self.evidence.is_place(number, words):
-            if self.evidence.may_be_surname(number):
-                self.unsure[number] = "geo"
             return "geo"
         if lower[-1] in PARTIES and (len(words) == 1 or head == ""):
             return "organization"
@@ -208,9 +178,9 @@ class _TypeFinder:
             return "organization"
         return self._find_open_type(number, lower)
 
-    def _find_known_type(self, number: int, lower: list[str], is_person: bool) -> str:
-        """Return the type of a known name, a company with its form, or an English name; or ""."""
-        name, code = self.names[number], self.codes[number]
+    def _find_known_type(self, number: int, lower: list[str]) -> str:
+        """Return the type of a known name, or of a company with its form; "" for others."""
+        name = self.names[number]
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
         known = "" if is_placed else find_known_type(name)  # in Java
         if known in ("name", "event", "person"):
@@ -218,12 +188,7 @@ class _TypeFinder:
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
         if (has_form and len(lower) > 1) or known == "organization":
             return "organization"
-        if code != "en":
-            return ""
-        article, place = self.usage.determiner[number], self.known_places[number]
-        if name in GIVEN_PEOPLES and not self.usage.person_verb[number]:
-            return "name"  # the Roman walls
-        return find_english_type(name, self.evidence.parts, place, article, is_person)
+        return ""
 
     def _find_open_type(self, number: int, lower: list[str]) -> str:
         """Return the type that the usage of a name shows, or its most frequent meaning."""
@@ -233,28 +198,9 @@ class _TypeFinder:
         if is_open and (likely := find_likely_type(name)):
             return likely
         is_word = len(lower) == 1 and (any(map(str.isdigit, name)) or lower[0] in DEMONYMS)
-        is_double = kind == "person" and name_shapes.is_double_name(name)
-        if kind not in ("acronym", "organization") and not is_word and not is_double:
+        if kind not in ("acronym", "organization") and not is_word:
             self.unsure[number] = kind
         return kind
-
-    def _is_other_word(self, number: int, kind: str) -> bool:
-        """Return whether the writing of a name rules out the type: Win32 is no person."""
-        name, (share, cue) = self.names[number], self.usage.cues[number]
-        is_unsure, spoken = number in self.unsure, self.usage.person_verb[number]
-        is_doctrine = name.endswith(name_shapes.DOCTRINE_ENDS) and (kind == "person" or is_unsure)
-        if is_doctrine or name_shapes.is_plural_acronym(name):
-            return True
-        if kind == "organization":  # without a sign of one: MaxSpareThreads
-            is_shown = kind in (cue if share else "", self.usage.find_hint(number))
-            is_thing = name_shapes.is_written_together(name) or is_product(name, self.kinds)
-            return is_unsure and not is_shown and is_thing
-        if cue == kind and share >= MIN_NICKNAME_SHARE:
-            return False
-        if kind == "geo":
-            return name_shapes.is_no_place(name) and not (self.known_places[number] and "-" in name)
-        is_noun = self.codes[number] == "en" and spoken == 0 and name_shapes.ends_in_noun(name)
-        return spoken < MIN_VERB_SHARE and (is_noun or name_shapes.is_no_person(name))
 
     def describe_usage(self, number: int) -> dict[str, float]:
         """Return the features of the usage of a name for the classifier."""
@@ -284,95 +230,6 @@ class _TypeFinder:
         }
 
 
-def find_english_type(
-    name: str,
-    ratings: Mapping[str, int],
-    rating: int,
-    article_share: float,
-    is_person: bool,
-) -> str:
-    """Return the type that the words of an English name show; "" if none.
-
-    `rating` rates the name as a place, and `ratings` the parts of names.
-    """
-    by_parts = "organization" if _CALL_SIGN.fullmatch(name) else ""
-    if " " in name and not rating:
-        by_parts = find_type_by_parts(name, ratings, article_share)
-    return by_parts or find_type_of_group(name.split(" "), is_person, rating)
-
-
-def find_type_by_parts(name: str, ratings: Mapping[str, int], article_share: float) -> str:
-    """Return the type that the parts of an English name of several words show; "" if none.
-
-    `ratings` rate parts of names as places, as `rate_known_places` does.
-    """
-    start, _, last = name.rpartition(" ")
-    start_rating = ratings.get(start, 0)
-    if _DIRECTION.fullmatch(start) and ratings.get(last, 0) == COUNTRY:
-        return "geo"
-    if start_rating and last in STATE_CODES:
-        return "geo"
-    first, _, rest = name.partition(" ")
-    if first.rstrip(".") == "Co" and " " not in rest:
-        return "geo"  # Co Meath
-    if is_people(first) and ratings.get(rest, 0) == COUNTRY:
-        return "geo"  # French Guinea
-    if len(first) == 1 and is_surname(rest) and rest.lower() not in common_words("en"):
-        return "person"  # (a pass by) C Healy
-    body = start.rpartition(" ")[2].lower()
-    if ratings.get(last, 0) and " " in start and HEADS.get(body) == "organization":
-        return "organization"  # (the) One City Partnership Nottingham
-    if first.isupper() and find_known_type(rest) == "organization":
-        return "organization"  # UN World Food Programme
-    is_city = 0 < start_rating < COUNTRY and len(start) >= MIN_CITY_LETTERS
-    # The West and the South are no cities.
-    is_city = is_city and start.partition(" ")[0].lower() not in common_words("en")
-    is_team = is_city and article_share >= MIN_TEAM_SHARE and _TEAM_WORD.fullmatch(last)
-    return "organization" if is_team and not _is_thing(last.lower()) else ""
-
-
-def find_type_of_group(words: Sequence[str], is_person: bool, rating: int) -> str:
-    """Return the type of English words that are a party or a people; "" if they are neither.
-
-    House Republicans name their party. A people, its adjective and its language are no places,
-    even if a region has the same name: Somali. `rating` rates the words as a place.
-    """
-    last = words[-1]
-    if last.istitle() and last.lower() in PARTIES:
-        return "organization"
-    is_given = is_person and last in more_given_names()
-    is_group = len(words) == 1 and is_people(last) and not is_given and rating != COUNTRY
-    return "name" if is_group else ""
-
-
-def _is_thing(plural: str) -> bool:
-    """Return whether a plural names things or an event rather than a team: the Canterbury Tales."""
-    singular = plural[:-3] + "y" if plural.endswith("ies") else plural.removesuffix("s")
-    forms = {plural, singular, plural.removesuffix("es")}
-    return not (forms.isdisjoint(HEADS) and forms.isdisjoint(common_words("en")))
-
-
-def is_product(name: str, kinds: Mapping[str, str]) -> bool:
-    """Return whether a name is of a known thing, or of a thing that an organization makes.
-
-    Microsoft Office Professional Edition; Edinburgh Prolog; DEC Alpha, if Alpha is a thing in the
-    corpus. `kinds` are the types of the names of the corpus.
-    """
-    words = name.split(" ")
-    if words[0] in GIVEN_NAMES:
-        return False
-    for length in range(1, len(words)):
-        start, rest = " ".join(words[:length]), " ".join(words[length:])
-        is_firm = find_known_type(start) == "organization" or start in known_firms()
-        is_firm = is_firm or kinds.get(start) == "organization" or start.isupper()
-        if "name" in (find_known_type(start), find_known_type(rest)):
-            return True
-        is_thing = kinds.get(rest) in ("name", "acronym") and rest.lower() not in common_words("en")
-        if is_firm and (is_thing or any(map(str.isdigit, rest))):
-            return True
-    return False
-
-
 def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float]) -> str:
     """Return the type of an acronym: that of the names beside which enumerations put it.
 
@@ -385,3 +242,199 @@ def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float
     is_speaker = speaker_share >= MIN_SPEAKER_SHARE
     is_listed = organization >= MIN_LISTED_SHARE and organization > person + geo
     return "organization" if is_speaker or is_listed else "acronym"
+
+
+class TypeEvidence:
+    """Known facts of the name of each entity, its usage in the corpus, and tests of both."""
+
+    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+        self.names, self.persons = variants.names, variants.persons
+        self.usage = NameUsage(variants, classified, counts)
+        self.codes = [language.code for language in variants.languages]
+        self.common, self.written_lower = classified.common, classified.written_lower
+        self.known_places = rate_known_places(self.names)
+        longer = [name for name in self.names if " " in name]
+        words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
+        # Words of names, and names without their last word.
+        self.parts = dict(zip(words, rate_known_places(words), strict=True))
+
+    def is_bare_kind(self, number: int) -> bool:
+        """Return whether a name is only the kind of a body, a law or an event: the Council."""
+        share = self.usage.determiner[number]
+        return share >= MIN_THING_SHARE and is_kind_of_thing(self.names[number], self.codes[number])
+
+    def has_article_of_thing(self, number: int) -> bool:
+        """Return whether an English name has an article as ships and works have: the Nimrod.
+
+        In "a Kubrick film", it is that of a noun. German has articles before rivers, too.
+        """
+        has_article = (
+            min(self.usage.determiner[number], 4 * self.usage.article[number]) >= MIN_ARTICLE_SHARE
+        )
+        return has_article and self.usage.place[number] == 0 and self.codes[number] == "en"
+
+    def is_rare_word(self, number: int) -> bool:
+        """Return whether a name is a rare word, without an article, that is in lower case too."""
+        name = self.names[number]
+        is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
+        is_rare = bool(self.usage.times[number] <= MAX_RARE_MENTIONS)
+        return is_rare and is_word and self.usage.determiner[number] == 0
+
+    def is_plain_word(self, number: int) -> bool:
+        """Return whether an English name is a frequent word, with nothing that shows a name."""
+        name = self.names[number]
+        if self.codes[number] not in HEAD_LAST or not (name.isalpha() and name[1:].islower()):
+            return False
+        lower, common = name.lower(), common_words("en")
+        singular = lower[:-3] + "y" if lower.endswith("ies") else lower.removesuffix("s")
+        if common.isdisjoint((lower, singular)) or name in more_given_names():
+            return False
+        determiner = self.usage.determiner[number]
+        if lower in DIRECTIONS or (self.known_places[number] and determiner < MIN_THING_SHARE):
+            return False
+        if self.usage.person_verb[number] >= MIN_VERB_SHARE:
+            return False
+        return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
+
+    def find_cue_type(self, number: int, words: list[str], head: str, is_group: bool) -> str:
+        """Return the type that words beside a name show; "" if its own words are against it."""
+        name = self.names[number]
+        cue_share, cue = self.usage.cues[number]
+        is_country = self.known_places[number] == COUNTRY
+        if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
+            # A colon follows countries and headings too: "Somalia: ...".
+            cue_share = 0 if is_country or name in self.written_lower else cue_share
+        needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
+        # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
+        opposed = max(self.usage.place[number], self.usage.person_verb[number] * (cue != "person"))
+        if cue == "person" and self.codes[number] == "en":
+            opposed = max(opposed, self.usage.article[number])  # the Earthrise
+        is_work = cue == "name" and cue_share > 0.5 and head != "organization"
+        is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
+        is_place = is_city or (is_country and cue == "organization")
+        # Kanye West
+        is_surname = cue == "person" and head == "geo" and not self.usage.place[number]
+        is_surname = is_surname and len(words) == 2 and name_shapes.is_surname(words[1])
+        is_other = (head and not is_work and not is_surname) or is_group or is_place
+        return cue if cue_share > max(needed, opposed) and not is_other else ""
+
+    def is_place(self, number: int, words: list[str]) -> bool:
+        """Return whether a name is a known place, and not used for something else."""
+        rating = self.known_places[number]
+        if find_known_type(self.names[number]) == "person":
+            return self.usage.place[number] >= MIN_KNOWN_PLACE_SHARE
+        # Romance languages put articles before regions: le Gers.
+        with_article = self.usage.article[number] > 0.5 and self.codes[number] in HEAD_LAST
+        if not rating or (with_article and rating < COUNTRY) or self.names[number] in self.common:
+            return False
+        if rating == COUNTRY or (len(words) > 1 and words[0] not in GIVEN_NAMES):
+            return True
+        placed = max(self.usage.place[number], self.usage.preposition[number] / 2)
+        if self.usage.person_verb[number] > placed and number in self.persons:
+            return False
+        name = self.names[number]
+        if name.isupper() and (len(name) <= MAX_ACRONYM_LETTERS or rating == TOWN):
+            return placed >= MIN_KNOWN_PLACE_SHARE
+        given_names = more_given_names() if rating == TOWN else GIVEN_NAMES
+        return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
+
+    def is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
+        """Return whether a name that may be a person's is no place or thing by its usage."""
+        placed = self.usage.place[number]
+        rating, spoken = self.known_places[number], self.usage.person_verb[number]
+        is_country = rating == COUNTRY and words[0] not in more_given_names()
+        if is_country and spoken < MIN_VERB_SHARE:
+            return False
+        if rating and (placed > spoken or (len(words) > 1 and words[0] not in GIVEN_NAMES)):
+            return False
+        # A given name before a surname: Heath Ledger.
+        is_full_name = words[0] in more_given_names() and words[0].lower() in _SURNAMES
+        is_full_name |= self.codes[number] == "de" and len(words) == 2 and words[0] in GIVEN_NAMES
+        if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
+            return False
+        if head == "geo" and more_given_names().isdisjoint(words[1:-1]):
+            return placed < MIN_KNOWN_PLACE_SHARE and self.usage.preposition[number] < 0.5
+        return True
+
+    def find_type_by_usage(self, number: int, lower: list[str]) -> str:
+        """Return the type of a name without a known word, from the words around it."""
+        name = self.names[number]
+        hint = self.usage.find_hint(number)
+        if len(lower) == 1:
+            if name.isupper() and name.replace(".", "").isalpha():
+                return hint if hint == "organization" else "acronym"
+            if any(map(str.isdigit, name)):
+                return "name"
+            is_thing = self.usage.determiner[number] >= MIN_THING_SHARE or name in self.common
+            if not is_thing and find_known_type(name) == "person":
+                return "person"
+            # The article is that of the noun behind the name: the Exco spokesman.
+            if hint and name not in self.common and (hint != "person" or not is_thing):
+                return hint
+            given = name in more_given_names() and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
+            if not is_thing and (given or self.usage.person_verb[number] >= MIN_VERB_SHARE):
+                return "person"
+        elif hint:
+            return hint
+        elif self._looks_like_person(number, lower) or (
+            self.usage.person_verb[number] >= MIN_VERB_SHARE and self.usage.place[number] == 0
+        ):
+            return "person"
+        place, preposition = self.usage.place[number], self.usage.preposition[number]
+        placed = place >= MIN_PLACE_SHARE or (place >= 0.15 and preposition >= 0.45)
+        return "geo" if placed else "name"
+
+    def _looks_like_person(self, number: int, lower: list[str]) -> bool:
+        """Return whether a name of several words may be a person's, by its shape and usage."""
+        first, *others = self.names[number].split(" ")
+        words = [first, *(word for word in others if word.lower() not in PARTICLES)]
+        if not name_shapes.may_be_full_name(words, common_words(self.codes[number])):
+            return False
+        # The corpus may write a surname in lower case too: Brooke Shields.
+        named = words[0] in more_given_names() or words[-1] in more_given_names()
+        if not named and not self.written_lower.isdisjoint(words):
+            return False
+        # Few places and things begin with a given name.
+        given = words[0] in GIVEN_NAMES
+        prepositions = 0 if given else self.usage.preposition[number] / (6 if named else 3)
+        used = max(self.usage.place[number], self.usage.article[number], prepositions)
+        is_placed = any(self.parts[word] for word in words[given:])
+        return used < MIN_KNOWN_PLACE_SHARE and not is_placed
+
+
+class NameUsage:
+    """The usage of each entity in `variants`; `counts` has the mentions of each classified name.
+
+    `place`, `preposition`, `determiner` and `article` are shares of mentions behind such a word,
+    `person_verb` beside a verb for persons. `cues` and `hints` are the type that most words before
+    or behind a name show, with their share.
+    """
+
+    def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
+        n = len(variants.names)
+        entity_of = variants.entity_of[: len(classified.names)]
+        times = self.times = np.maximum(np.bincount(entity_of, counts, n), 1)
+
+        def share_of(share: np.ndarray) -> list[float]:
+            shares: list[float] = (np.bincount(entity_of, counts * share, n) / times).tolist()
+            return shares
+
+        def most_shown(by_type: dict[str, np.ndarray]) -> list[tuple[float, str]]:
+            """Return the type that most words beside each entity show, with their share."""
+            shares = np.array([*map(share_of, by_type.values())])
+            kinds = map([*by_type].__getitem__, shares.argmax(axis=0).tolist())
+            return [*zip(shares.max(axis=0).tolist(), kinds, strict=True)]
+
+        self.place = share_of(classified.place_share)
+        self.preposition = share_of(classified.preposition_share)
+        self.determiner = share_of(classified.determiner_share)
+        self.article = share_of(classified.article_share)
+        self.hints = most_shown(classified.hint_shares)
+        self.person_verb = share_of(classified.person_share)
+        self.cues = most_shown(classified.cue_shares)
+
+    def find_hint(self, number: int) -> str:
+        """Return the type that the words behind a name suggest; "" if none or if unsure."""
+        share, kind = self.hints[number]
+        placed = max(self.place[number], self.article[number]) if kind == "person" else 0
+        return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""

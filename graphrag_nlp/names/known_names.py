@@ -119,11 +119,6 @@ def _country_names() -> frozenset[str]:
     )
 
 
-def is_nation(name: str) -> bool:
-    """Return whether a name is that of a country or a continent."""
-    return name.lower() in _country_names()
-
-
 def is_country(name: str) -> bool:
     """Return whether a name is that of a country, a continent or a known place.
 

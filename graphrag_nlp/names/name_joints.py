@@ -1,20 +1,15 @@
 """Joints between two parts of one name: possessives, "for", "on" and "and"."""
 
 import re
-from collections.abc import Sequence
 
-from graphrag_nlp.names.base_forms import is_given_name
-from graphrag_nlp.names.compounds import is_certain_noun
 from graphrag_nlp.names.known_names import find_known_type, is_country
 from graphrag_nlp.names.name_words import (
-    CALENDAR_WORDS,
     DEMONYMS,
     GIVEN_NAMES,
     HEAD_WORDS,
     common_words,
     is_organization_word,
     is_role,
-    known_firms,
     more_given_names,
     word_before,
 )
@@ -68,10 +63,6 @@ _PLACED_BODIES = frozenset(
 # Ends of occupations: Royal College of Obstetricians and | Gynaecologists.
 _OCCUPATIONS = re.compile(r"(?:ists|ians|eons|eers)$")
 _LAWS = frozenset(("Act", "Directive"))
-_ROUTES = frozenset("road highway street avenue lane boulevard river lake mountain county".split())
-_OFFICE_MEMBERS = frozenset(("Member", "Members"))
-# German bodies without a topic behind an article.
-_WHOLE_BODIES = frozenset(("Bund", "Bundesnetzagentur", "Bundesregierung", "Regierung"))
 _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
@@ -81,16 +72,8 @@ _PARTNERS = re.compile(
     r" (?:und (?:Partner|Kollegen|Söhne|Sohn|Töchter)|et (?:[Aa]ssociés|[Ff]ils|Cie)"
     r"|y (?:[Aa]sociados|[Hh]ijos)|e [Hh]ijos|and (?:Partners|Sons|Associates))\b"
 )
-_PARTNER_JOINTS = frozenset(("und", "et", "y", "e", "and"))
 _PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
-# The rest of a list of topics: on Economic | , Social and Cultural Rights.
-_TOPICS = re.compile(r"(?:, [A-Z][a-z]+){1,4},? and (?:[A-Z][a-z-]+ ?)+(?<! )")
-# Ministerium für Wirtschaft | , Tourismus und Forsten
-_GERMAN_TOPICS = re.compile(
-    r"(?: ?, [A-ZÄÖÜ][\w-]+){1,4}(?: ?,)? (?:und|sowie) (?:(?:die|den|das) )?[A-ZÄÖÜ][\w-]+"
-)
-_GERMAN_TOPIC = re.compile(r"[A-ZÄÖÜ][\w-]+")
 # Unlike `DEMONYM_END`, without the s of the plural.
 _SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
 _ACRONYM = re.compile(r"[A-Z]{2,6}\b(?!-)")
@@ -116,14 +99,9 @@ def find_joined_end(
     joint = found.group() if found and part else ""
     words = text[start:end].split()
     if part and joint.startswith(" on "):
-        if part.group().split()[0].lower() in CALENDAR_WORDS:
-            return end  # the Committee on Tuesday
-        is_word = part.group().lower() in common_words(language.code)
-        if is_word and (topics := _TOPICS.match(text, part.end())):
-            return topics.end()
         return find_joined_end(text, start, part.end(), language, pattern)
     if part and joint.endswith(_FIRM_JOINTS):
-        is_firm = joint != " & " or not _are_two_persons(words, part.group(), language)
+        is_firm = joint != " & " or not _are_two_names(words, part.group())
         return part.end() if is_firm else end
     if language.code == "fr" and len(words) == 1 and words[0].lower() in ORGANIZATION_WORDS:
         adjective = _FRENCH_ADJECTIVE.match(text, end)
@@ -140,34 +118,21 @@ def find_joined_end(
         return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
     if not _may_have_topic(words, joint, language):
         return end
-    if language.code == "en" and joint.startswith(" for") and _is_topic(part.group()):
-        topics = _TOPICS.match(text, part.end())
-        if topics and text[part.end()] == "," and _is_topic(topics.group()):
-            return topics.end()
-    topics = _GERMAN_TOPICS.match(text, part.end()) if language.code == "de" else None
-    if topics and all(map(_is_german_topic, _GERMAN_TOPIC.findall(topics.group()))):
-        return topics.end()
     # "Centers for Disease Control and Prevention"
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
 
 
-def _are_two_persons(words: list[str], part: str, language: Language) -> bool:
-    """Return whether an "&" stands between two persons: Barney & Betty Rubble, Dan & Priya."""
+def _are_two_names(words: list[str], part: str) -> bool:
+    """Return whether an "&" stands between two persons, or two countries: Dan & Priya."""
     first, *rest = part.split()
     are_persons = first in GIVEN_NAMES if rest else {first, words[-1]} <= GIVEN_NAMES
-    return are_persons or (language.code == "en" and _are_two_names(" ".join(words), part))
+    return are_persons or (is_country(" ".join(words)) and is_country(part))
 
 
 def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
     """Return whether words are a body that may go on with its topic: Institute | for Research."""
-    if words[0] in _OFFICE_MEMBERS:
-        return False  # Member of Parliament | for Wycombe
-    if words[-1] in _WHOLE_BODIES and joint.startswith((" für die ", " für den ", " für das ")):
-        return False  # der Bund | für die Arbeitslosenhilfe
     # Office of the Commissioner
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
-    if joint == " for " and "Court" in words:
-        last = "Court"  # Court of Appeal for Saskatchewan
     if joint.startswith((" para", " en")):
         # A Spanish body begins with its head: Comisión Nacional para la Biodiversidad.
         last = next((word for word in words if is_organization_word(word)), last)
@@ -182,37 +147,9 @@ def _is_topic(text: str) -> bool:
     return common_words("en").issuperset(text.replace(",", "").lower().split())
 
 
-def _are_two_names(first: str, last: str) -> bool:
-    """Return whether a mark joins two known names or peoples: Bahrain & Saudi Arabia."""
-    if find_known_type(f"{first} & {last}") or f"{first} & {last}".lower() in large_place_names():
-        return False
-    sides = (first, last)
-    if all(side.endswith("s") and _is_demonym(side[:-1]) for side in sides):
-        return True  # Muslims & Jews
-    heads = {side.rpartition(" ")[2].lower() for side in sides if " " in side}
-    if len(heads) == 2 - (first.rpartition(" ")[2] == last.rpartition(" ")[2]) and heads <= _ROUTES:
-        return True  # Pacific Coast Highway & Boston Post Road
-    return all(find_known_type(side) in ("person", "event") for side in sides) or all(
-        map(is_country, sides)
-    )
-
-
-def _is_german_topic(word: str) -> bool:
-    """Return whether a German word may be a field of an office, and no other name."""
-    is_name = word.lower() in large_place_names() or word in known_firms() or word in GIVEN_NAMES
-    return is_certain_noun(word) and not is_name and not find_known_type(word)
-
-
 def is_german_conference(word: str) -> bool:
     """Return whether a German word heads a conference on a topic: VN-Konferenz für Umwelt."""
     return word.rpartition("-")[2].removeprefix("Welt").capitalize() == "Konferenz"
-
-
-def is_partnership(words: Sequence[str]) -> bool:
-    """Return whether words are a firm of partners or relatives: Ana Gil e hijos."""
-    if len(words) < 3 or words[-2] not in _PARTNER_JOINTS:
-        return False
-    return _PARTNERS.fullmatch(f" {words[-2]} {words[-1]}") is not None
 
 
 def _is_joined_by_and(
@@ -228,8 +165,6 @@ def _is_joined_by_and(
     own = words[has_article:]
     next_words = part.split()
     last = next_words[-1]
-    if "the" in words and last in _LAWS:  # Part II of the Landlord and Tenant Act
-        has_article, own = True, words[words.index("the") + 1 :] or own
     first = own[0].lower()
     is_plain = first in common_words(language.code) and first not in HEAD_WORDS
     is_plain = is_plain or _is_demonym(own[0])
@@ -249,30 +184,13 @@ def _is_joined_by_and(
     is_agency = is_body and not is_role(own[0]) and (len(own) == 1 or is_national)
     if len(next_words) > 1 and (is_law or is_agency):
         return has_article or word_before(text, start) == "the"
-    return _is_office(words, joint, part) and not _is_other_name(words, part, language)
-
-
-def _is_other_name(words: list[str], part: str, language: Language) -> bool:
-    """Return whether the part behind "and" is a person or country, and no field of an office.
-
-    Court of Justice | and Germany; but the Office for Scotland and Wales.
-    """
-    next_words, common = part.split(), common_words(language.code)
-    if is_given_name(part, language) or find_known_type(part) == "person":
-        return True
-    is_plain = common.issuperset((next_words[0].lower(), next_words[-1].lower()))
-    if len(next_words) > 1 and next_words[0] in more_given_names() and not is_plain:
-        return True  # the Department for Transport | and Grant Shapps
-    field = _INNER_JOINT.split(" ".join(words))[-1].strip()
-    return is_country(part) and not (is_country(field) or field.lower() in large_place_names())
+    return _is_office(words, joint, part)
 
 
 def _is_office(words: list[str], joint: str, part: str) -> bool:
     """Return whether a name before "and" is an office with "of" or "for", which goes on."""
     parts = _INNER_JOINT.split(" ".join(words))
     head = parts[0].split()
-    if len(parts) > 2 and is_role(head[-1]) and not is_role(part.split()[0]):
-        head = parts[1].split()  # Chairman of the Council for Civil Society and Human Rights
     # Romance languages begin with the office, and repeat the article.
     last = head[0] if joint.count(" ") > 2 else head[-1]
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
@@ -294,8 +212,6 @@ def _is_office(words: list[str], joint: str, part: str) -> bool:
 def _is_owned(text: str, start: int, words: list[str], part: str, language: Language) -> bool:
     """Return whether an owner and what it owns form one name: King's College."""
     has_article = word_before(text, start) in language.determiners
-    if len(words) == 2 and words[0].lower() in language.determiners:
-        has_article, words = True, words[1:]
     is_saint = words[0] in ("St", "St.", "Saint") and len(words) == 2
     next_words = part.split()
     is_possessed = next_words[0].lower() in _POSSESSED

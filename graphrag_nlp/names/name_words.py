@@ -42,7 +42,6 @@ PARTIES = word_set(_HEADS["parties"])
 # Adjectives and nouns of peoples, in lower case, and endings of others: Dutch, Algerian.
 DEMONYMS = word_set(_WORDS["demonyms"])
 DEMONYM_END = re.compile(f"(?:{_WORDS['demonym_endings']})s?$")
-SURNAME_END = re.compile(_HEADS["surname_endings"])
 # Months, days and feasts.
 CALENDAR_WORDS = word_set(_WORDS["calendar"])
 # Words that refer to a part of a text: article, annex.
@@ -115,9 +114,6 @@ def is_role_only(words: list[str]) -> bool:
     if not any(map(is_role, words)):
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
-    is_product = any(map(str.isupper, words[0][1:])) and not words[0].isupper()
-    if is_product and len(words) == 2 and "-" not in words[0]:
-        return False  # LibreOffice Writer
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
         # A body is none: Ministerio Fiscal, High Court of Justice.
         head = next((at for at, word in enumerate(words) if at and word.lower() == "of"), 1)

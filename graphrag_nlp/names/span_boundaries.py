@@ -1,22 +1,58 @@
 """Spans of capitalized words in a text, and the parts of a text that are not read for names.
 
-Ends of spans are found in span_ends.py, the case of sentences in sentence_case.py. Names in
-bylines, credits, code and addresses say who wrote or published a text, not what it is about.
+In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing. In text in
+capital letters, only bodies, states and known places are names. Names in bylines, credits, code and
+addresses say who wrote or published a text, not what it is about. Ends of spans are found in
+span_ends.py.
 """
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from graphrag_nlp.names.known_names import is_known_name
-from graphrag_nlp.names.name_words import capital_pattern, is_wrapped_line, name_pattern
-from graphrag_nlp.names.sentence_case import find_shouted_line, find_shouted_names, read_case
+from graphrag_nlp.names.name_words import (
+    HEAD_FIRST,
+    capital_pattern,
+    common_words,
+    is_organization_word,
+    is_wrapped_line,
+    name_pattern,
+)
 from graphrag_nlp.names.span_ends import HYPHENS, find_span, find_unbroken_end
 from graphrag_nlp.text.code import Range, find_range_end, merge_ranges
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language, read_lists, word_set
+from graphrag_nlp.text.places import large_place_names
 from graphrag_nlp.text.sentences import Sentence
 
+# Minimum share of words with a capital in a headline such as "Voters Reject Plan for Bridge", and
+# minimum number of its words.
+MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
+# Minimum share of words in lower case in a line that is a sentence without a full stop.
+MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN, MIN_LOWER_SHARE_ROMANCE = 0.5, 0.3, 0.35
+# Headlines of Romance languages have the case of sentences: Audiard de retour à Cannes. Minimum
+# number of capitals that only title case has.
+MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
+# German words in lower case that end as verbs do: Zeiss kauft Dorc.
+_GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
+MIN_GERMAN_CLAUSE_WORDS = 3
+_NON_SPACE = re.compile(r"\S")
+_SENTENCE_ENDS = frozenset(".!?…")
+# The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
+_SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
+# Words before which a body may be a state: REPUBLIC OF.
+STATES = word_set(read_lists("graphrag_nlp/names/data/words")["states"])
+_SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+# Languages in which the head of a body is its first word.
+_HEAD_FIRST = HEAD_FIRST | {"ro"}
+# Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
+_PARTICLES = word_set("of for de du des del la las los le les l der für")
+_CONJUNCTIONS = word_set("and und et y e")
+# Minimum number of characters of a body in capitals, and of one with a line for its only word.
+MIN_BODY_CHARS, MIN_BODY_WORD_CHARS = 8, 12
 # An abbreviation before its last letter: z. B., a. A., i. E.
 _ABBREVIATED = re.compile(r"\b[a-zäöü]\. ?$")
 # A French article or pronoun before a word in lower case: L'université, D'après.
@@ -30,25 +66,6 @@ CapitalizedSpan = tuple[int, int, bool, bool, bool]
 _NOTE_ENDS = frozenset((".) ", "!) ", "?) "))
 _LISTS = read_lists("graphrag_nlp/names/data/nameless")
 _PATTERNS = [re.compile(pattern) for pattern in _LISTS.values() if isinstance(pattern, str)]
-_SECTION_TITLE, _SECTION = (re.compile(_LISTS["section_title"][key]) for key in ("title", "before"))
-# Maximum number of characters of the word and the number before the first full stop.
-_MAX_SECTION_CHARS = 20
-# A term that a contract defines: (the "Landlord"). Its occurrences are no names, unless it is a
-# part of the name before it: Brookline Properties LLC ("Brookline").
-_DEFINED_TERM = re.compile(
-    r"\([^()\"“”„«»]{0,25}[\"“„«] ?([^\W\d_a-z][^\W\d_]+(?: [^\W\d_]+){0,2}) ?[\"”“»]"
-    r"[^()\"]{0,25}\)"
-)
-# A French contract: ", ci-après la Salariée", "ci-après dénommé « le Preneur »". The list behind
-# "voir ci-après la Loire" has no comma or bracket before it.
-_FRENCH_TERM = re.compile(
-    r"i-après(?:,? (?:dénommé|désigné|appelé)e?s?,? (?:[«\"“] ?)?|,? [«\"“] ?"
-    r"|(?:(?<=[,(] ci-après)|(?<=\(ci-après)),? )"
-    r"(?:[Ll][ea]s? |[Ll]['’])([^\W\d_a-zà-ÿ]\w+)"
-)
-# An article at the start of a sentence, at which a span may begin.
-_ARTICLE = re.compile(r"\b(?:(?:The|L[ae]s?|El|Los) |L['’])$")
-_CHARS_BEFORE_TERM = 80
 _MAIL_ADDRESS = re.compile(r"\b[\w.+-]+@[\w-]+\.\w+")
 
 
@@ -70,7 +87,7 @@ def find_capitalized_spans(
         start, reached = match.span()
         if start >= sentence_starts[number]:
             number = bisect_right(sentence_starts, start, number)
-            sentence = read_case(text, sentences[number - 1], match.group(), all_prose, language)
+            sentence = read_case(text, sentences[number - 1], all_prose, language)
             if sentence.is_shouted:
                 yield from _find_shouted_spans(text, sentence.start, sentence.end, language)
         if sentence.is_shouted:
@@ -196,26 +213,138 @@ def find_nameless_ranges(text: str) -> list[Range]:
     ]
     if "@" in text:
         found += [match.span() for match in _MAIL_ADDRESS.finditer(text)]
-    for match in _SECTION_TITLE.finditer(text):
-        start = max(0, match.start() - _MAX_SECTION_CHARS)
-        if section := _SECTION.search(text, start, match.start()):
-            found.append((section.start(), match.end()))
-    found += _find_defined_terms(text)
     return merge_ranges(found)
 
 
-def _find_defined_terms(text: str) -> Iterator[Range]:
-    terms = {
-        match[1]
-        for match in _DEFINED_TERM.finditer(text)
-        if match[1] not in text[max(0, match.start() - _CHARS_BEFORE_TERM) : match.start()]
-        and not any(word.isupper() for word in match[1].split())
-    }
-    if "i-après" in text:
-        terms.update(match[1] for match in _FRENCH_TERM.finditer(text))
-    for term in terms:
-        if is_known_name(term):
-            continue  # a country may be a party to a contract
-        for match in re.finditer(rf"\b{re.escape(term)}\b", text):
-            article = _ARTICLE.search(text, max(0, match.start() - 4), match.start())
-            yield (article or match).start(), match.end()
+class SentenceCase(NamedTuple):
+    """Start and end of a sentence, and what its capitals prove."""
+
+    start: int
+    end: int
+    # All letters are capitals: only known places are names for certain.
+    is_shouted: bool
+    # A capital inside the sentence shows a name. In headings and tables, it may not.
+    is_prose: bool
+    # An English heading in lists and tables of contents.
+    is_heading: bool
+
+
+def read_case(text: str, sentence: Sentence, all_prose: bool, language: Language) -> SentenceCase:
+    """Read the case of a sentence.
+
+    `all_prose` is true if each line of the text may contain names, since few are whole sentences.
+    """
+    words = text[sentence.start : sentence.end]
+    has_full_stop = words[-1] in _SENTENCE_ENDS
+    # The first line may be the headline of a newspaper, which is a sentence.
+    # A copy of the text before each sentence would take quadratic time.
+    is_first = language.code in HEAD_FIRST and not _NON_SPACE.search(text, 0, sentence.start)
+    is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)
+    may_be_headline = not all_prose and not has_full_stop
+    is_prose = is_prose and not (may_be_headline and _is_headline(words, language, is_first))
+    may_be_heading = language.code == "en" and not sentence.prose and all_prose
+    is_heading = may_be_heading and _is_heading(text, sentence.start)
+    is_shouted = words.isupper() and " " in words
+    return SentenceCase(sentence.start, sentence.end, is_shouted, is_prose, is_heading)
+
+
+def _is_heading(text: str, start: int) -> bool:
+    """Return whether a sentence is a heading with a mark or the number of a section: 2.1 Tests."""
+    return text[start] == "#" or _SECTION.match(text, text.rfind("\n", 0, start) + 1) is not None
+
+
+def _is_headline(sentence: str, language: Language, is_first: bool = False) -> bool:
+    """Return whether most words of a sentence without a full stop have a capital.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
+    if language.capitalizes_nouns:
+        return False
+    words = [word for word in sentence.split() if word.isalpha()]
+    long = [word for word in words if len(word) > 3]
+    capitals = sum(word[0].isupper() for word in long)
+    if is_first:
+        return MIN_ROMANCE_CAPITALS <= capitals > MIN_ROMANCE_SHARE * len(long)
+    return len(words) >= MIN_HEADLINE_WORDS and capitals > MIN_CAPITALIZED_SHARE * len(long) > 1
+
+
+def _is_clause(line: str, language: Language, is_first: bool) -> bool:
+    """Return whether a line without a full stop reads like a sentence, with few capitals.
+
+    `is_first` is true for the first line of a text in a Romance language.
+    """
+    words = [word for word in line.split() if word[:1].isalpha()]
+    lower = sum(map(str.islower, words))
+    functions = sum(word.rstrip(",").lower() in language.function_words for word in words)
+    share = MIN_LOWER_SHARE
+    if language.capitalizes_nouns:
+        share = MIN_LOWER_SHARE_GERMAN
+        has_verb = len(words) >= MIN_GERMAN_CLAUSE_WORDS and any(map(_GERMAN_VERB.fullmatch, words))
+        if has_verb and lower >= share * len(words):
+            return True
+    elif is_first:
+        share = MIN_LOWER_SHARE_ROMANCE
+    return len(words) >= MIN_HEADLINE_WORDS and lower >= share * len(words) and functions > 0
+
+
+def find_shouted_line(text: str, match: re.Match[str], language: Language) -> str:
+    """Return the first line of a span if it is a headline in capital letters, or ""."""
+    line = match.group().partition("\n")[0]
+    if not line.isupper():
+        return ""
+    if line.count(" ") >= MIN_HEADLINE_WORDS - 1:
+        return line
+    # A short heading counts if it stands alone, and is a body: TRIBUNAL SUPREMO.
+    start, end = match.start(), match.start() + len(line)
+    is_alone = text[max(0, start - 1) : start] in ("", "\n") and text[end : end + 1] == "\n"
+    return line if is_alone and any(_find_bodies(text, start, end, language)) else ""
+
+
+def find_shouted_names(
+    text: str, start: int, end: int, language: Language
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield the bodies, and the known places, in a text in capitals: (start, end, is a body)."""
+    bodies = list(_find_bodies(text, start, end, language))
+    for first, last in bodies:
+        yield first, last, True
+    for word in _LONG_WORD.finditer(text, start, end):
+        name = word.group().lower()
+        if any(first <= word.start() < last for first, last in bodies):
+            continue
+        if name in large_place_names() and name not in common_words(language.code):
+            yield word.start(), word.end(), False
+
+
+def _find_bodies(text: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of bodies and states in a heading in capital letters."""
+    words = list(_SHOUTED_WORD.finditer(text, start, end))
+    last_end = -1
+    for at, word in enumerate(words):
+        lower = word.group().rstrip(".,").lower()
+        is_state = lower in STATES
+        if word.start() < last_end or not (is_state or is_organization_word(lower)):
+            continue
+        first, last = at, at
+        inside = _PARTICLES if is_state else _PARTICLES | _CONJUNCTIONS
+        outside = language.function_words - inside
+        if language.code not in _HEAD_FIRST and not is_state:
+            while first and _are_joined(text, words[first - 1], words[first]):
+                before = words[first - 1].group().lower()
+                if before in language.function_words or len(before) < 2:
+                    break
+                first -= 1
+        while last + 1 < len(words) and _are_joined(text, words[last], words[last + 1]):
+            if words[last + 1].group().rstrip(".,").lower() in outside | _CONJUNCTIONS - inside:
+                break
+            last += 1
+        while last > at and words[last].group().lower() in inside:
+            last -= 1
+        last_end = words[last].start() + len(words[last].group().rstrip(".,"))
+        is_long = len(words) == 1 and len(lower) >= MIN_BODY_WORD_CHARS
+        if is_long or (last > first and last_end - words[first].start() >= MIN_BODY_CHARS):
+            yield words[first].start(), last_end
+
+
+def _are_joined(text: str, word: re.Match[str], following: re.Match[str]) -> bool:
+    """Return whether only a space or an apostrophe is between two words."""
+    return text[word.end() : following.start()] in (" ", "'", "’") and word.group()[-1] not in ".,"

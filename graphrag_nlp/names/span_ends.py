@@ -14,7 +14,6 @@ from graphrag_nlp.names.known_names import find_known_type, list_known_names
 from graphrag_nlp.names.name_words import (
     DEMONYM_END,
     GIVEN_NAMES,
-    HEAD_WORDS,
     NAME_SUFFIXES,
     common_words,
     is_head_word,
@@ -29,13 +28,10 @@ from graphrag_nlp.text.sentences import LINE_END_HYPHEN
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
 _SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
 _GERMAN_FORM = re.compile(r" (?:eG|e\. ?V\.|g(?:GmbH|AG)|mbH)(?!\w)|(?<= Co\.) (?:KG(?:aA)?|OHG)\b")
-# The rest of a topic with a shortened compound: Institut für Zoo- und Wildtierforschung.
-_SHORTENED_TOPIC = re.compile(r"-,? (?:und|sowie) [A-ZÄÖÜ][\w-]+")
 # The second word of a Latin name in brackets: (Aedes albopictus).
 _BRACKETED_SPECIES = re.compile(r" [a-z]{3,}(?=\))")
 # The rest of Apache-2.0 and Node.js.
 _VERSION = re.compile(r"(?:\.\d+)+\b")
-_ENGLISH_GENITIVES = ("'s", "’s")
 _SUFFIX = re.compile(r"\.(?:js|py|rs|io|ai|net|NET|NIC|com|org|tv|app)\b(?!/|\.\w)")
 _LAW_YEAR_STARTS = (" of 1", " of 2")
 _LAW_NUMBER_STARTS = frozenset("0123456789(")
@@ -54,8 +50,6 @@ _SPECIES = re.compile(rf" ((?:[a-z]{{3,}}-)?[a-z]{{3,}}(?:{_WORDS['species_endin
 _LATIN_SPECIES = re.compile(
     r" (?:[a-z]{2,}(?:us|um|ensis|ii|ae|ans|ens)|[a-z]{3,}[bcdfgkmnprstvxz]i|coli|ilex)(?![\w-])"
 )
-# The third word: Canis lupus familiaris.
-_SUBSPECIES = re.compile(r" ([a-z]{3,}(?:us|um|is|ensis|ii|ae|ica|ana|icus|ina))(?![\w'’-])")
 _GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['genus_endings']})$")
 _LATIN_GENUS = re.compile(rf"[A-Z][a-z]+(?:{_WORDS['latin_genus_endings']})$")
 _ROMANCE = frozenset(("es", "it", "pt", "ro"))
@@ -68,7 +62,6 @@ _LAW_NUMBER_AFTER = re.compile(
     r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
     r"(?:\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])|\d{1,4} de (?:19|20)\d\d\b)"
 )
-_LAW_YEAR_AFTER = re.compile(r" de (?:19|20)\d\d\b")
 # First characters after the space before a number or a form.
 _NUMBER_STARTS = frozenset("0123456789(nNovV")
 # A model: PrintJet 4200, Grassmaster 46S.
@@ -85,14 +78,7 @@ _SERIES = re.compile(
 # A planet, by the name of its star: Kepler-1625 b.
 _PLANET = re.compile(r" [b-h](?![\w'’-])")
 _CATALOGUE_NUMBER = re.compile(r"-\d+$")
-_PUBLIC_COMPANY = " plc"
 _UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ AD BC CE W V K H F C A".split())
-_LICENSE_VERSION = re.compile(r" (?:v|[Vv]ersion )?\d(?:\.\d)*(?![\w%])")
-# A firm with its country: Halden Optics (UK) Limited.
-_COUNTRY_AND_FORM = re.compile(
-    r" \([A-Z][\w. ]{1,20}\) "
-    r"(?:Limited|Ltd\.?|Pty Ltd|GmbH|AG|SE|Inc\.?|LLC|plc|PLC|B\.V\.|S\.A\.)(?!\w)"
-)
 # The rest of the name of a French institution: Agence nationale de la recherche.
 _FRENCH_JOINT = r"(?:de la |de l['’]|du |des |d['’]|de |pour (?:la |le |les |l['’])?)"
 _FRENCH_ADJECTIVE = rf"(?: [^\W\dA-Z]\w+{_WORDS['french_adjective_endings']}s?\b)"
@@ -124,17 +110,11 @@ _NAME_START = re.compile(r"([\w-]+)(?: ([^\W\d_a-zà-ÿ][\w-]+))?")
 _COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
 # An abbreviation without its last full stop: U.S
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
-# The last part of a Mexican company, and the end of a span before it: S.A. de C | .V.
-_VARIABLE_CAPITAL, _CAPITAL = ".V.", " de C"
 # The number of a German law or session behind its abbreviation: Protokoll Nr | . 11
 _NUMBER_OF_LAW = re.compile(r"\. ?\d+[a-z]?\b")
-_CAPITAL_BEHIND_FORM = re.compile(r"\. de (?:R\. ?L\. de )?C\. ?V\.")
 # What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
 # Bund der Steuerzahler, Devon and Cornwall Police.
 KNOWN_JOINTS = ("/", " i ", " y ", " der ", " and ")
-# The end of an owner, and types of what may be the name of a firm with it: Moody's.
-_OWNER_ENDS = ("'s", "’s")
-_MAY_OWN = ("", "organization")
 _SLASH = re.compile(r" ?/ ?")
 # Forms that are written without a full stop, so that one behind them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
@@ -166,15 +146,12 @@ def find_span(
         following = text[end + 1 : end + 2]
         is_genus = text[end - 1] in "asmx" and following.islower()
         is_dated = following == "o" and text.startswith(_LAW_YEAR_STARTS, end)
-        # Halden Optics plc, Kepler-1625 b
-        goes_on = following == "p" or text[end - 1].isdigit()
+        goes_on = text[end - 1].isdigit()  # Kepler-1625 b
         if is_genus or is_dated or goes_on or following in _LAW_NUMBER_STARTS:
             found = find_species_end(text, start, end, language)
             numbered = find_numbered_end(text, start, end, language)
             start, longer = found or (start, numbered)
             end = longer if longer <= sentence_end else end
-    if language.code == "es" and text.startswith(_ENGLISH_GENITIVES, end):
-        end += 2  # Sotheby's
     if text[end : end + 1] == ".":
         suffix = (_VERSION if text[end - 1].isdigit() else _SUFFIX).match(text, end)
         end = suffix.end() if suffix else end
@@ -206,9 +183,6 @@ def _find_whole_span(
     end = _find_end(text, match, sentence_end, language)
     if language.capitalizes_nouns and (form := _GERMAN_FORM.match(text, end)):
         return start, form.end()
-    if text[end : end + 1] == "-" and " für " in text[start:end]:
-        topic = _SHORTENED_TOPIC.match(text, end)
-        return start, topic.end() if topic else end
     if language.code == "fr" and text[end : end + 1] == " ":
         longer = find_institution_end(text, start, end, language, match.re)
         end = longer if longer <= sentence_end else end
@@ -260,8 +234,6 @@ def _rests_of_known_names() -> Mapping[str, list[str]]:
 
 def find_known_end(text: str, start: int, end: int) -> int:
     """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
-    if text.startswith(_OWNER_ENDS, end):
-        return _find_firm_of_owner(text, start, end)
     if not text.startswith((" /", *KNOWN_JOINTS), end):
         return end
     slash = _SLASH.match(text, end)
@@ -276,65 +248,32 @@ def find_known_end(text: str, start: int, end: int) -> int:
     return end
 
 
-def _find_firm_of_owner(text: str, start: int, end: int) -> int:
-    """Return the end of a known firm in the genitive, if no owner has its name: Moody's."""
-    owner, behind = text[start:end], end + len("'s")
-    if find_known_type(f"{owner}'s") != "organization" or find_known_type(owner) not in _MAY_OWN:
-        return end
-    # An owner stands before what is his: Campbell's Northern Party.
-    firm = rf"\b{re.escape(owner)}['’]s\b(?! [^\W\d_a-zà-ÿ])"
-    is_owner = re.search(rf"\b{re.escape(owner)}\b(?!['’]s)", text) or not re.search(firm, text)
-    return end if is_owner else behind
-
-
 def find_species_end(text: str, start: int, end: int, language: Language) -> tuple[int, int] | None:
     """Return the span of a species whose genus is the last word of a capitalized span."""
     genus = text[start:end].rsplit(None, 1)[-1]
-    after = end + 1 + len(genus)
-    is_twice = len(genus) > 3 and text.startswith(f" {genus.lower()}", end)
-    if is_twice and not text[after : after + 1].isalnum():
-        return end - len(genus), after  # Vulpes vulpes
     species = _SPECIES.match(text, end)
-    if not species:
+    if not species or language.code not in _LATIN_LANGUAGES:
         return None
     is_latin = language.code == "es" and _LATIN_SPECIES.match(text, end) is not None
+    is_latin = is_latin and genus.lower() not in large_place_names()  # En Kenia | tribus enteras
     pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
-    if language.code not in _LATIN_LANGUAGES:
-        return None
-    if not (is_latin or pattern.match(genus)):
-        return None
-    if is_latin and (genus.lower() in large_place_names() or find_known_type(genus)):
-        return None  # En Kenia | tribus enteras
-    if genus in GIVEN_NAMES or genus.lower() in HEAD_WORDS:
+    if not (is_latin or pattern.match(genus)) or genus in GIVEN_NAMES:
         return None
     common = common_words(language.code)
     if species[1] in common or species[1] in language.function_words or genus.lower() in common:
         return None
-    subspecies = _SUBSPECIES.match(text, species.end())
-    if subspecies and subspecies[1] not in common:
-        species = subspecies
     return end - len(genus), species.end()
 
 
 def find_numbered_end(text: str, start: int, end: int, language: Language) -> int:
     """Return the end of a law with its number, of a model, or of a firm with its country."""
-    if text.startswith(_PUBLIC_COMPANY, end) and not text[end + 4 : end + 5].isalnum():
-        return end + len(_PUBLIC_COMPANY)
     series = _SERIES.match(text, end) if text[end - 1].isdigit() else None
     if series and series[1] not in _UNITS:
         return series.end()
     if _PLANET.match(text, end) and _CATALOGUE_NUMBER.search(text, start, end):
         return end + 2
-    dated = _LAW_YEAR_AFTER.match(text, end) if text[end - 1].isdigit() else None
-    if dated and _LAW_NUMBER.search(text, start, max(start, text.rfind(" ", start, end))):
-        return dated.end()  # Ley 599 de 2000
     if text[end + 1 : end + 2] not in _NUMBER_STARTS:
         return end
-    if form := _COUNTRY_AND_FORM.match(text, end):
-        return form.end()
-    version = _LICENSE_VERSION.match(text, end)
-    if version and text.endswith(("License", "Licence"), start, end):
-        return version.end()
     model = _MODEL_NUMBER.match(text, end)
     if model and text[end - 1].islower() and model[1] not in _UNITS:
         last = text[start:end].rsplit(None, 1)[-1]
@@ -361,8 +300,6 @@ def find_institution_end(
     adjectives = _FRENCH_ADJECTIVES.match(text, end)
     reached = adjectives.end() if adjectives else end
     while (part := _FRENCH_PART.match(text, reached)) and part[1] not in language.function_words:
-        if part.group().startswith(" et ") and is_institution(part[1].title()):
-            return reached  # du Collège de France | et de l'université de Picardie
         reached = part.end()
     owner = _FRENCH_OWNER.match(text, reached)
     if owner and (name := pattern.match(text, owner.end())):
@@ -395,9 +332,7 @@ def find_lower_head(text: str, start: int, language: Language) -> int:
 def _may_follow_head(text: str, start: int, head: re.Match[str]) -> bool:
     """Return whether a name continues a French head: not l'accord de | Paul."""
     name = _NAME_START.match(text, start)
-    if not name:
-        return False
-    first, second = name.groups()
+    first, second = name.groups() if name else ("", "")
     names = {first, f"{first} {second}", *first.split("-")}
     is_place = any(word.lower() in _french_places() for word in names)
     is_place = is_place or any(find_known_type(word) == "geo" for word in names)
@@ -422,12 +357,8 @@ def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) ->
 
     Examples: "Halden Optical Co., Ltd.", "U.S.", "Ben K.".
     """
-    if text.startswith(_VARIABLE_CAPITAL, end) and text.endswith(_CAPITAL, start, end):
-        return end + len(_VARIABLE_CAPITAL)
     form = _COMPANY_FORM.match(text, end, sentence_end)
     end = form.end() if form else end
-    if form and (capital := _CAPITAL_BEHIND_FORM.match(text, end)):
-        return capital.end()
     if text[end : end + 1] != "." or end >= sentence_end:
         return end
     words = text[start:end].split()

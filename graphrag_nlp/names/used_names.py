@@ -16,10 +16,6 @@ from graphrag_nlp.names.compounds import (
 from graphrag_nlp.names.corpus_statistics import CorpusStatistics
 from graphrag_nlp.names.known_names import find_known_type
 from graphrag_nlp.names.name_words import (
-    CALENDAR_WORDS,
-    DEMONYM_END,
-    DEMONYMS,
-    DIRECTIONS,
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     GIVEN_PEOPLES,
@@ -35,11 +31,9 @@ from graphrag_nlp.names.name_words import (
     known_firms,
     more_given_names,
 )
-from graphrag_nlp.names.sentence_case import STATES
 from graphrag_nlp.names.type_classifier import rate_words
-from graphrag_nlp.names.word_table import cue_type
 from graphrag_nlp.text.languages import Language, is_title, read_lists, word_set
-from graphrag_nlp.text.type_words import ORGANIZATION_WORDS, PLACE_WORDS, TYPE_WORDS
+from graphrag_nlp.text.type_words import TYPE_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # Forms of companies that mean nothing else at the end of a name in capitals.
@@ -62,18 +56,12 @@ _CODE = re.compile(
     r"EN|SAE|DIN|NF|HR[AB]|RCS|SIRE[NT]|IBAN|BIC|Nm|Wh|Ah|[MGT](?:Hz|Wh|Pa|[Bb]it)|[A-Z]\d{1,5}|[A-Z]{2,5}0\d{2,}|[A-Z]{2}-\d{1,4}|\w+(?:Error|Exception|Warning)|[IVX]+e"
 )
 _INITIAL = re.compile(r"[^\W\d_]\.")
-_VERSION_END = re.compile(r"-[\d.]+$")  # FDL-1.2
 _DOTTED_LETTERS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\.?")
 # German words of address have a capital: "Fragen Sie Ihren Arzt".
 _GERMAN_ADDRESS = frozenset(("Sie", "Ihr", "Ihre", "Ihren", "Ihrem", "Ihrer", "Ihres", "Ihnen"))
 _SHOWN_WORDS = TYPE_WORDS | PARTIES
-# Numbers at the start of a sentence: Thirty-five, Fifty-odd.
-_NUMBER = re.compile(r"(?:Twen|Thir|For|Fif|Six|Seven|Eigh|Nine)ty-[a-z]+")
 # Values in programs and their manuals.
 _LITERALS = frozenset(("True", "False", "None", "Null"))
-_POWERS = frozenset("estado estados congreso senado cortes cámara généralité état gobierno".split())
-_TIMES_OF_DAY = frozenset(("morning", "noon", "afternoon", "evening", "night"))
-_ADJECTIVE_END = re.compile(r"(?:al|ern|ied|ic|ary|ive)$")
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
@@ -81,9 +69,7 @@ _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
 MIN_NOUN_RATIO = 5
 # Minimum ratings of nouns that are surnames, and of frequent ones.
 MIN_SURNAME, MIN_LISTED_SURNAME = 1, 3
-MAX_SURNAME_LETTERS = 11
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
-_OCCUPATIONS = word_set(_WORDS["german_occupations"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 _HEADS = {code: word_set(heads) for code, heads in _WORDS["term_heads"].items()}
 _ENDINGS = {code: re.compile(f"(?:{ends})s?$") for code, ends in _WORDS["term_endings"].items()}
@@ -98,11 +84,6 @@ def is_reference(words: list[str]) -> bool:
 def is_code(word: str) -> bool:
     """Return whether a word is a code of an error, a part or a standard, or a key: E15, EN."""
     return "_" in word or _CODE.fullmatch(word) is not None
-
-
-def _are_bodies(word: str) -> bool:
-    """Return whether a word joins two kinds of bodies: Estado-Generalitat, Congreso-Senado."""
-    return all(part.lower() in ORGANIZATION_WORDS | _POWERS for part in word.split("-"))
 
 
 class UsedNames:
@@ -131,12 +112,6 @@ class UsedNames:
             return False
         if is_role_only(span) or not _GERMAN_ADDRESS.isdisjoint(span):
             return False
-        if (
-            len(span) == 2
-            and span[1].lower() in _TIMES_OF_DAY
-            and span[0].lower() in CALENDAR_WORDS
-        ):
-            return False  # Friday Night
         if is_reference(span):
             return False
         if all(len(word.rstrip(".")) == 1 for word in span) and len(span) > 1:
@@ -152,88 +127,32 @@ class UsedNames:
     def _is_used_phrase(self, number: int, span: list[str]) -> bool:
         """Return whether the corpus uses a span of several words as a name."""
         usage, language = self.usage, self.usage.found.languages[number]
-        if is_title(span[-1]) and all(is_title(word) or "." in word for word in span):
-            return False  # H.E. Mr
-        is_shouted = all(map(str.isupper, span)) and not self._occurs_in_title_case(span)
-        if (
-            is_shouted
-            and not any(map(is_organization_word, span))
-            and span[0].lower() not in STATES
-            and span[-1].lower().rstrip(".") not in _CLEAR_COMPANY_FORMS
-        ):
-            acronyms = all(self.is_acronym(word, language) for word in span)
-            longest = max(len(_VERSION_END.sub("", word)) for word in span)
-            if not acronyms or longest > _MAX_ACRONYM_LETTERS:
-                return False
-        if is_shouted and len(span) > 2 and any(map(is_organization_word, span)):
-            return True  # HIGH COURT OF JUSTICE
-        is_described = usage.before_noun[number] * 2 > usage.total[number]
-        if is_described and DEMONYM_END.search(span[-1]):
-            return False
-        is_listed = find_known_type(" ".join(span)) != ""
-        is_shown = usage.person[number] or is_listed
+        is_shown = usage.person[number] or find_known_type(" ".join(span)) != ""
         if not is_shown and is_capitalized_term(span, language.code):
             return False
-        is_at_start = language.code == "en" and usage.inside[number] == 0
-        if is_at_start and self._is_plain_phrase(number, span):
-            return False  # an entry of a menu: Full Schedule
-        if is_listed and language.code == "en" and usage.inside[number]:
-            return True  # the General Assembly
         is_body = language.code in HEAD_FIRST and is_organization_word(span[0])
         if is_body and usage.inside[number] and span[1].islower():
             return True  # la Société française d'astronomie, where "société" is frequent
         return not all(word.islower() or usage.is_common(word, language.code) for word in span)
 
-    def _is_plain_phrase(self, number: int, span: list[str]) -> bool:
-        """Return whether frequent English words in title case show no sign of a name."""
-        usage, name = self.usage, " ".join(span)
-        shown = usage.person[number] or usage.place[number] or usage.determiner[number]
-        if shown or usage.is_known_place(name, "en") or find_known_type(name):
-            return False
-        return all(
-            word.lower() in common_words("en")
-            and not word.isupper()
-            and word.lower() not in _SHOWN_WORDS
-            and not find_known_type(word)
-            and word not in more_given_names()
-            for word in span
-        )
-
     def _is_used_word(self, number: int, word: str) -> bool:
         """Return whether the corpus uses a single word as a name."""
         usage = self.usage
-        inside, total = usage.inside[number], usage.total[number]
-        language = usage.found.languages[number]
+        inside, language = usage.inside[number], usage.found.languages[number]
         if len(word.rstrip(".")) < 2 or word.lower() in NAME_SUFFIXES:
             return False
         if word in _LITERALS or (is_title(word) and not usage.is_surname(word)):
             return False
-        if "-" in word and language.code == "en" and _NUMBER.fullmatch(word):
-            return False
-        has_colon = usage.cues["person"][number] * 2 >= total and not usage.person[number]
-        if has_colon and word.lower() in common_words(language.code):
-            return word in more_given_names()  # the label of a line: Solution:
-        if "-" in word and has_colon:
-            # Before colons, hyphens are in the names of fields: Upstream-Contact:
-            return not more_given_names().isdisjoint(word.split("-"))
         if _DOTTED_LETTERS.fullmatch(word):
             # Reject initials, which belong to another name; accept acronyms as in "the U.S.".
             used = usage.determiner[number] or usage.place[number]
             return bool(used or word.replace(".", "") in usage.found.surfaces)
         if word.isupper():
             return self._is_used_acronym(number, word)
-        if "-" in word and language.code in HEAD_FIRST and _are_bodies(word):
-            return False  # la comisión Estado-Generalitat
         is_shown = usage.person[number] or word in usage.after_given or usage.is_surname(word)
         is_shown = is_shown or (usage.place[number] and word in usage.towns)
         if not is_shown and is_capitalized_term([word], language.code):
             return False
-        if language.code == "en" and word.lower() in DIRECTIONS:
-            # the North; but not the Member for Aberdeen, Central, an adjective
-            is_shown = word in usage.after_given or usage.determiner[number] * 4 >= total
-            is_shown = bool(is_shown) and _ADJECTIVE_END.search(word) is None
-            counts = usage.cues["organization"], usage.hints["organization"]
-            return is_shown or any(count[number] for count in counts)  # the airline Southwest
         if inside == 0:
             return usage.count_lower(word, language.code) == 0 and self._is_name_at_start(
                 number, word, language
@@ -248,8 +167,6 @@ class UsedNames:
         """Return whether the corpus uses a word in capital letters as a name."""
         usage, language = self.usage, self.usage.found.languages[number]
         inside, total = usage.inside[number], usage.total[number]
-        if len(word) > _MAX_ACRONYM_LETTERS and usage.cues["person"][number]:
-            return False  # a heading before a colon
         is_alone = total == 1 and not usage.determiner[number] and not usage.place[number]
         has_digit = any(map(str.isdigit, word))
         is_unsure = is_alone and not has_digit and not find_known_type(word)
@@ -263,22 +180,14 @@ class UsedNames:
     def _is_plain_word(self, number: int, word: str) -> bool:
         """Return whether a word inside sentences is a common word, a kind of place, or a people."""
         usage, language = self.usage, self.usage.found.languages[number]
-        inside, total = usage.inside[number], usage.total[number]
+        inside = usage.inside[number]
         is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
         is_common = word.lower() in common_words(language.code)
         is_shown = is_shown or word.lower() in _SHOWN_WORDS or find_known_type(word) != ""
-        is_shown = is_shown or word in usage.after_place_word
         is_shown = is_shown or (inside > 1 and usage.is_surname(word))
         if is_common and inside <= 2 and not (is_shown or language.capitalizes_nouns):
             return True
-        if is_common and usage.before_noun[number] * 2 > inside and _ADJECTIVE_END.search(word):
-            return True  # the Federal budget
-        if word.lower() in PLACE_WORDS and total <= 2 and not usage.determiner[number]:
-            return True
         is_given = word in GIVEN_NAMES and word not in GIVEN_PEOPLES
-        if language.code == "en" and is_given and word.lower() in DEMONYMS:
-            # French newspapers; but Christian said
-            return max(usage.determiner[number], usage.before_noun[number]) * 2 > inside
         if not usage.is_demonym(word) or is_given or find_known_type(word):
             return False
         named = usage.person[number] or usage.place[number]
@@ -418,24 +327,6 @@ def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> boo
     # Surnames follow few articles: Thomas Mann is no reason to take "ein Mann" for a person.
     is_determined = usage.determiner[number] * MIN_NOUN_RATIO >= usage.total[number]
     return rate_words([word])[word].surname > 0 and not is_determined
-
-
-def names_person(word: str) -> bool:
-    """Return whether a German noun is that of a person: Gutachter, Förster."""
-    return cue_type(word) == "person" or word.lower() in _OCCUPATIONS
-
-
-def may_be_surname(word: str, has_office: bool = False) -> bool:
-    """Return whether a German word behind a role may be a surname: Förster Huber, but not Geld.
-
-    `has_office` is true behind an office, where few words are objects: Minister Töpfer.
-    """
-    if not (is_german_noun(word) or is_loan_word(word)):
-        return True
-    is_listed = word.lower() in common_words("de") and not has_office
-    if PLACE_END.search(word) and not is_listed and len(word) <= MAX_SURNAME_LETTERS:
-        return True  # Hohlfeld, but not Tätigkeitsfeld
-    return rate_words([word])[word].surname >= (MIN_LISTED_SURNAME if is_listed else MIN_SURNAME)
 
 
 def is_capitalized_term(words: Sequence[str], code: str) -> bool:

@@ -176,15 +176,6 @@ class _ShortForms:
             is_role = words[0].isupper() and words[0].isalpha() and len(words[0]) > 1
             if shorter is not None and len(words) > 2 and not is_role:  # VP Mike Pence
                 candidates[shorter].append(number)
-        # Where hyphens stand for spaces, a Korean name may lack its end: Park Geun(-hye-began).
-        stems = {
-            (*words[:-1], words[-1].partition("-")[0]): number
-            for number, words in full_names.items()
-            if words[-1].partition("-")[2].islower()
-        }
-        for number, words in full_names.items() if stems else ():
-            if words in stems:
-                self.names.merge_names(number, stems[words])
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
         for document, present in by_document.of_documents_with(involved):

@@ -1,6 +1,6 @@
 """Names that the first sentence of a paragraph defines."""
 
-from graphrag_nlp.names.definitions import find_defined_names
+from graphrag_nlp.names.whole_names import find_defined_names
 from graphrag_nlp.text.languages import language_of
 from tests.fixtures.cases import cases
 

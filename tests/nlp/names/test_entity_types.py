@@ -2,9 +2,8 @@
 
 import pytest
 
-from graphrag_nlp.names.entity_types import find_type_of_acronym, is_product
+from graphrag_nlp.names.entity_types import find_type_of_acronym
 from graphrag_nlp.names.head_types import find_head_type
-from graphrag_nlp.names.name_shapes import is_no_person
 from tests.fixtures.cases import cases
 
 
@@ -12,11 +11,6 @@ from tests.fixtures.cases import cases
 def test_the_head_of_a_name_shows_its_type(name: str, code: str, kind: str) -> None:
     words = name.split(" ")
     assert find_head_type(words, [word.lower() for word in words], code) == kind
-
-
-@cases("name, expected")
-def test_a_name_that_begins_with_a_people_is_no_person(name: str, expected: bool) -> None:
-    assert is_no_person(name) is expected
 
 
 @pytest.mark.parametrize(
@@ -34,9 +28,3 @@ def test_an_acronym_is_of_the_type_of_those_listed_beside_it(
     name: str, speaker_share: float, listed: tuple[float, ...], kind: str
 ) -> None:
     assert find_type_of_acronym(name, speaker_share, listed) == kind
-
-
-@cases("name, expected")
-def test_a_product_is_told_by_its_maker_and_the_thing(name: str, expected: bool) -> None:
-    kinds = {"DEC": "acronym", "SunOS": "name", "Apple": "organization", "Computer": "name"}
-    assert is_product(name, kinds) is expected

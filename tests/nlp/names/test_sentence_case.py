@@ -2,7 +2,7 @@
 
 from typing import SupportsIndex
 
-from graphrag_nlp.names.sentence_case import read_case
+from graphrag_nlp.names.span_boundaries import read_case
 from graphrag_nlp.text.languages import language_of
 from graphrag_nlp.text.sentences import Sentence
 
@@ -22,7 +22,7 @@ class CountedText(str):
 
 def is_prose(text: str, start: int) -> bool:
     sentence = Sentence(start, start + len(LINE), prose=False)
-    return read_case(text, sentence, "Audiard", False, language_of("fr")).is_prose
+    return read_case(text, sentence, False, language_of("fr")).is_prose
 
 
 def test_only_the_sentence_itself_is_copied() -> None:

@@ -1,19 +1,43 @@
-"""The name that the first sentence of a paragraph defines: "Life of Crime is a 2013 film".
+"""Names that are found as a whole, since they have words in lower case.
 
-Such a name may contain function words, and begin with any word, as no other name may. The noun
-after the verb shows that the name is a work, an organization or a place. Names of persons are left
-to the other rules, which cut roles from them: "Apple manager Tim Cook is a director".
+A paragraph may define its first name ("Life of Crime is a 2013 film"). Such a name may contain
+function words, and begin with any word, as no other name may. The noun after the verb shows that
+it is a work, an organization or a place. Names of persons are left to the other rules, which cut
+roles from them: "Apple manager Tim Cook is a director".
+
+Others are known by their words: laws, courts, products, German bodies and towns, Arabic names.
 """
 
 import re
 from collections.abc import Iterator
 from functools import cache
 
-from graphrag_nlp.names.name_words import common_words, is_wrapped_line
+from graphrag_nlp.names.compounds import PLACE_END, is_certain_noun
+from graphrag_nlp.names.name_words import common_words, is_organization_word, is_wrapped_line
 from graphrag_nlp.names.word_table import FINAL_PUNCTUATION, cue_type
 from graphrag_nlp.text.languages import ABBREVIATED_TITLES, Language, read_lists, word_set
+from graphrag_nlp.text.places import large_place_names
 from graphrag_nlp.text.type_words import TYPE_WORDS
 
+_WORDS = read_lists("graphrag_nlp/names/data/words")
+_SPANISH_COURT = re.compile(_WORDS["spanish_court"])
+# Ends of German names are searched, and then the word before them: this is faster.
+_GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
+_GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
+# Products whose name begins in lower case: their first capital, which is searched first, and the
+# rest. The lower-case letters are before it.
+_LOWER_PRODUCT = re.compile(
+    r"(?:P(?<=\biP)(?:hone|ad|od)(?:OS|s)?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?"
+    r"|O(?:(?<=\biO)|(?<=\bmacO)|(?<=\btvO)|(?<=\bwatchO))S|C(?<=\biC)loud)\b"
+)
+# An Arabic name behind its article: al-Shabaab.
+_ARABIC = re.compile(r"al-(?<![\w@./-]al-)[A-Z]\w+(?:['’](?!s\b)\w+|-[a-z]{2}-[A-Z]\w+)*")
+_NAME_BEFORE = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|de|von))?|\b(?:bin|ibn|abu)) $")
+_LOWER_START = re.compile(r"[a-z]+$")
+_FRENCH_BODIES = re.compile(_WORDS["french_bodies"])
+_NO_HEADS = frozenset(_WORDS["german_no_heads"].split())
+_HEAD_BEFORE = re.compile(r"(?<![\w-])[A-ZÄÖÜ][\w-]*$")
+MAX_HEAD_CHARS = 40
 MAX_DEFINED_WORDS = 12
 # Maximum number of words from the verb to the noun: "is a 1951 American musical fantasy film".
 MAX_WORDS_TO_NOUN = 10
@@ -139,3 +163,60 @@ def _find_kind(rest: str, language: Language) -> str:
         if bare != word and (kind or word[-1] != ","):
             break
     return kind
+
+
+@cache
+def _law_pattern(code: str) -> re.Pattern[str] | None:
+    laws = _WORDS["laws"].get(code)
+    # A pattern that begins with a capital is faster without a boundary before it.
+    boundary = "" if laws and laws.startswith("[A-Z]") else r"\b"
+    return re.compile(rf"{boundary}(?:{laws})") if laws else None
+
+
+def find_law_names(text: str, language: Language) -> Iterator[tuple[int, int]]:
+    """Yield the spans of names with words in lower case: code du travail, Weil am Rhein."""
+    if pattern := _law_pattern(language.code):
+        yield from (match.span() for match in pattern.finditer(text))
+    if language.code == "es":
+        yield from (match.span() for match in _SPANISH_COURT.finditer(text))
+    if language.code == "fr":
+        yield from (match.span() for match in _FRENCH_BODIES.finditer(text))
+    if language.capitalizes_nouns:
+        yield from _find_german_names(text)
+    if "al-" in text:
+        yield from _find_arabic_names(text)
+    # Most texts have none of these parts, which is tested fast.
+    if "iP" in text or "OS" in text or "iC" in text:
+        for match in _LOWER_PRODUCT.finditer(text):
+            lower = _LOWER_START.search(text, max(0, match.start() - 5), match.start())
+            yield (lower or match).start(), match.end()
+
+
+def _find_arabic_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield Arabic names that begin with an article: al-Shabaab, but not Ali al-Sadr."""
+    for match in _ARABIC.finditer(text):
+        before = max(0, match.start() - MAX_HEAD_CHARS)
+        if not _NAME_BEFORE.search(text, before, match.start()):
+            yield match.span()
+
+
+def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of German streets, treaties, bodies and towns, found by their ends."""
+    for tail in _GERMAN_TAILS:
+        for match in tail.finditer(text):
+            head = _find_head(text, match.start())
+            needs_body = text[match.start()] == " "  # Verband deutscher Musikschulen
+            if needs_body and not (head and is_organization_word(head.group())):
+                continue
+            if head and head.group() not in _NO_HEADS:
+                yield head.start(), match.end()
+    for match in _GERMAN_RIVER.finditer(text):
+        if head := _find_head(text, match.start()):
+            known = {head.group().lower(), text[head.start() : match.end()].lower()}
+            is_town = PLACE_END.search(head.group()) or not is_certain_noun(head.group())
+            if is_town or not large_place_names().isdisjoint(known):
+                yield head.start(), match.end()
+
+
+def _find_head(text: str, end: int) -> re.Match[str] | None:
+    return _HEAD_BEFORE.search(text, max(0, end - MAX_HEAD_CHARS), end)
