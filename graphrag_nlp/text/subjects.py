@@ -124,8 +124,9 @@ def _choose_period(periods: Sequence[Period]) -> Period | None:
     """Return the shortest of the periods that a title names, and of equal ones all together."""
     if not periods:
         return None
-    n_days = min(period.n_days for period in periods)
-    shortest = [period for period in periods if period.n_days == n_days]
+    # Months have 28 to 31 days, and quarters three of these.
+    lengths = [period.n_days // 28 or period.n_days / 28 for period in periods]
+    shortest = [p for p, n in zip(periods, lengths, strict=True) if n == min(lengths)]
     first, last = min(p.first for p in shortest), max(p.last for p in shortest)
     return shortest[0]._replace(first=first, last=last)
 
