@@ -86,7 +86,8 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     pool = _Pool.read(index, numbers)
     scores = score_sentences(pool.vectors, pool.of_units, vector)
     best = float((pool.vectors @ vector).max(initial=0.0))
-    if best < MIN_SIMILARITY_OF_UNSEEN and _has_unseen_word(question, subject):
+    is_likely = best >= MIN_SIMILARITY_OF_UNSEEN or question.coverage.order
+    if not is_likely and _has_unseen_word(question, subject):
         return _refuse(question)
     chosen = choose_sentences(pool.vectors, scores, pool.n_words, settings.max_words)
     return _write_themes(question, settings, pool, chosen)

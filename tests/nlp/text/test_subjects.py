@@ -50,7 +50,7 @@ def test_metadata(metadata: str, label: str, entity: str, period: str, names: li
 
 def test_a_title_says_the_period_before_metadata_and_these_before_the_file() -> None:
     metadata = json.dumps({"quarter": "Q2 2022"})
-    for title, path, given, period in (
+    for title, path, columns, period in (
         ("Acme Q1 2022", "acme-2022-q3.txt", metadata, "Q1 2022"),
         ("Acme", "acme-2022-q3.txt", metadata, "Q2 2022"),
         ("Acme", "acme-2022-q3.txt", None, "Q3 2022"),
@@ -59,7 +59,7 @@ def test_a_title_says_the_period_before_metadata_and_these_before_the_file() -> 
         ("Acme 2022: Q4 2022", "acme.txt", None, "Q4 2022"),
         ("Acme Q1, Q2 and Q3 2022", "acme.txt", None, "Q1 2022 to Q3 2022"),
     ):
-        assert str(find_subject(title, path, PROSE, given, "2022-11-28").period) == period
+        assert str(find_subject(title, path, PROSE, columns, "2022-11-28").period) == period
 
 
 def test_only_the_head_of_a_document_is_read() -> None:
