@@ -44,7 +44,7 @@ def test_http_returns_cells_and_the_table(served: Served, path: str) -> None:
 
 
 def test_the_openai_protocol_returns_cells(served: Served) -> None:
-    body = {"model": "series:local", "messages": [{"role": "user", "content": QUESTION}]}
+    body = {"model": "graphrag/series/local", "messages": [{"role": "user", "content": QUESTION}]}
     reply = httpx2.post(f"{served.url}/v1/chat/completions", json=body).json()
     [described] = [
         value for value in reply.values() if isinstance(value, dict) and "cells" in value
@@ -72,6 +72,3 @@ def test_mcp_returns_cells_with_amounts(served: Served) -> None:
         "found",
         "no_thing",
     ]
-    # Cells come before citations where the room is small.
-    small = ask(method="compare", max_tokens=500)
-    assert small["left_out"] == 5 - len(small.get("cells", ())) - len(small["citations"])
