@@ -86,14 +86,13 @@ class Topic:
         """
         found, seen = [], set()
         asked = find_stems(question)
-        other_time = _other_time(self.language.code)
         # A question may ask for a forecast.
-        is_timed = other_time.search(fold_words(question)) is None
+        is_timed = not any(_is_of(time, question, self.language) for time in ("earlier", "later"))
         for statement, passage in self.statements[cell]:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
-            if is_timed and other_time.search(fold_words(statement.text)):
+            if is_timed and self._is_of_other_time(statement.text):
                 continue
             if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
                 continue
@@ -105,6 +104,18 @@ class Topic:
     def is_clear(self, found: CellStatement) -> bool:
         """Return whether a statement says what is asked, with a value if one is wanted."""
         return found.share >= MIN_SHARE and (found.value is not None or not self.wants_value)
+
+    def _is_of_other_time(self, text: str) -> bool:
+        """Return whether the first figure of a text is an earlier or later one than it tells of.
+
+        "11.2%, up from 10.1% a year earlier" begins with one of its own time.
+        """
+        if _is_of("later", text, self.language):
+            return True
+        if not _is_of("earlier", text, self.language):
+            return False
+        values = list(find_numbers(text, self.language.code))
+        return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], self.language)
 
     def _find_value(self, statement: Statement) -> FoundNumber | None:
         """Return the value behind the topic's words, or else the last one before them."""
@@ -133,7 +144,11 @@ def _is_of_other_period(text: str, period: Period | None) -> bool:
     return bool(named and period) and not any(period.overlaps(one) for one in named)  # type: ignore[union-attr]
 
 
+def _is_of(time: str, text: str, language: Language) -> bool:
+    return _words_of(time, language.code).search(fold_words(text)) is not None
+
+
 @cache
-def _other_time(code: str) -> re.Pattern[str]:
-    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")["other_time"]
+def _words_of(time: str, code: str) -> re.Pattern[str]:
+    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")[time]
     return compile_words(lists.get(code, lists["en"]))
