@@ -38,7 +38,9 @@ class CellStatement(NamedTuple):
     def written_value(self) -> str:
         """The value as the statement writes it, or ""."""
         value = self.value
-        return self.statement.text[value.start_char : value.end_char] if value else ""
+        written = self.statement.text[value.start_char : value.end_char] if value else ""
+        # The full stop of a sentence looks like that of "3 Mio.".
+        return written.removesuffix(".")
 
 
 class Topic:
