@@ -45,6 +45,7 @@ MIN_TEXT_UNITS = 4
 MAX_KEPT_WORDS = 4_096
 _LEGAL_FORMS = frozenset(WORD_LISTS["legal_forms"].split())
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+_POSSESSIVE = re.compile(r"['’]s$")
 _AND = "and|or|vs|versus|und|oder|et|ou|y|o|e|u"
 _LIST_JOINT = re.compile(rf"\W*(?:[,;/&]\s*(?:{_AND})?|\s(?:{_AND}))\.?\s*", re.IGNORECASE)
 _PART_END = re.compile(r"[,;]|\b(?:and|or|und|oder|et|ou|y|o)\b", re.IGNORECASE)
@@ -162,7 +163,8 @@ def _find_things(
         elif word.is_marked and is_behind:
             last = found[-1]
             if word.folded in _LEGAL_FORMS:
-                found[-1] = last._replace(text=text[last.start : word.end], end=word.end)
+                written = _POSSESSIVE.sub("", text[last.start : word.end])
+                found[-1] = last._replace(text=written, end=word.end)
             elif text[last.end : word.start].isspace():
                 found.pop()
         first += length
@@ -203,7 +205,7 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
         return None, length
     start, end = words[0].start, words[length - 1].end
     share = max(shares[row] for row in kept)
-    written = re.sub(r"['’]s$", "", text[start:end])
+    written = _POSSESSIVE.sub("", text[start:end])
     return Thing(written, start, end, share, documents, index.document_days[documents]), length
 
 
