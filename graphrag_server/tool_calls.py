@@ -356,7 +356,7 @@ class ToolCalls:
             "suggestion": str(answer.suggestion.why) if answer.suggestion else "",
             "follow_ups": answer.follow_ups,
         }
-        rows = answer.table or [{}] * len(answer.cells)
+        rows: Sequence[Mapping[str, Any]] = answer.table or [{}] * len(answer.cells)
         cells = [
             Record("cells", _describe_cell(cell, row))
             for cell, row in zip(answer.cells, rows, strict=False)
