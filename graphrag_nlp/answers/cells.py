@@ -1,4 +1,4 @@
-"""The statement that answers a question about one thing in one period, from its documents alone.
+"""The statement that answers a question about one thing in one period.
 
 The documents of a series speak of their subject without naming it, and beside its figures they
 tell those of other times and of parts of it. A statement of these does not answer.
@@ -44,7 +44,7 @@ class CellStatement(NamedTuple):
 
 
 class Topic:
-    """What a question asks of each cell: the stems `words`, weighted by rarity among statements.
+    """The topic of a question: the stems `words`, weighted by rarity among statements.
 
     `wants_value` is true if most statements that say it have a value. `cells` has the passages of
     each cell.
