@@ -4,7 +4,7 @@ import csv
 import gc
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from inspect import Signature, signature
@@ -200,7 +200,8 @@ class _Asked:
 def _search(command: Callable[..., "Answer"]) -> Callable[..., "Answer"]:
     """Make a function from an index and a question, or names, a command of the program.
 
-    The command prints the answer, and has the options of answers; conversations are of questions.
+    The command prints the answer, and has the options of answers; conversations are of questions,
+    and only `compare` has a table for --csv.
     """
 
     def answer(
@@ -210,6 +211,7 @@ def _search(command: Callable[..., "Answer"]) -> Callable[..., "Answer"]:
         json_: JsonOption = False,
         show_context: ContextOption = False,
         stream: StreamOption = False,
+        csv_: CsvOption = False,
         session: SessionOption = None,
         **words: Any,
     ) -> None:
@@ -217,12 +219,13 @@ def _search(command: Callable[..., "Answer"]) -> Callable[..., "Answer"]:
             return command(_Asked(index, session, sink), **words)
 
         asked = None if session is None else words["question"]
-        _print_answer(search, options, json_, show_context, stream, asked)
+        _print_answer(search, options, json_, csv_, show_context, stream, asked)
 
     (own,) = list(signature(command).parameters.values())[1:]
-    index, options, *shown, session, _ = signature(answer).parameters.values()
-    sessions = [session] if own.name == "question" else []
-    answer.__dict__["__signature__"] = Signature([index, options, own, *shown, *sessions])
+    index, options, *shown, csv_, session, _ = signature(answer).parameters.values()
+    shown += [csv_] if command.__name__ == "compare" else []
+    shown += [session] if own.name == "question" else []
+    answer.__dict__["__signature__"] = Signature([index, options, own, *shown])
     answer.__name__, answer.__doc__ = command.__name__.rstrip("_"), command.__doc__
     _with_index(answer)
     return command
@@ -376,6 +379,7 @@ def _print_answer(
     search: Callable[..., "Answer"],
     options: tuple[str, ...],
     as_json: bool,
+    as_csv: bool,
     show_context: bool,
     stream: bool,
     question: str | None = None,
@@ -389,7 +393,7 @@ def _print_answer(
     from graphrag_query.answer import Outcome
     from graphrag_query.answering.written_answer import AnswerStream
 
-    if stream and not as_json:
+    if stream and not (as_json or as_csv):
         answer = terminal.print_stream(AnswerStream(lambda sink: search(sink=sink)))
     else:
         with terminal.show_status():
@@ -397,6 +401,10 @@ def _print_answer(
     answer = answer.with_options(options)
     if as_json:
         print(json.dumps(answer.to_dict(show_context), ensure_ascii=False, indent=2))
+    elif as_csv and answer.table:
+        _write_csv(answer.table[0], (map(_format_cell, row.values()) for row in answer.table))
+    elif as_csv:
+        print(answer.text, file=sys.stderr)
     else:
         if question is not None:
             terminal.print_rewritten(question, answer)
@@ -414,9 +422,7 @@ def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
     if as_json:
         print(json.dumps(result.to_dict(), ensure_ascii=False, indent=2))
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(result.columns)
-        writer.writerows(rows)
+        _write_csv(result.columns, rows)
     elif sys.stdout.isatty():
         from rich.console import Console
         from rich.table import Table
@@ -434,6 +440,11 @@ def _print_rows(result: "QueryResult", as_json: bool, as_csv: bool) -> None:
             print("\t".join(" ".join(cell.split()) for cell in line))
     if result.is_cut:
         print(f"Only the first {len(result):,} rows; raise --limit for more.", file=sys.stderr)
+
+
+def _write_csv(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([columns, *rows])
 
 
 def _format_cell(value: Any) -> str:

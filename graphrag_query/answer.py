@@ -270,7 +270,7 @@ class Answer:
     left_out: tuple[int, ...] = ()  # reports that a global search did not use
     suggestion: Suggestion | None = None  # another search, if this one found no evidence
     cells: tuple[Cell, ...] = ()  # of a question that names several things or periods
-    # The rows of a count, such as {"name": "Oslo", "documents": 12}.
+    # The rows of a count, such as {"name": "Oslo", "documents": 12}, or of a comparison.
     table: tuple[Mapping[str, Any], ...] = ()
     context: Context | None = None
     graph: "Subgraph | None" = None  # sub-graph that a path or neighbourhood search found

@@ -140,7 +140,8 @@ TOOLS = (
     ToolDefinition(
         "ask",
         "Answer a question with cited passages. local: about a thing; global: about all "
-        "documents; ask chooses. since and until are dates such as 1914-08.",
+        "documents; compare: several things or periods; ask chooses. since and until are dates "
+        "such as 1914-08.",
         AskArguments,
         {"answer": "string", "outcome": "string", "citations": "array", "left_out": "integer"},
         scope="ask",

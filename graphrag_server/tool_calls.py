@@ -23,7 +23,7 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_nlp.text.normalize import fold_name
-from graphrag_query.answer import Answer, Citation
+from graphrag_query.answer import Answer, Cell, Citation
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.asking import (
     AnswerEvent,
@@ -266,6 +266,13 @@ def _shorten(record: Record, room: int) -> Record:
     return record._replace(values={**record.values, name: kept, "shortened": length - len(kept)})
 
 
+def _describe_cell(cell: Cell, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a cell says, with its amount and unit in a comparison."""
+    values = {**cell.to_dict(), **{name: row.get(name) for name in ("amount", "unit")}}
+    names = ("thing", "period", "state", "value", "amount", "unit", "covered", "citations")
+    return {name: values[name] for name in names if values[name] not in (None, "", ())}
+
+
 async def _ignore(message: str) -> None:
     pass
 
@@ -349,9 +356,14 @@ class ToolCalls:
             "suggestion": str(answer.suggestion.why) if answer.suggestion else "",
             "follow_ups": answer.follow_ups,
         }
+        rows: Sequence[Mapping[str, Any]] = answer.table or [{}] * len(answer.cells)
+        cells = [
+            Record("cells", _describe_cell(cell, row))
+            for cell, row in zip(answer.cells, rows, strict=False)
+        ]
         head |= {name: value for name, value in optional.items() if value}
         records = [self._cite(index, answer.version, citation) for citation in answer.citations]
-        return build_result({**head, "citations": []}, records, max_tokens)
+        return build_result({**head, "citations": []}, [*cells, *records], max_tokens)
 
     def _cite(self, index: str, version: int, citation: Citation) -> Record:
         row = RowId(index, "text-unit", str(citation.text_unit), version)

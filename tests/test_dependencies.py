@@ -15,6 +15,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.fixtures.model_project import KEY, write_project
+from tests.fixtures.planted_series import planted_series
 from tests.model_server import Server
 
 PYPROJECT = REPOSITORY / "pyproject.toml"
@@ -229,6 +230,37 @@ def test_searches_with_a_model_import_no_rules(model_run: tuple[str, dict[str, A
     assert {"local", "basic", "global", "drift"} <= {*answered}
     for method in answered:
         assert [name for name in imported[method] if name.startswith(RULES)] == [], method
+
+
+COMPARE_WITH_MODEL = """
+import sys
+import graphrag_query
+from pathlib import Path
+from graphrag_index.schema.settings.project_settings import load_settings
+root = Path(sys.argv[1])
+settings = load_settings(root, (sys.argv[2], "search.model=chat"))
+index = graphrag_query.open(root / "output", settings, root)
+answer = index.ask("Compare the operating margin of Ostwick and Penharrow in Q3 2022.")
+print(answer.method, answer.outcome, *sys.modules)
+"""
+
+
+def test_a_comparison_with_a_model_imports_no_rules(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    root = planted_series(tmp_path_factory)
+    cell = {"cell": 0, "value": "", "statement": "It says so.", "sources": [42]}
+    with Server(answer=lambda request: {"cells": [cell]}) as server:
+        model = f"models.chat={{model: writer, base_url: '{server.url}'}}"
+        done = subprocess.run(
+            [sys.executable, "-c", COMPARE_WITH_MODEL, str(root), model],
+            capture_output=True, encoding="utf-8", check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    method, outcome, *modules = done.stdout.split()
+    assert (method, outcome) == ("compare", "answered")
+    rules = (*RULES, "graphrag_query.answering.quoted_answer")
+    assert [name for name in modules if name.startswith(rules)] == []
 
 
 def test_local_search_with_a_model_imports_few_files() -> None:

@@ -401,7 +401,7 @@ def _entities_in_titles(
     documents: pl.LazyFrame,
     subjects: pl.LazyFrame,
 ) -> pl.DataFrame:
-    """Return pairs of a text unit and an entity in its headings, title or subject above.
+    """Return pairs of a text unit and an entity in its headings, title or subject.
 
     `opening` is true if the entity is in the title and the text unit opens the document, and
     `titled` is false if it is only the subject of the document.

@@ -1,4 +1,4 @@
-"""The statement that answers a question about one thing in one period, from its documents alone.
+"""The statement that answers a question about one thing in one period.
 
 The documents of a series speak of their subject without naming it, and beside its figures they
 tell those of other times and of parts of it. A statement of these does not answer.
@@ -40,11 +40,13 @@ class CellStatement(NamedTuple):
     def written_value(self) -> str:
         """The value as the statement writes it, or ""."""
         value = self.value
-        return self.statement.text[value.start_char : value.end_char] if value else ""
+        written = self.statement.text[value.start_char : value.end_char] if value else ""
+        # The full stop of a sentence looks like that of "3 Mio.".
+        return written.removesuffix(".")
 
 
 class Topic:
-    """What a question asks of each cell: the stems `words`, weighted by rarity among statements.
+    """The topic of a question: the stems `words`, weighted by rarity among statements.
 
     `wants_value` is true if most statements that say it have a value. `cells` has the passages of
     each cell.
@@ -89,18 +91,18 @@ class Topic:
         found, seen = [], set()
         asked = find_stems(question)
         # A question may ask for a forecast, or for a part.
-        plain = fold_words(question)
-        patterns = (_compile(name, self.language.code) for name in ("other_time", "part"))
-        indefinite = _compile("indefinite", self.language.code)
-        excluded = [pattern for pattern in patterns if pattern.search(plain) is None]
+        is_timed = not any(_is_of(time, question, self.language) for time in ("earlier", "later"))
+        is_whole = not _is_of("part", question, self.language)
         for statement, passage in self.statements[cell]:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
-            said = fold_words(statement.text)
-            if any(pattern.search(said) for pattern in excluded):
+            if is_timed and self._is_of_other_time(statement.text):
                 continue
-            if indefinite.search(said) and self._n_words_before(statement):
+            if is_whole and _is_of("part", statement.text, self.language):
+                continue
+            is_of_other = _is_of("indefinite", statement.text, self.language)
+            if is_of_other and self._n_words_before(statement):
                 continue
             if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
                 continue
@@ -136,6 +138,18 @@ class Topic:
             before += word not in self.language.function_words
         return min(before, 4)
 
+    def _is_of_other_time(self, text: str) -> bool:
+        """Return whether the first figure of a text is an earlier or later one than it tells of.
+
+        "11.2%, up from 10.1% a year earlier" begins with one of its own time.
+        """
+        if _is_of("later", text, self.language):
+            return True
+        if not _is_of("earlier", text, self.language):
+            return False
+        values = list(find_numbers(text, self.language.code))
+        return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], self.language)
+
     def _find_value(self, statement: Statement) -> FoundNumber | None:
         """Return the value behind the topic's words, or else the last one before them."""
         text = statement.text
@@ -163,7 +177,11 @@ def _is_of_other_period(text: str, period: Period | None) -> bool:
     return bool(named and period) and not any(period.overlaps(one) for one in named)  # type: ignore[union-attr]
 
 
+def _is_of(time: str, text: str, language: Language) -> bool:
+    return _words_of(time, language.code).search(fold_words(text)) is not None
+
+
 @cache
-def _compile(name: str, code: str) -> re.Pattern[str]:
-    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")[name]
+def _words_of(time: str, code: str) -> re.Pattern[str]:
+    lists: Mapping[str, str] = read_lists("cells", Path(__file__).parent / "data")[time]
     return compile_words(lists.get(code, lists["en"]))

@@ -26,7 +26,7 @@ MAX_VALUE_WORDS = 10
 MAX_FIELDS = 4
 # A line such as "Patient: Ann Lee" or "**Report ID:** R-17".
 _FIELD = re.compile(
-    r"[\W_]{0,4}([^\W\d_][^:：\n]{0,29}?)[*_]{0,2}\s*[:：][*_]{0,2}\s+(\S.*?)[\s*_|]*"
+    r"[\W_]{0,4}([^\W\d_][^:：\n]{0,29}?)[*_]{0,2}\s*(?::[*_]{0,2}\s|：)\s*(\S.*?)[\s*_|]*"
 )
 _HEADING_MARKS = re.compile(r"^[#=*_\s]+|[#=*_\s]+$")
 _SENTENCE_END = re.compile(r"[.!?…;,]$")
@@ -89,7 +89,8 @@ def find_subject(
 def _read_head(text: str) -> tuple[str, dict[str, str]]:
     """Return the headline and the fields of the first lines, up to the first line of prose."""
     headline, fields = "", dict[str, str]()
-    lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
+    # A line without a letter or digit is a rule, such as the "---" around front matter.
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     for i, line in enumerate(lines[:MAX_HEAD_LINES]):
         field = _FIELD.fullmatch(line)
         if field and len(field[2]) <= MAX_VALUE_CHARS and field[2].count(" ") < MAX_VALUE_WORDS:
@@ -126,8 +127,9 @@ def _choose_period(periods: Sequence[Period]) -> Period | None:
     """Return the shortest of the periods that a title names, and of equal ones all together."""
     if not periods:
         return None
-    n_days = min(period.n_days for period in periods)
-    shortest = [period for period in periods if period.n_days == n_days]
+    # Months have 28 to 31 days, and quarters three of these.
+    lengths = [period.n_days // 28 or period.n_days / 28 for period in periods]
+    shortest = [p for p, n in zip(periods, lengths, strict=True) if n == min(lengths)]
     first, last = min(p.first for p in shortest), max(p.last for p in shortest)
     return shortest[0]._replace(first=first, last=last)
 

@@ -143,7 +143,7 @@ def source_context(
 
 
 def pack_with_cells(question: Question, sections: Sequence[Section], max_tokens: int) -> Context:
-    """Pack sections, with the sources grouped by the cells of the question, which are listed first.
+    """Pack sections behind a list of the cells of the question, with the sources by cell.
 
     The list says which sources are about each thing and period, and where nothing was found.
     """

@@ -1,4 +1,4 @@
-"""Coverage before depth: the best text units of each cell, thing and period, that a question names.
+"""Coverage before depth: the best text units of each thing and period of a question.
 
 "Which company had the highest margin among A, B and C in Q3 2022?" has three cells, and each of
 them gets its best text unit before any gets its second. The ranking by similarity and links follows

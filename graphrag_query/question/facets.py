@@ -49,6 +49,7 @@ _LEGAL_FORMS = frozenset(WORD_LISTS["legal_forms"].split())
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 _LAST_WORD = re.compile(r"([^\W_]+)\s+$")
 _WHICH = re.compile(rf"\b(?:{'|'.join(WORD_LISTS['which_words'].split())})\s+\w+", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’]s$")
 _AND = "and|or|vs|versus|und|oder|et|ou|y|o|e|u"
 _LIST_JOINT = re.compile(rf"\W*(?:[,;/&]\s*(?:{_AND})?|\s(?:{_AND}))\.?\s*", re.IGNORECASE)
 _PART_END = re.compile(r"[,;]|\b(?:and|or|und|oder|et|ou|y|o)\b", re.IGNORECASE)
@@ -145,6 +146,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     is_marked: bool  # has a capital or a digit, and is no stop word
+    may_begin: bool  # is marked, or is no stop word of a question without capitals
 
 
 def _find_things(
@@ -158,8 +160,10 @@ def _find_things(
     words = []
     for match in _WORD.finditer(text):
         if not any(p.start <= match.start() < p.end for p in periods):
-            is_marked = match[0].lower() not in stop_words and not match[0].islower()
-            words.append(_Word(fold_name(match[0]), *match.span(), is_marked))
+            is_stop_word = match[0].lower() in stop_words
+            is_marked = not (is_stop_word or match[0].islower())
+            may_begin = is_marked or (text.islower() and not is_stop_word)
+            words.append(_Word(fold_name(match[0]), *match.span(), is_marked, may_begin))
     found: list[Thing] = []
     first = 0
     while first < len(words):
@@ -178,7 +182,8 @@ def _find_things(
         elif word.is_marked and is_behind:
             last = found[-1]
             if word.folded in _LEGAL_FORMS:
-                found[-1] = last._replace(text=text[last.start : word.end], end=word.end)
+                written = _POSSESSIVE.sub("", text[last.start : word.end])
+                found[-1] = last._replace(text=written, end=word.end)
             elif text[last.end : word.start].isspace():
                 found.pop()
         first += length
@@ -187,7 +192,7 @@ def _find_things(
 
 def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[Thing | None, int]:
     """Return the thing that begins with the first word, and the number of its words, at least 1."""
-    if not words[0].is_marked:
+    if not words[0].may_begin:
         return None, 1
     names = index.open_mapped("subject_names")
     held: Integers = _names_with(index, words[0].folded)
@@ -204,7 +209,11 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
     if not found:
         return None, 1
     shares = {row: _share_of(index, run, name) for row, name in found.items()}
-    kept = [row for row, share in shares.items() if share >= MIN_SHARE]
+    kept = [
+        row
+        for row, share in shares.items()
+        if max(share, _share_of_entity(index, run, row)) >= MIN_SHARE
+    ]
     distinct = {re.sub(r"\d+", "", found[row]) for row in kept}
     if not kept or len(distinct) > MAX_NAMES:
         return None, length
@@ -215,9 +224,8 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
         return None, length
     start, end = words[0].start, words[length - 1].end
     share = max(shares[row] for row in kept)
-    return Thing(
-        text[start:end], start, end, share, documents, index.document_days[documents]
-    ), length
+    written = _POSSESSIVE.sub("", text[start:end])
+    return Thing(written, start, end, share, documents, index.document_days[documents]), length
 
 
 def _names_with(index: IndexStore, word: str) -> "Numbers":
@@ -252,3 +260,13 @@ def _share_of(index: IndexStore, run: str, name: str) -> float:
         )
 
     return weigh(run) / (weigh(name) or 1.0)
+
+
+def _share_of_entity(index: IndexStore, run: str, row: int) -> float:
+    """Return the share of a thing that a run of words makes up, if its name begins with them.
+
+    "Acme" is half of "Acme Holdings", but less of the title "Acme Holdings: annual report".
+    """
+    document = int(index.open_mapped("subject_names").numbers("documents", row)[0])
+    entity = fold_name(index.open_mapped("document_subjects").text("entity", document))
+    return _share_of(index, run, entity) if f"{entity} ".startswith(f"{run} ") else 0.0

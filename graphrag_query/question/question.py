@@ -344,7 +344,8 @@ class Question:
             if like
         )
         text = format_not_mentioned(names, self.language)
-        cells = tuple(Cell(name, "", "no_thing") for name in names)
+        periods = [str(period) for period in self.facets.periods] or [""]
+        cells = tuple(Cell(name, period, "no_thing") for name in names for period in periods)
         return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes), cells=cells)
 
 

@@ -86,6 +86,12 @@ class RelevanceTests:
     tested: RatedTextUnits = field(default_factory=RatedTextUnits)
     taken: set[int] = field(default_factory=set)
 
+    def accept(self, numbers: Sequence[int]) -> None:
+        """Take text units for relevant without a test, such as those of the question's cells."""
+        self.tested.relevant |= dict.fromkeys(numbers, self.min_rating)
+        self.tested.community_of |= dict.fromkeys(numbers, NO_COMMUNITY)
+        self.taken.update(numbers)
+
     def run(self) -> RatedTextUnits:
         """Test text units until the budget is spent or no community is left.
 

@@ -1,5 +1,6 @@
 """Compare search: one topic over several things or periods, as a table with citations."""
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,7 @@ from graphrag_query.question.refusals import format_absence, format_refusal
 
 # Mark of a cell without a statement.
 EMPTY = "–"
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def compare_search(question: Question, settings: CompareSearch) -> Answer:
@@ -193,10 +195,7 @@ def _list_cells(cells: Mapping[int, Cell], shown: Set[int]) -> str:
 
 def cells_request(llm: LLM, question: Question, context: Context, places: Sequence[int]) -> Request:
     """Build the request that fills some cells, given by their places among all."""
-    texts = {
-        number: letters(text)
-        for number, text in context.tables["Sources"].select("id", "text").iter_rows()
-    }
+    texts = dict(context.tables["Sources"].select("id", "text").iter_rows())
     shown = {
         place: {n for n in question.coverage.cells[place].text_units if n in texts}
         for place in places
@@ -223,13 +222,19 @@ def _read_cells(shown: Mapping[int, Set[int]], texts: Mapping[int, str], data: A
         value = clean_text(record.get("value")).strip()
         statement = clean_text(record.get("statement")).strip()
         listed = first_field(record, REPLY_FIELDS["sources"])
-        sources = [n for n in listed if n in own] if isinstance(listed, list) else []
+        sources = [n for n in listed if n in [*own]] if isinstance(listed, list) else []
         if value:
             # The figure must stand in a source of this cell, whichever the model cites.
-            sources = [n for n in (*sources, *sorted(own)) if letters(value) in texts[n]][:1]
+            sources = [n for n in (*sources, *sorted(own)) if _holds(texts[n], value)][:1]
         if sources and (value or statement):
             cells[record["cell"]] = value, statement or value, sources
     return ParsedReply(cells, len(records) - len(cells))
+
+
+def _holds(text: str, value: str) -> bool:
+    """Return whether a text has a value with its numbers, of which "6%" is none in "16%"."""
+    numbers = {*_NUMBER.findall(text)}
+    return letters(value) in letters(text) and numbers.issuperset(_NUMBER.findall(value))
 
 
 def _cite(table: CellTable, unit: TextUnit, text: str) -> int:

@@ -156,11 +156,11 @@ class _DriftSteps:
     def next_questions(self) -> list[str]:
         """Remove and return the best follow-up questions that were not asked yet.
 
-        Without follow-up questions in the first round, return the question itself.
+        The first round also has the question itself, if it has cells or there are no others.
         """
         chosen = self.best_follow_ups(self.settings.follow_ups)
-        if not chosen and len(self._asked) == 1:
-            chosen = [self.question.text]
+        if len(self._asked) == 1 and (self.question.coverage.order or not chosen):
+            chosen = [self.question.text, *chosen]
         self._follow_ups = [f for f in self._follow_ups if f[1] not in chosen]
         return chosen
 

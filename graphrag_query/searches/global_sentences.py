@@ -78,11 +78,16 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     index = question.index
     subject = subject_text(question)
     [vector] = index.embedder.embed([subject], are_queries=True)
-    near = index.vectors("text_unit_text").nearest(vector, MAX_TEXT_UNITS, ["human_readable_id"])
-    pool = _Pool.read(index, near["human_readable_id"].to_list())
+    # A question with cells is about their documents alone.
+    if not (numbers := list(question.coverage.order)):
+        table = index.vectors("text_unit_text")
+        near = table.nearest(vector, MAX_TEXT_UNITS, ["human_readable_id"])
+        numbers = near["human_readable_id"].to_list()
+    pool = _Pool.read(index, numbers)
     scores = score_sentences(pool.vectors, pool.of_units, vector)
     best = float((pool.vectors @ vector).max(initial=0.0))
-    if best < MIN_SIMILARITY_OF_UNSEEN and _has_unseen_word(question, subject):
+    is_likely = best >= MIN_SIMILARITY_OF_UNSEEN or question.coverage.order
+    if not is_likely and _has_unseen_word(question, subject):
         return _refuse(question)
     chosen = choose_sentences(pool.vectors, scores, pool.n_words, settings.max_words)
     return _write_themes(question, settings, pool, chosen)

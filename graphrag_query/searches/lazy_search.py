@@ -82,7 +82,6 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
     llm = question.llm
     queries, notes = _collect_queries(question, settings)
     ranking = QueryScores.compute(question, queries, settings)
-    ranking.scores = question.coverage.score_first(ranking.scores, len(ranking.scores))
     failures: list[str] = []
     test: RatingFunction = partial(ranking.rate_text_units, settings.min_similarity)
     min_rating: float = settings.min_similarity
@@ -90,6 +89,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         test, min_rating = partial(_rate_text_units, question, llm, failures), settings.min_rating
     hierarchy = IndexHierarchy(question.index)
     descent = RelevanceTests(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
+    descent.accept(question.coverage.order)
     tested = descent.tested
     try:
         descent.run()

@@ -88,7 +88,7 @@ def choose_search(question: Question) -> SearchChoice:
 
     A search that cannot answer from this index is replaced by another search.
     """
-    if len(question.coverage.found) > 1 and may_answer_by_cell(question):
+    if _names_several(question):
         return SearchChoice("compare", "it names several things or periods of a series")
     text, unknown = question.text, question.mentions.unknown_names
     n_known = len(question.mentions.likeliest_mentions)
@@ -108,6 +108,15 @@ def choose_search(question: Question) -> SearchChoice:
     if choice.method == "global" and not question.index.has_table("community_reports"):
         return replace(choice, method="lazy", why=f"{choice.why}, and the index has no reports")
     return choice
+
+
+def _names_several(question: Question) -> bool:
+    """Return whether a question names several things or periods of a series."""
+    if len(question.coverage.found) < 2:
+        return False
+    if question.llm is None:
+        return may_answer_by_cell(question)
+    return question.facets.is_dated or len(question.facets.things) > 1
 
 
 def choose_by_rules(question: str, n_names: int) -> SearchChoice:

@@ -1,6 +1,6 @@
 """Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -112,6 +112,21 @@ class SuggestedSearch(BaseModel):
     command: str
 
 
+class CoveredCell(BaseModel):
+    """A thing and a period that the question names, and what the documents have on them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    thing: str
+    period: str
+    state: Literal["found", "no_thing", "no_period", "no_passage", "no_statement"]
+    value: str = Field(description="The figure, as the passage writes it.")
+    covered: str = Field(description="The periods of its documents, if not those asked for.")
+    citations: list[int] = Field(description="Numbers of citations.")
+    documents: list[int] = Field(description="Documents that were searched.")
+    text_units: list[int] = Field(description="Passages of these documents, the best first.")
+
+
 class AnswerReply(BaseModel):
     """An answer with its evidence.
 
@@ -133,7 +148,8 @@ class AnswerReply(BaseModel):
     follow_ups: list[str]
     left_out: list[int] = Field(description="Reports that a global search did not use.")
     suggestion: SuggestedSearch | None
-    table: list[dict[str, Any]] = Field(description="The rows of a count.")
+    cells: list[CoveredCell] = Field(description="Things and periods that the question names.")
+    table: list[dict[str, Any]] = Field(description="The rows of a count or of a comparison.")
     request_id: str
     trace_id: str = Field(description="Empty if the server sends no traces.")
     context: dict[str, list[dict[str, Any]]] | None = Field(

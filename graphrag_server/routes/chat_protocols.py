@@ -231,7 +231,7 @@ def describe(answer: Answer) -> dict[str, Any]:
     content = answer.to_dict()
     names = (
         *("outcome", "method", "question", "citations", "notes", "follow_ups", "suggestion"),
-        *("usage", "version", "table"),
+        *("usage", "version", "cells", "table"),
     )
     return {**{name: content[name] for name in names}, "request_id": current_request_id()}
 

@@ -1,5 +1,6 @@
 """The tables that searches read besides vectors."""
 
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -223,6 +224,42 @@ def test_names_are_folded_and_words_know_their_entities_by_degree() -> None:
 
 def test_documents_are_found_by_their_titles_without_brackets_too() -> None:
     assert written()["title_names"].rows() == [("diary", 0), ("diary 1911", 0), ("tom crean", 1)]
+
+
+def test_documents_are_found_by_the_names_of_their_subjects() -> None:
+    head = "Company: Fram\nPeriod: Q3 2022\n\nThe margin was 4%."
+    documents = (
+        {"id": "d0", "title": "b.txt", "path": "b.txt", "text": head},
+        {"id": "d1", "title": "Fram Q4 2022", "path": "c.txt", "metadata": None},
+        {"id": "d2", "title": "", "path": "c.csv", "metadata": '{"who": "Tom Müller"}'},
+        {"id": "d3", "title": None, "path": "", "text": None, "creation_date": "2022-05-04"},
+    )
+    units = [{"id": f"t{n}", "document_id": f"d{n // 2}", "human_readable_id": n} for n in range(8)]
+    named = [(0, 0), (1, 1), (2, 5)]  # entity, text unit
+    found = written(
+        documents=table("documents", *documents),
+        text_units=table("text_units", *units),
+        mentions=table("mentions", *({"entity": e, "text_unit": u} for e, u in named)),
+    )
+    days = [date(2022, *day).toordinal() for day in ((7, 1), (9, 30), (10, 1), (12, 31), (5, 4))]
+    assert found["document_subjects"].rows() == [
+        ("Company: Fram; Period: Q3 2022", "Fram", days[0], days[1]),
+        ("Fram Q4 2022", "Fram", days[2], days[3]),
+        ("who: Tom Müller", "Tom Müller", 0, 0),
+        ("", "", days[4], days[4]),
+    ]
+    assert found["subject_names"].rows() == [
+        *(("b", [0]), ("c", [1, 2]), ("fram", [0, 1]), ("tom muller", [2]))
+    ]
+    assert found["subject_words"].rows() == [
+        *(("b", [0]), ("c", [1]), ("fram", [2]), ("muller", [3]), ("tom", [3]))
+    ]
+    # Each text unit of its documents is near an entity, but is about it only if it names it.
+    assert found["text_units_of_entities"].rows() == [
+        *((0, 0, True, 1), (0, 1, False, 0), (0, 2, False, 0), (0, 3, False, 0)),
+        (1, 1, True, 1),
+        *((2, 4, False, 0), (2, 5, True, 1)),
+    ]
 
 
 def test_claims_are_found_by_the_names_of_their_ends() -> None:

@@ -101,6 +101,13 @@ def test_its_tables_are_asked_in_sql(without_models: Index) -> None:
     assert not (MICROSOFT / "cypher").exists()
 
 
+def test_its_documents_have_subjects(without_models: Index) -> None:
+    names = without_models.store.open_mapped("subject_names")
+    assert [names.text("name", row) for row in range(len(names))] == ["dulce", "operation dulce"]
+    units = without_models.store.text_units(range(5)).values()
+    assert {unit["subject"] for unit in units} == {"Operation: Dulce"}
+
+
 def test_a_conversation_goes_on(with_models: Index) -> None:
     conversation = with_models.conversation()
     with_models.converse(conversation, "Who is Alex Mercer?", "local")

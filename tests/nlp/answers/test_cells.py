@@ -1,0 +1,37 @@
+"""The statement that answers a question about one thing in one period."""
+
+from collections.abc import Sequence
+
+from graphrag_nlp.answers.cells import CellStatement, Topic
+from graphrag_nlp.answers.statements import Passage, find_stems
+from graphrag_nlp.text.languages import detect_language, language_of
+from graphrag_nlp.text.periods import find_periods
+from tests.fixtures.cases import cases
+
+
+def choose(question: str, topic: str, texts: Sequence[str]) -> tuple[Topic, list[CellStatement]]:
+    """Choose among statements, each in a passage of its own, the best passage first."""
+    language = language_of(detect_language(question))
+    passages = [Passage(n, text, "", 0, 0.0, 0.0, (), "") for n, text in enumerate(texts)]
+    asked = Topic(sorted(find_stems(topic)), [passages], language)
+    return asked, asked.choose(0, next(iter(find_periods(question)), None), question)
+
+
+@cases("question, topic, texts, value")
+def test_the_value_of_a_cell(question: str, topic: str, texts: list[str], value: str) -> None:
+    asked, found = choose(question, topic, texts)
+    clear = [one.written_value for one in found if asked.is_clear(one)]
+    assert next(iter(clear), "") == value
+
+
+def test_a_topic_that_is_said_without_figures_wants_none() -> None:
+    texts = ["The risk of fire is high.", "The risk of flood is low.", "It rained for 3 days."]
+    asked, found = choose("What was the risk of A in Q3 2022?", "risk", texts)
+    assert not asked.wants_value
+    assert [one.statement.text for one in found[:2]] == texts[:2]
+
+
+def test_nothing_is_chosen_without_the_words_of_the_topic() -> None:
+    for texts in ([], ["It rained for 3 days."]):
+        asked, found = choose("What was the margin of A?", "margin", texts)
+        assert not any(map(asked.is_clear, found))
