@@ -45,6 +45,8 @@ def _load_encoding_and_lengths(name: str) -> "tuple[tiktoken.Encoding, Integers]
     tokens = list(map(binascii.a2b_base64, lines))
     ranks = {token: rank for rank, token in enumerate(tokens)}
     encoding = tiktoken.Encoding(name, mergeable_ranks=ranks, **encodings[name])
+    # tiktoken only needs this copy of the ranks, some 30 MB, to pickle an encoding.
+    del encoding._mergeable_ranks
     return encoding, np.fromiter(map(len, tokens), np.int64, len(tokens))
 
 

@@ -293,7 +293,7 @@ def _drop_parts(names: Sequence[str]) -> list[str]:
 
 def fold_words(text: str) -> frozenset[str]:
     """Return the words of a text in lower case, in the singular as far as a rule tells."""
-    words = (re.sub(r"['’]s$", "", word) for word in _WORD.findall(text.lower()))
+    words = (word.removesuffix("'s").removesuffix("’s") for word in _WORD.findall(text.lower()))
     return frozenset(word.removesuffix("s") if len(word) > 3 else word for word in words)
 
 

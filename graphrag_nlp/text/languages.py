@@ -17,6 +17,7 @@ from graphrag_nlp.text.normalize import fold
 
 _PACKAGES_FOLDER = Path(__file__).parents[2]
 _LETTERS_OF_WORD = re.compile(r"[^\W\d_]+")
+_ASCII_SPACES = {code: " " for code in range(128) if not chr(code).isalpha()}
 # Characters at the start, and at the end, of a text that detection of its language reads.
 _SAMPLE_CHARACTERS = 2_000
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
@@ -139,8 +140,15 @@ def _count_votes(text: str) -> tuple[dict[str, float], Counter[str]]:
     languages_of_word = map_words_to_languages()
     votes: dict[str, float] = dict.fromkeys(languages(), 0.0)
     times: Counter[str] = Counter()
-    for word, count in Counter(_LETTERS_OF_WORD.findall(text.lower())).items():
-        codes = languages_of_word.get(word, ())
+    lower = text.lower()
+    # In ASCII, the plain way to split is several times as fast.
+    words = (
+        lower.translate(_ASCII_SPACES).split()
+        if lower.isascii()
+        else _LETTERS_OF_WORD.findall(lower)
+    )
+    for word, count in Counter(filter(languages_of_word.__contains__, words)).items():
+        codes = languages_of_word[word]
         for code in codes:
             # Divide the vote of a word that belongs to several languages.
             votes[code] = votes.get(code, 0.0) + count / len(codes)

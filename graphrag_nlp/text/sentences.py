@@ -189,7 +189,8 @@ def _is_prose(sentence: str, is_uncased: bool) -> bool:
         first = next((c for c in sentence[:5] if c.isalnum()), first)
     if (first.islower() and not is_uncased) or not first.isalnum() or "|" in sentence:
         return False
-    if any(sentence.count(opening) != sentence.count(closing) for opening, closing in ("()", "[]")):
+    count = sentence.count
+    if count("(") != count(")") or count("[") != count("]"):
         return False
     # Require fewer characters in scripts without spaces.
     return length >= 5 if last in "。！？｡" else length >= 20 and sentence.count(" ") >= 3

@@ -48,7 +48,8 @@ def test_an_encoding_is_the_published_one(published: tiktoken.Encoding) -> None:
     ours = load_encoding(published.name)
     assert ours._pat_str == published._pat_str
     assert ours._special_tokens == published._special_tokens
-    assert ours._mergeable_ranks == published._mergeable_ranks
+    ranks = range(len(published._mergeable_ranks))
+    assert {ours.decode_single_token_bytes(n): n for n in ranks} == published._mergeable_ranks
 
 
 @pytest.mark.parametrize(

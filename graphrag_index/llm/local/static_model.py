@@ -190,7 +190,8 @@ class StaticModel:
         numbers, lengths = self._pieces.cut(texts)
         # Count equal pieces of a text.
         owners = np.repeat(np.arange(len(texts)), lengths)
-        keys = np.sort(owners * len(self._rows) + numbers)
+        # The keys are sorted by owner already, for which a stable sort is faster.
+        keys = np.sort(owners * len(self._rows) + numbers, kind="stable")
         first = np.flatnonzero(np.diff(keys, prepend=-1))
         counts = np.diff(first, append=len(keys)).astype(np.float64)
         owners, numbers = np.divmod(keys[first], len(self._rows))
