@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_index.errors import format_count, quote_argument
-from graphrag_nlp.text.periods import Period
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from graphrag_nlp.text.periods import Period
     from graphrag_query.subgraph import Subgraph
 
 # Maximum number of characters of a quotation; a longer one is shortened in the middle.
@@ -126,7 +126,7 @@ class Cell:
     covered: str = ""
     value: str = ""
     citations: tuple[int, ...] = ()
-    days: Period | None = field(default=None, repr=False, compare=False)
+    days: "Period | None" = field(default=None, repr=False, compare=False)
 
     @property
     def label(self) -> str:

@@ -7,7 +7,7 @@ behind. A question of one thing and no period has no cells and is ranked as it i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from graphrag_query.question.facets import MIN_LISTED_SHARE, MIN_TEXT_UNITS, Fac
 from graphrag_query.question.question_words import content_words
 from graphrag_query.question.stem_matching import count_stems
 from graphrag_query.store.index_store import IndexStore, RankedTextUnit
-
-if TYPE_CHECKING:
-    from graphrag_query.question.question import Question
 
 # Maximum number of cells; with more periods, those of a thing are one cell.
 MAX_CELLS = 24
@@ -91,7 +88,24 @@ class Coverage:
         ]
 
 
-def find_coverage(question: "Question") -> Coverage:
+class AskedQuestion(Protocol):
+    """A question, as far as its cells depend on it; see `Question`."""
+
+    @property
+    def index(self) -> IndexStore: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def facets(self) -> Facets: ...
+    @property
+    def content_words(self) -> list[str]: ...
+    @property
+    def vector(self) -> "np.ndarray[Any, Any]": ...
+
+    def unmentioned_beside(self, written: list[str]) -> list[str]: ...
+
+
+def find_coverage(question: AskedQuestion) -> Coverage:
     """Find the cells of a question, and rank the text units in each of them.
 
     A question has cells if it names periods of a series, or several things side by side. Without a
@@ -103,7 +117,7 @@ def find_coverage(question: "Question") -> Coverage:
         return Coverage()
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
-    missing = _find_missing_things(question, things)
+    missing = question.unmentioned_beside([thing.text for thing in things])
     unknown = {stem for name in missing for stem in content_words(name)}
     known = (tuple(stem for stem in part if stem not in unknown) for part in facets.parts)
     parts = tuple(filter(None, known)) or ((),)
@@ -118,17 +132,6 @@ def find_coverage(question: "Question") -> Coverage:
     asked = [str(period) for period in facets.periods] or [""]
     cells += [Cell(name, period, "no_thing") for name in missing for period in asked]
     return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
-
-
-def _find_missing_things(question: "Question", things: Sequence[Thing]) -> list[str]:
-    """Return the names beside the things that no document mentions."""
-    written = [thing.text for thing in things]
-    dates = [question.text[period.start : period.end] for period in question.facets.periods]
-    spans = (span.text for span in question.mentions.spans)
-    spans = (span for span in spans if not any(span in date for date in dates))
-    if all(any(span in text or text in span for text in written) for span in spans):
-        return []
-    return question.mentions.unmentioned_names(written)
 
 
 def _is_thing_of(index: IndexStore, facets: Facets, thing: Thing) -> bool:
@@ -185,7 +188,7 @@ def _documents_of(thing: Thing, periods: Sequence[Period]) -> tuple[int, ...]:
 
 
 def _rank_in_cells(
-    question: "Question", cells: Sequence[Cell], parts: Sequence[Sequence[str]]
+    question: AskedQuestion, cells: Sequence[Cell], parts: Sequence[Sequence[str]]
 ) -> tuple[list[Cell], list[int], float]:
     """Rank the text units of cells by BM25 of each part of the topic, numbers and similarity.
 
@@ -242,7 +245,9 @@ def _text_units_of(index: IndexStore, documents: Sequence[int]) -> "np.ndarray":
     return np.unique(numbers if flags is None else numbers[flags[numbers]])
 
 
-def _keep_matching(question: "Question", numbers_of: "Sequence[np.ndarray]") -> "list[np.ndarray]":
+def _keep_matching(
+    question: AskedQuestion, numbers_of: "Sequence[np.ndarray]"
+) -> "list[np.ndarray]":
     """Keep the text units of each cell that match the question best by the full-text index."""
     table, most = question.index.vectors("text_unit_text"), MAX_TEXT_UNITS_READ // len(numbers_of)
     kept = []

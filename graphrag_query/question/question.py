@@ -263,6 +263,15 @@ class Question:
         """The cells, thing and period, of the question, and their best text units."""
         return find_coverage(self)
 
+    def unmentioned_beside(self, written: list[str]) -> list[str]:
+        """Return the names that no document mentions, beside things of documents as written."""
+        dates = [self.text[period.start : period.end] for period in self.facets.periods]
+        spans = (span.text for span in self.mentions.spans)
+        spans = (span for span in spans if not any(span in date for date in dates))
+        if all(any(span in text or text in span for text in written) for span in spans):
+            return []
+        return self.mentions.unmentioned_names(written)
+
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""
         is_known = self.index.share_of_known_languages >= MIN_SHARE_OF_KNOWN
