@@ -157,4 +157,5 @@ def _find_entity(values: Sequence[str], titles: Sequence[str]) -> str:
 
 def _spell_name(stem: str) -> str:
     words = _SEPARATORS.sub(" ", stem).split()
-    return " ".join(word.capitalize() if word.islower() else word for word in words)
+    name = " ".join(word.capitalize() if word.islower() else word for word in words)
+    return name if len(name) > 1 else ""

@@ -116,7 +116,7 @@ def describe_place(text_unit: Mapping[str, Any]) -> str:
 def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
     """Return text units as rows of a section, in the same order.
 
-    A row says what its document is about, and of which period, if that is known of one of them.
+    A row says what its document is about, and of which period, in an index with periods.
     """
     units = text_units.items()
     rows = pl.DataFrame(
@@ -128,7 +128,7 @@ def source_rows(text_units: Mapping[int, Mapping[str, Any]]) -> pl.DataFrame:
         | {"id": pl.Int64},
         orient="row",
     )
-    return rows if (rows["period"] != "").any() else rows.drop("period")
+    return rows.drop("period") if rows["period"].is_null().all() else rows
 
 
 def source_context(

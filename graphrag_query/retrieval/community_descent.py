@@ -8,7 +8,7 @@ go down the hierarchy in the communities where relevant text units were found.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -131,7 +131,10 @@ class RelevanceTests:
         def worth(community: _Community) -> float:
             return self.scores[community.waiting[0]] + RELEVANT_SHARE_WEIGHT * community.found
 
-        queue = sorted(queue, key=lambda c: (-worth(c), c.waiting, c.number))
+        sizes = self.hierarchy.sizes
+        queue = sorted(
+            queue, key=lambda c: (-worth(c), c.waiting, sizes.get(c.number, 0), c.number)
+        )
         fruitful = [c for c in queue if c.found][: -(-self.settings.communities_at_once // 2)]
         numbers = {id(community) for community in fruitful}
         return [*fruitful, *(c for c in queue if id(c) not in numbers)]
@@ -220,6 +223,12 @@ class IndexHierarchy:
         # `RelevanceTests` asks for the same text unit or community many times: cache the results.
         self.counts = cache(self._count_entities)
         self.children = cache(self._read_children)
+
+    @cached_property
+    def sizes(self) -> dict[int, int]:
+        """The number of entities of each community."""
+        rows = self.index.scan("communities").select("community", "size").collect()
+        return dict(rows.iter_rows())
 
     def _count_entities(self, text_unit: int) -> Counter[int]:
         """Count the entities of a text unit in each community of any level."""

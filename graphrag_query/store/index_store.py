@@ -144,6 +144,11 @@ class IndexStore:
         return days.to_numpy()
 
     @cached_property
+    def has_periods(self) -> bool:
+        """Whether the period of some document is known."""
+        return bool(self.document_days.any())
+
+    @cached_property
     def main_languages(self) -> frozenset[str]:
         """The languages that at least `MIN_SHARE_OF_LANGUAGE` of the documents are in."""
         found = self.open_mapped("document_rows").columns("language")["language"]
@@ -261,14 +266,15 @@ class IndexStore:
         """Fetch text units with the title and path of the document, ordered by number.
 
         Unknown numbers are left out. `subject` and `period` say what the document is about and
-        when, for prompts. `prepended` has the metadata that Microsoft GraphRAG put before the text.
+        when, for prompts; `period` is None in an index without periods. `prepended` has the
+        metadata that Microsoft GraphRAG put before the text.
         """
         known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
         found = self._fetch_rows("text_unit_rows", wanted)
         names = ("id", "title", "path", "language")
         documents = self.open_mapped("document_rows").rows(found["document"], *names)
-        subjects = [*self._subjects(found["document"])] or [*zip(documents["title"], repeat(""))]
+        subjects = [*self._subjects(found["document"])] or [*zip(documents["title"], repeat(None))]
         return {
             row["human_readable_id"]: {
                 **row,
@@ -286,15 +292,18 @@ class IndexStore:
             )
         }
 
-    def _subjects(self, documents: pl.Series) -> Iterator[tuple[str, str]]:
-        """Yield the subject and the period of documents; nothing in an index without them."""
+    def _subjects(self, documents: pl.Series) -> Iterator[tuple[str, str | None]]:
+        """Yield the subject and the period of documents; nothing in an index without them.
+
+        The period is None in an index without periods, and "" if it is not known.
+        """
         if not self.has_table("document_subjects"):
             return
         columns = ("label", "first_day", "last_day")
         rows = self.open_mapped("document_subjects").rows(documents, *columns)
         for label, first, last in rows.iter_rows():
             days = (date.fromordinal(day) for day in (first, last)) if first else None
-            yield label, format_period(*days) if days else ""
+            yield label, format_period(*days) if days else "" if self.has_periods else None
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""

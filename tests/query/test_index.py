@@ -80,7 +80,9 @@ def test_the_context_of_global_search_is_what_the_model_reads(
         assert context.n_tokens <= 600 + 2 * HEADING_TOKENS
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "structured"])
+@pytest.mark.parametrize(
+    "method", [name for name in METHODS if name not in ("structured", "compare")]
+)
 def test_every_search_without_a_query_of_a_model_has_a_context(index: Index, method: str) -> None:
     context = index.context("When did Roald Amundsen reach the South Pole?", method=method)
     assert not context.is_empty
@@ -88,7 +90,7 @@ def test_every_search_without_a_query_of_a_model_has_a_context(index: Index, met
 
 
 def test_a_search_that_has_no_context_names_those_that_have_one(index: Index) -> None:
-    having = "ask, local, global, basic, drift, lazy, path, neighbourhood"
+    having = "ask, local, global, basic, drift, lazy, path, neighbourhood, compare"
     with pytest.raises(SettingsError, match=rf"searches have one: {having}\."):
         index.context("How many ships?", method="structured")
     with pytest.raises(SettingsError, match="selection to similar or level"):

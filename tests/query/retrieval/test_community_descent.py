@@ -40,6 +40,7 @@ class Tree:
 
     def __init__(self, homes: Mapping[int, tuple[int, int]]) -> None:
         self.homes = homes
+        self.sizes: dict[int, int] = {}
         self.below: dict[int, list[int]] = {}
         for pair in homes.values():
             for parent, child in zip((NO_COMMUNITY, pair[0]), pair, strict=True):
