@@ -159,7 +159,11 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
     for period in asked:
         fitting = [own for own in covered if period is None or _fits(own, period)]
         if period is not None and covered and not fitting:
-            span = f"{covered[0]} to {covered[-1]}" if len(covered) > 1 else str(covered[0])
+            is_gap = covered[0].first <= period.first and period.last <= covered[-1].last
+            if is_gap or len(covered) == 1:
+                span = ", ".join(map(str, covered[:MAX_CELLS]))
+            else:
+                span = f"{covered[0]} to {covered[-1]}"
             cells.append(Cell(thing.text, str(period), "no_period", covered=span))
             continue
         if not covered or len(fitting) > max(MIN_CELLS_PER_THING, MAX_CELLS // n_things):
