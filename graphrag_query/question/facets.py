@@ -77,8 +77,8 @@ class Thing(NamedTuple):
 
     @property
     def is_code(self) -> bool:
-        """Whether a number names one document or a few, such as T-1042."""
-        has_digit = any(character.isdigit() for character in self.text)
+        """Whether one word with a number names one document or a few, such as T-1042."""
+        has_digit = " " not in self.text and any(map(str.isdigit, self.text))
         return has_digit and len(self.documents) <= MAX_OF_CODE
 
     @property
