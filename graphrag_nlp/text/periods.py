@@ -83,12 +83,10 @@ def find_periods(text: str) -> list[Period]:
 
 def names_latest(text: str) -> bool:
     """Return whether a text asks for the last period: "the latest quarter"."""
-    words, lists = [fold(word[0]) for word in _WORDS.finditer(text)], _words("latest")
-    nouns = (
-        _words("quarters") | _words("halves") | word_set("year jahr annee ano month monat mois mes")
-    )
+    words = [fold(word) for word in _WORDS.findall(text)]
     return any(
-        _is_in(word, lists) and any(_is_in(near, nouns) for near in words[i + 1 : i + 3])
+        _is_in(word, _words("latest"))
+        and any(_is_in(near, _words("nouns")) for near in words[i + 1 : i + 3])
         for i, word in enumerate(words)
     )
 

@@ -14,7 +14,8 @@ import polars as pl
 from graphrag_index.llm.prompts import RenderedRows, TokenBudget, csv_line, n_prompt_tokens
 from graphrag_index.llm.request import TextSink
 from graphrag_nlp.text.citations import ShownRows, find_cited_rows
-from graphrag_query.answer import Answer, Context, Outcome
+from graphrag_nlp.text.languages import Language
+from graphrag_query.answer import Answer, Cell, Context, Outcome
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.question.question import Question
 from graphrag_query.question.refusals import format_absence
@@ -136,41 +137,56 @@ def source_context(
 ) -> Context:
     """Pack text units into a context with the section Sources; the best text unit is first.
 
-    Text units of one cell of the question stand together, see `pack_with_cells`.
+    Text units of one cell of the question stand together, see `pack_for_question`.
     """
     section = Section("Sources", source_rows(text_units), 1.0)
-    return pack_with_cells(question, [section], max_tokens)
+    return pack_for_question(question, [section], max_tokens)
 
 
-def pack_with_cells(question: Question, sections: Sequence[Section], max_tokens: int) -> Context:
-    """Pack sections behind a list of the cells of the question, with the sources by cell.
-
-    The list says which sources are about each thing and period, and where nothing was found.
-    """
+def pack_for_question(question: Question, sections: Sequence[Section], max_tokens: int) -> Context:
+    """Pack sections behind a list of the cells of the question, if it has any."""
     cells, limit = question.coverage.cells, question.max_context_tokens(max_tokens)
     if not cells:
         return pack_sections(sections, limit)
+    return pack_with_cells(sections, dict(enumerate(cells)), limit, question.language)
+
+
+def pack_with_cells(
+    sections: Sequence[Section],
+    cells: Mapping[int, Cell],
+    max_tokens: int,
+    language: Language,
+    *,
+    is_numbered: bool = False,
+) -> Context:
+    """Pack sections behind a list of cells, with the sources by cell.
+
+    The list says which sources are about each thing and period, and where nothing was found; with
+    `is_numbered`, it begins with the numbers of the cells.
+    """
     groups: dict[int, int] = {}
-    for place, cell in enumerate(cells):
+    for place, cell in cells.items():
         for number in cell.text_units:
             groups.setdefault(number, place)
+
+    def list_cells(shown: Set[int]) -> str:
+        heading = [*["cell"] * is_numbered, "thing", "period", "sources"]
+        lines = ["-----Coverage-----\n", csv_line(heading)]
+        for place, cell in cells.items():
+            sources = " ".join(str(n) for n in cell.text_units if n in shown)
+            if not sources and (cell.state != "found" or not cell.text_units):
+                is_empty = cell.state == "found"
+                sources = "nothing found" if is_empty else format_absence(cell, language)
+            lines.append(csv_line([*[str(place)] * is_numbered, cell.thing, cell.period, sources]))
+        return "".join(lines)
+
     sections = [replace(one, groups=groups) if one.name == "Sources" else one for one in sections]
     # The list is short: reserve room for it before it is known which sources fit.
-    reserved = n_prompt_tokens(_list_cells(question, set(groups)))
-    context = pack_sections(sections, max(limit - reserved, 0))
-    listed = _list_cells(question, context.shown.get("Sources", set()))
+    reserved = n_prompt_tokens(list_cells(set(groups)))
+    context = pack_sections(sections, max(max_tokens - reserved, 0))
+    listed = list_cells(context.shown.get("Sources", set()))
     text = f"{listed}\n{context.text}"
     return replace(context, text=text, n_tokens=context.n_tokens + n_prompt_tokens(listed))
-
-
-def _list_cells(question: Question, shown: Set[int]) -> str:
-    """List the cells of a question as lines of CSV, with their sources in the context."""
-    lines = ["-----Coverage-----\n", csv_line(["thing", "period", "sources"])]
-    for cell in question.coverage.cells:
-        sources = " ".join(str(n) for n in cell.text_units if n in shown)
-        missing = format_absence(cell, question.language) if cell.state != "found" else ""
-        lines.append(csv_line([cell.thing, cell.period, sources or missing or "nothing found"]))
-    return "".join(lines)
 
 
 def pack_statements(

@@ -118,7 +118,6 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
     blank = text
     named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
     for start, end in sorted(named, reverse=True):
-        # What is left of a list of things is no topic.
         # In "ticket T-17", the word before says only what kind of thing it is.
         blank = f"{_blank_kind(blank[:start], stop_words_of(language))} {blank[end:]}"
     if len(things) > 1 and (asking := _WHICH.search(blank)):

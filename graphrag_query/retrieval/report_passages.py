@@ -17,8 +17,6 @@ from graphrag_query.retrieval.community_paths import community_paths
 from graphrag_query.retrieval.report_selection import subject_text
 from graphrag_query.retrieval.text_unit_ranking import start_search
 
-# Maximum number of passages that are ranked for the contexts of a question.
-TOP_K = 1 << 20
 # Text between two parts of an excerpt, for the sentences that are left out.
 GAP = " … "
 
@@ -36,8 +34,9 @@ def add_passages(
     if not settings.passage_share:
         return list(batches)
     index = question.index
-    found_first = question.coverage.rank_first(start_search(question)(), TOP_K)
-    ranked = dict.fromkeys(unit.number for unit in found_first)
+    searched, coverage = start_search(question)(), question.coverage
+    first = coverage.rank_first(searched, len(searched) + len(coverage.order))
+    ranked = [unit.number for unit in first]
     found_units = index.text_units(ranked)
     left = {number: found_units[number] for number in ranked}
     words = content_words(subject_text(question), question.language)

@@ -7,18 +7,17 @@ from functools import partial
 from typing import Any
 
 from graphrag_index.errors import ModelError
-from graphrag_index.llm.prompts import csv_line, n_prompt_tokens
 from graphrag_index.llm.request import ParsedReply, Request
 from graphrag_index.schema.settings.searches import CompareSearch
 from graphrag_nlp.text.normalize import letters
-from graphrag_query.answer import Answer, Cell, Context, Outcome
+from graphrag_query.answer import Answer, Context, Outcome
 from graphrag_query.answering.cell_answer import CellTable, fill_cells, read_value
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
     merge_contexts,
-    pack_sections,
+    pack_with_cells,
     source_context,
     source_rows,
 )
@@ -159,8 +158,8 @@ def _fill_by_model(
         marks = "".join(f" [{number}]" for number in numbers)
         cell = replace(cell, state="found", value=value, citations=tuple(numbers))
         table.add(cell, f"{statement}{marks}", read_value(value, question.language.code))
-    notes = [f"{n_dropped} cells of the model had no figure of their sources and were dropped."]
-    notes = notes if n_dropped else []
+    n_cells = "1 cell" if n_dropped == 1 else f"{n_dropped} cells"
+    notes = [f"Dropped {n_cells} of the model without a figure of its sources."] * bool(n_dropped)
     notes += [f"A call failed ({failure})." for failure in failures]
     return table, merge_contexts(contexts), tuple(notes)
 
@@ -168,29 +167,16 @@ def _fill_by_model(
 def _pack_cells(
     question: Question, places: Sequence[int], units: Mapping[int, TextUnit], limit: int
 ) -> Context:
-    """Pack the passages of some cells, the best of each cell first, behind a list of the cells."""
+    """Pack the passages of some cells, given by their places, the best of each cell first."""
     cells = {place: question.coverage.cells[place] for place in places}
-    groups: dict[int, int] = {}
-    turns: list[tuple[int, int]] = []
-    for place, cell in cells.items():
-        own = [number for number in cell.text_units if number in units]
-        turns += [(turn, number) for turn, number in enumerate(own)]
-        groups |= {number: groups.get(number, place) for number in own}
+    turns = [
+        (turn, number)
+        for cell in cells.values()
+        for turn, number in enumerate(n for n in cell.text_units if n in units)
+    ]
     numbers = dict.fromkeys(number for _, number in sorted(turns, key=lambda turn: turn[0]))
-    rows = source_rows({number: units[number] for number in numbers})
-    reserved = n_prompt_tokens(_list_cells(cells, set(numbers)))
-    packed = pack_sections([Section("Sources", rows, 1.0, groups)], max(limit - reserved, 0))
-    listed = _list_cells(cells, packed.shown.get("Sources", set()))
-    n_tokens = packed.n_tokens + n_prompt_tokens(listed)
-    return replace(packed, text=f"{listed}\n{packed.text}", n_tokens=n_tokens)
-
-
-def _list_cells(cells: Mapping[int, Cell], shown: Set[int]) -> str:
-    lines = ["-----Cells-----\n", csv_line(["cell", "thing", "period", "sources"])]
-    for place, cell in cells.items():
-        sources = " ".join(str(number) for number in cell.text_units if number in shown)
-        lines.append(csv_line([str(place), cell.thing, cell.period, sources]))
-    return "".join(lines)
+    sections = [Section("Sources", source_rows({n: units[n] for n in numbers}), 1.0)]
+    return pack_with_cells(sections, cells, limit, question.language, is_numbered=True)
 
 
 def cells_request(llm: LLM, question: Question, context: Context, places: Sequence[int]) -> Request:

@@ -15,7 +15,7 @@ from graphrag_query.answer import Answer, Context
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
-    pack_with_cells,
+    pack_for_question,
     source_rows,
     write_answer,
 )
@@ -107,7 +107,7 @@ def local_context(
     claims = index.claims(found.claims).select(number, *columns)
     reports = index.reports(found.reports, "community", "title", "summary")
     reports = reports.select(pl.col("community").alias("id"), "title", "summary")
-    context = pack_with_cells(
+    context = pack_for_question(
         question,
         [
             Section("Sources", source_rows(found.text_units), settings.text_unit_share),

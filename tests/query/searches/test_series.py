@@ -254,9 +254,7 @@ def test_a_figure_that_its_sources_lack_is_dropped(
         "Ostwick | Q3 2022 | found | 33.9%",
     ]
     assert "- Galemark Group, Q3 2022: no passage states this." in answer.text
-    assert answer.notes == (
-        "1 cells of the model had no figure of their sources and were dropped.",
-    )
+    assert answer.notes == ("Dropped 1 cell of the model without a figure of its sources.",)
 
 
 @pytest.mark.parametrize(
