@@ -1,7 +1,8 @@
 """The statement that answers a question about one thing in one period.
 
 The documents of a series speak of their subject without naming it, and beside its figures they
-tell those of other times and of parts of it. A statement of these does not answer.
+tell those of other times and of parts of it. A statement of another time does not answer. That one
+is of a part or of another thing is not told by rules: what begins with the topic comes first.
 """
 
 import re
@@ -22,10 +23,10 @@ from graphrag_nlp.text.values import FoundNumber, find_numbers
 MIN_SHARE = 0.6
 # Minimum share of the statements with all words of the topic that have a value, if one is asked.
 MIN_SHARE_OF_VALUES = 0.5
+# Maximum number of content words before the topic in a clear statement.
+MAX_WORDS_BEFORE = 1
 # What each content word before the topic takes from the rating of a statement, at most 4 of them.
 WORD_PENALTY = 0.05
-# Maximum number of words before the comma behind an opening phrase: "In the consumer segment,".
-MAX_WORDS_OF_OPENING = 8
 
 
 class CellStatement(NamedTuple):
@@ -85,26 +86,18 @@ class Topic:
     def choose(self, cell: int, period: Period | None, question: str) -> list[CellStatement]:
         """Return the statements of a cell that may answer, the likeliest first.
 
-        Left out are those of another period, of a part of the thing that the question does not
-        name, and of another thing.
+        Left out are those of another period.
         """
         found, seen = [], set()
-        asked = find_stems(question)
-        # A question may ask for a forecast, or for a part.
+        # A question may ask for a forecast.
         is_timed = not any(_is_of(time, question, self.language) for time in ("earlier", "later"))
-        is_whole = not _is_of("part", question, self.language)
         for statement, passage in self.statements[cell]:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
             if is_timed and self._is_of_other_time(statement.text):
                 continue
-            if is_whole and _is_of("part", statement.text, self.language):
-                continue
-            is_of_other = _is_of("indefinite", statement.text, self.language)
-            if is_of_other and self._n_words_before(statement):
-                continue
-            if _is_of_other_period(statement.text, period) or self._is_of_part(statement, asked):
+            if _is_of_other_period(statement.text, period):
                 continue
             value = self._find_value(statement)
             found.append(CellStatement(statement, passage, self.share(statement), value))
@@ -126,16 +119,28 @@ class Topic:
         return bool(found) and self.is_clear(found[0])
 
     def is_clear(self, found: CellStatement) -> bool:
-        """Return whether a statement says what is asked, with a value if one is wanted."""
-        return found.share >= MIN_SHARE and (found.value is not None or not self.wants_value)
+        """Return whether a statement says what is asked, with a value if one is wanted.
+
+        It names the topic early: "The service division had a margin of 4 %" may be of a part.
+        """
+        has_value = found.value is not None or not self.wants_value
+        is_early = self._n_words_before(found.statement) <= MAX_WORDS_BEFORE
+        return found.share >= MIN_SHARE and has_value and is_early
 
     def _n_words_before(self, statement: Statement) -> int:
-        """Count the content words before the topic, up to 4: "A brother has a weight of 80 kg"."""
-        before = 0
-        for word in WORD.findall(statement.text.lower()):
-            if not find_stems(word).isdisjoint(self.words):
+        """Count the content words before the topic, up to 4: "A brother has a weight of 80 kg".
+
+        Words of figures and periods do not count.
+        """
+        text, before = statement.text, 0
+        spans = [found[:2] for found in find_numbers(text, self.language.code)]
+        spans += [found[:2] for found in find_periods(text)]
+        for word in WORD.finditer(text):
+            low = word[0].lower()
+            if not find_stems(low).isdisjoint(self.words):
                 break
-            before += word not in self.language.function_words
+            is_counted = low.isalpha() and low not in self.language.function_words
+            before += is_counted and not any(a <= word.start() < b for a, b in spans)
         return min(before, 4)
 
     def _is_of_other_time(self, text: str) -> bool:
@@ -158,18 +163,6 @@ class Topic:
         last = words[-1].end() if words else 0
         behind = [value for value in values if value.start_char >= last]
         return behind[0] if behind else values[-1] if values else None
-
-    def _is_of_part(self, statement: Statement, asked: frozenset[str]) -> bool:
-        """Return whether the phrase before a comma limits a statement to a part of a thing."""
-        opening, comma, _ = statement.text.partition(",")
-        words = WORD.findall(opening)
-        prepositions = self.language.place_prepositions | self.language.other_prepositions
-        if not comma or not 1 < len(words) <= MAX_WORDS_OF_OPENING:
-            return False
-        if words[0].lower() not in prepositions or any(map(str.isdigit, opening)):
-            return False
-        said = {word.lower() for word in words[1:]} - self.language.function_words
-        return bool(said) and asked.isdisjoint(frozenset().union(*map(find_stems, said)))
 
 
 def _is_of_other_period(text: str, period: Period | None) -> bool:

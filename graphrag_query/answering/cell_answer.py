@@ -162,7 +162,11 @@ def _choose(
     near = [one for one in found if one.share >= MIN_SHARE]
     if near or topic.wants_value or not found:
         # Where other documents state it in these words, this one does not state it at all.
-        is_absent = topic.wants_value and _is_stated_elsewhere(question, topic)
+        is_absent = (
+            topic.wants_value
+            and not (near and near[0].value)
+            and _is_stated_elsewhere(question, topic)
+        )
         return (near[0] if near and not is_absent else None), False
     compared = found[:MAX_COMPARED]
     vectors = question.index.embedder.embed([one.statement.text_to_embed for one in compared])
