@@ -519,7 +519,7 @@ async def chat(body: OllamaBody, request: Request, caller: CurrentCaller) -> Res
     lines = (
         json.dumps(reply, ensure_ascii=False, default=str).encode() + b"\n"
         async for event in events
-        if (reply := replies.of_event(event))
+        for reply in replies.of_event(event)
     )
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=STREAM_HEADERS)
 
@@ -530,15 +530,15 @@ class _OllamaReplies:
     def __init__(self, model: str, reply: ReplyText) -> None:
         self._model, self._reply, self._started = model, reply, time.perf_counter_ns()
 
-    def of_event(self, event: AskEvent) -> dict[str, Any] | None:
-        """Return the reply for an event; None for an event that Ollama does not have."""
+    def of_event(self, event: AskEvent) -> Iterator[dict[str, Any]]:
+        """Yield the replies for an event. The last one of an answer has no text."""
         try:
-            text = self._reply.read(event)
+            if text := self._reply.read(event):
+                yield self._part(text)
+            if isinstance(event, AnswerEvent):
+                yield self.last("", event.answer)
         except RequestError as error:
-            return ollama_error(error)
-        if isinstance(event, AnswerEvent):
-            return self.last(text, event.answer)
-        return self._part(text) if text else None
+            yield ollama_error(error)
 
     def answered(self, answer: Answer) -> dict[str, Any]:
         """Return the one reply of an answer. Raises RequestError if the model failed."""
