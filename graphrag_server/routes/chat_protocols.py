@@ -209,7 +209,7 @@ def read_chat(messages: list[ChatMessage]) -> tuple[str, tuple[Turn, ...]]:
             question = unwrap_question(text)
         elif message.role == "assistant" and question:
             lines = text.split("\n")
-            while _SOURCE_LINE.fullmatch(lines[-1]):
+            while lines and _SOURCE_LINE.fullmatch(lines[-1]):
                 lines.pop()
             turns.append(Turn(question, question, "\n".join(lines).rstrip()))
             question = ""

@@ -104,6 +104,7 @@ def test_continue_answers_the_last_question(client: httpx2.Client, path: str, st
         ([user(PARK), {"role": "assistant", "content": [{"type": "text", "text": "A"}]}], PARK),
         ([user(LIN), user(PARK), said("Anna")], PARK),
         ([user(PARK), said("A\n\n- [1] The park: http://x/#/p/document/1/0-5")], PARK),
+        ([user(PARK), said("- [1] The park: http://x/#/p/document/1/0-5")], PARK),
         ([said("Hello"), user(LIN), said("林")], LIN),
         ([said("Hello")], None),
         ([user(PARK), said("Anna Berg."), user(" ")], None),
