@@ -5,7 +5,7 @@ article or preposition before it, and a function word or punctuation after it. P
 everywhere in the corpus are not specific to a topic, and are left out.
 """
 
-# Before Python 3.12, the annotation array[int] cannot be evaluated.
+# Python before 3.12 cannot evaluate the annotation array[int]: keep annotations as strings.
 from __future__ import annotations
 
 import re
@@ -44,7 +44,7 @@ CUE_NOUNS = tuple(1 << n for n in range(15, 19))
 INDEFINITE = 1 << 19
 # Bit for a noun or verb before "in" and a name that is no place.
 IN_THING = 1 << 20
-# Bits for a word behind a name, and for a noun behind its possessive, that suggest a type, in the
+# Bits for a word after a name, and for a noun after its possessive, that suggest a type, in the
 # order of `HINT_TYPES`, and for a pronoun of persons.
 HINT_WORDS, HINT_POSSESSIONS = (tuple(1 << n + m for m in range(3)) for n in (21, 24))
 HUMAN_PRONOUN = 1 << 27
@@ -92,7 +92,7 @@ _CUES = {
     )
     for word in word_set(_LISTS[list_name])
 }
-# Verbs and adverbs that another language has as such a noun: "See BSD".
+# Verbs and adverbs that are such a noun in another language: "See BSD", German "See" (lake).
 _OTHER_CUES = {("en", "see"), ("en", "editorial"), ("de", "nun")}
 _IN_THINGS = word_set(_LISTS["in_things"])
 _HINTS = dict.fromkeys(word_set(_LISTS["human_pronouns"]), HUMAN_PRONOUN)
@@ -217,7 +217,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
     before_names = language.articles | language.determiners | language.place_prepositions
     before_names |= _BEFORE_PLACES | language.other_prepositions
     return _ListedWords(
-        words=_join_kinds(
+        words=_map_words_to_kinds(
             (COPULA, language.copulas),
             (FUNCTION, functions),
             (OPENING, before_nouns - _WORDS_BEFORE_VERBS),
@@ -229,13 +229,13 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
             (INDEFINITE, _INDEFINITE_ARTICLES),
             (FOREIGN, foreign),
         ),
-        lower=_join_kinds(
+        lower=_map_words_to_kinds(
             *((kind_before_name(word, language), (word,)) for word in before_names),
             (IN_THING, _IN_THINGS),
             (OF_PLACE, _BEFORE_OF_PLACES),
             (MEMBER, _MEMBERS),
         ),
-        bare=_join_kinds(
+        bare=_map_words_to_kinds(
             *((kind, (word,)) for word, kind in _HINTS.items()),
             (PERSON_VERB, language.person_verbs),
             (BARE_FUNCTION, functions),
@@ -244,8 +244,8 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
     )
 
 
-def _join_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
-    """Map each word to its kinds, joined as bits; `lists` are pairs of a kind and its words."""
+def _map_words_to_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
+    """Map each word to its kinds, joined as bits. `lists` are pairs of a kind and its words."""
     kinds: dict[str, int] = {}
     for kind, words in lists:
         for word in words:
