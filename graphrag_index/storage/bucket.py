@@ -2,9 +2,9 @@
 
 An address is `s3://bucket/folder`, `gs://bucket/folder` or `az://container/folder`. Behind a
 question mark it may name another server of the same protocol, and a region:
-`s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Credentials come from the
-environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, the
-files of `aws configure`, or the role of the machine.
+`s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Without one, server and
+credentials come from the environment, as the programs of the provider read them: variables such as
+AWS_ENDPOINT_URL and AWS_ACCESS_KEY_ID, the files of `aws configure`, or the role of the machine.
 """
 
 import json
@@ -53,12 +53,24 @@ NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 TRANSFERS_AT_ONCE = 8
+# The address of a server. The library does not survive another one.
+_SERVER = re.compile(
+    r"https?://([\w.-]+|\[[\da-f:]+\])(:(6[0-5]|[1-5]?\d)\d{0,3})?(/[!-~]*)?", re.A | re.I
+)
+# Variables that name another server of a protocol; the first that is set counts.
+S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"
+ENDPOINT_VARIABLES = {
+    "s3": (S3_ENDPOINT, "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("STORAGE_EMULATOR_HOST",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 # Names of values in the files, and in the configuration of obstore.
 _NAMES = {
     "aws_access_key_id": "access_key_id",
     "aws_secret_access_key": "secret_access_key",
     "aws_session_token": "session_token",
     "region": "region",
+    "endpoint_url": "endpoint",
 }
 
 
@@ -127,12 +139,20 @@ class Bucket:
         options = parse_qs(parts.query)
         unknown = options.keys() - {"endpoint", "region"}
         self._options = {name: values[-1] for name, values in options.items()}
-        server = urlsplit(self._options.get("endpoint", "https://SERVER"))
-        is_server = server.scheme in ("http", "https") and server.netloc
-        if not parts.netloc or unknown or not is_server:
+        named = self._options.get("endpoint")
+        if not parts.netloc or unknown or not _SERVER.fullmatch(named or "https://SERVER"):
             raise SettingsError(
                 f"{address} is no address of a bucket: write it as s3://bucket/folder, or as "
                 "s3://bucket/folder?endpoint=https://SERVER&region=REGION."
+            )
+        # The server that only the environment names; else empty.
+        self.server_of_environment = "" if named else _find_server(parts.scheme)
+        if self.server_of_environment:
+            self._options["endpoint"] = self.server_of_environment
+        elif parts.scheme == "s3" and os.environ.get(S3_ENDPOINT, named) != named:
+            # The library would prefer this variable to the address.
+            raise SettingsError(
+                f"{address} and the variable {S3_ENDPOINT} name different servers: unset one."
             )
         self._is_google = parts.scheme == "gs"
 
@@ -163,14 +183,14 @@ class Bucket:
             ) from None
         profile = read_aws_profile() if self.url.startswith("s3://") else {}
         config: Any = {**profile, **self._options}
-        if self._is_google and "endpoint" in config:
+        server = config.get("endpoint", "")
+        if self._is_google and server:
             config["base_url"] = config.pop("endpoint")
         options: Any = {
             "timeout": timedelta(days=1),
             "read_timeout": timedelta(seconds=REPLY_SECONDS),
+            "allow_http": server.lower().startswith("http://"),
         }
-        if self._options.get("endpoint", "").startswith("http://"):
-            options["allow_http"] = True
         retries: Any = {
             "max_retries": max_retries,
             "retry_timeout": timedelta(seconds=RETRY_SECONDS),
@@ -323,6 +343,18 @@ class Bucket:
         return TableError(f"There is no bucket of {self.url}: create it, or correct its name.")
 
 
+def _find_server(scheme: str) -> str:
+    """Return the server that a variable names; empty if none is set."""
+    variables = [name for name in ENDPOINT_VARIABLES.get(scheme, ()) if name in os.environ]
+    server = os.environ[variables[0]] if variables else ""
+    if variables and not _SERVER.fullmatch(server):
+        raise SettingsError(
+            f"The variable {variables[0]} is {server!r}, which is no address of a server: set it "
+            "to http://HOST:PORT or https://HOST, or unset it."
+        )
+    return server
+
+
 def read_aws_profile() -> dict[str, str]:
     """Read the profile in AWS_PROFILE, or `default`, unless the environment has credentials.
 
@@ -350,6 +382,11 @@ def read_aws_profile() -> dict[str, str]:
             }
     if "AWS_PROFILE" in os.environ and not is_there:
         raise SettingsError(f"The files in ~/.aws have no profile {name}, which AWS_PROFILE names.")
+    if not _SERVER.fullmatch(found.get("endpoint", "https://SERVER")):
+        raise SettingsError(
+            f"endpoint_url of the profile {name} is {found['endpoint']!r}, which is no "
+            "address of a server: write http://HOST:PORT or https://HOST."
+        )
     if {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
         found.pop("region", None)
     return found
@@ -365,9 +402,9 @@ def cache_folder() -> Path:
 
 def copies_folder(address: str, kind: str) -> Path:
     """Return the folder on this machine for copies from an address."""
-    url = Bucket(address).url
-    name = blake2b(address.encode(), digest_size=8).hexdigest()
-    return cache_folder() / kind / f"{url.rpartition('/')[2]}-{name}"
+    bucket = Bucket(address)
+    name = blake2b((address + bucket.server_of_environment).encode(), digest_size=8).hexdigest()
+    return cache_folder() / kind / f"{bucket.url.rpartition('/')[2]}-{name}"
 
 
 @cache
