@@ -39,10 +39,7 @@ _QUOTED = re.compile(rf"{re.escape(_QUOTED_START)}\n(.*?)\n{re.escape(_QUOTED_EN
 
 
 class Prompts:
-    """The prompts of one project.
-
-    Raises `SettingsError` if a file in `prompts/` has almost the name of a prompt.
-    """
+    """The prompts of one project; `SettingsError` for a file with almost the name of a prompt."""
 
     def __init__(self, root: Path, package: str = "graphrag_index") -> None:
         self.root, self.package = root, package
@@ -65,13 +62,10 @@ class Prompts:
         return {path.stem: self.read_prompt(path.stem) for path in paths}
 
     def _find_unused_files(self) -> list[str]:
-        folder = self.root / FOLDER
+        folder, packages = self.root / FOLDER, Path(str(files("graphrag_index"))).parent
         found = {path.name for path in folder.glob("[!.]*") if path.is_file()}
-        packages = Path(str(files("graphrag_index"))).parent
-        known = (
-            {path.name for path in packages.glob(f"graphrag_*/{FOLDER}/*.txt")} if found else set()
-        )
-        unused = sorted(found - known)
+        known = {path.name for path in packages.glob(f"graphrag_*/{FOLDER}/*.txt")} if found else {}
+        unused = sorted(found.difference(known))
         for name in unused:
             stem = re.sub(r"[-\s]", "_", name.partition(".")[0].lower())
             near = get_close_matches(f"{stem}.txt", known, n=1, cutoff=0.85)

@@ -41,15 +41,13 @@ PARTS_AT_ONCE = 2
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
 LATE_PAUSES = (0.1, 0.3, 1, 3)
-# The library says so of a reply whose content has ended early. It asks for the rest of some: not
-# every server sends a part of an object, and the object may have changed.
-BROKEN_REPLIES = (
-    "response body error",
-    "Content-Range header not present",
-    "416 Range Not Satisfiable",
+# The library says so of a reply that ends early, the rest of which not every server sends, and of
+# conditional puts and deletions without a reply: to repeat them does no harm here.
+BROKEN_REPLIES = re.compile(
+    r"response body error|Content-Range header not present|416 Range Not Satisfiable"
+    r"|retries: 0,.*kind: (Timeout|Interrupted)",
+    re.DOTALL,
 )
-# It does not repeat conditional puts and deletions that got no reply, which do no harm here.
-NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL)
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 TRANSFERS_AT_ONCE = 8
@@ -106,8 +104,7 @@ def _repeat_broken(request: Callable[[], Found]) -> Found:
         try:
             return request()
         except GenericError as error:
-            told = str(error)
-            if not (any(text in told for text in BROKEN_REPLIES) or NOT_REPEATED.search(told)):
+            if not BROKEN_REPLIES.search(str(error)):
                 raise
         time.sleep(pause)
     return request()
@@ -134,6 +131,7 @@ class Bucket:
 
     def __init__(self, address: str, *, is_patient: bool = True) -> None:
         self.address, self._is_patient, self._has_answered = address, is_patient, False
+        self._stores: dict[int, Any] = {}  # by the number of retries
         parts = urlsplit(address)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         options = parse_qs(parts.query)
@@ -163,15 +161,10 @@ class Bucket:
 
     @property
     def _store(self) -> Any:
-        return self._patient_store if self._is_patient and self._has_answered else self._hasty_store
-
-    @cached_property
-    def _patient_store(self) -> Any:
-        return self._open_store(MAX_RETRIES)
-
-    @cached_property
-    def _hasty_store(self) -> Any:
-        return self._open_store(MAX_HASTY_RETRIES)
+        max_retries = MAX_RETRIES if self._is_patient and self._has_answered else MAX_HASTY_RETRIES
+        if max_retries not in self._stores:
+            self._stores[max_retries] = self._open_store(max_retries)
+        return self._stores[max_retries]
 
     def _open_store(self, max_retries: int) -> Any:
         try:
@@ -346,13 +339,18 @@ class Bucket:
 def _find_server(scheme: str) -> str:
     """Return the server that a variable names; empty if none is set."""
     variables = [name for name in ENDPOINT_VARIABLES.get(scheme, ()) if name in os.environ]
-    server = os.environ[variables[0]] if variables else ""
-    if variables and not _SERVER.fullmatch(server):
+    return (
+        _check_server(f"The variable {variables[0]}", os.environ[variables[0]]) if variables else ""
+    )
+
+
+def _check_server(what: str, address: str) -> str:
+    if not _SERVER.fullmatch(address):
         raise SettingsError(
-            f"The variable {variables[0]} is {server!r}, which is no address of a server: set it "
-            "to http://HOST:PORT or https://HOST, or unset it."
+            f"{what} is {address!r}, which is no address of a server: set it to http://HOST:PORT "
+            "or https://HOST, or unset it."
         )
-    return server
+    return address
 
 
 def read_aws_profile() -> dict[str, str]:
@@ -382,11 +380,8 @@ def read_aws_profile() -> dict[str, str]:
             }
     if "AWS_PROFILE" in os.environ and not is_there:
         raise SettingsError(f"The files in ~/.aws have no profile {name}, which AWS_PROFILE names.")
-    if not _SERVER.fullmatch(found.get("endpoint", "https://SERVER")):
-        raise SettingsError(
-            f"endpoint_url of the profile {name} is {found['endpoint']!r}, which is no "
-            "address of a server: write http://HOST:PORT or https://HOST."
-        )
+    if "endpoint" in found:
+        _check_server(f"endpoint_url of the profile {name}", found["endpoint"])
     if {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
         found.pop("region", None)
     return found

@@ -351,7 +351,7 @@ def test_a_variable_that_names_no_server_is_refused(
 @pytest.mark.parametrize("server", WRONG_SERVERS[1:9])
 def test_a_profile_that_names_no_server_is_refused(server: str, files: Path) -> None:
     (files / "config").write_text(f"[default]\nendpoint_url = {server}\n")
-    with pytest.raises(SettingsError, match=r"endpoint_url of the profile default is .* write"):
+    with pytest.raises(SettingsError, match=r"endpoint_url of the profile default is .* set"):
         Bucket("s3://a/b").read("x")
 
 
