@@ -1,8 +1,9 @@
 """Detection of the encoding of a text file, and reading of the file.
 
 The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
-characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters; for
-other scripts, charset-normalizer. An uncertain result is logged with words of the file.
+characters; the escape sequences of ISO 2022 and HZ; valid UTF-8; for Latin script, the encoding
+whose alphabet contains the letters; for other scripts, charset-normalizer. An uncertain result is
+logged with words of the file.
 `benchmarks/file_encodings.py` compares this order with charset-normalizer alone.
 """
 
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
-from graphrag_index.readers.document import UnreadableFile, normalize_newlines
+from graphrag_index.readers.document import NotText, UnreadableFile, normalize_newlines
 from graphrag_nlp.text.languages import read_lists
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,16 @@ _BYTE_ORDER_MARKS = (
 _SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
+# Escape sequences that only these encodings have, and the encodings, which are ASCII otherwise.
+# RFC 1468 and RFC 1554, RFC 1557, RFC 1843. Python cannot decode ISO-2022-CN (RFC 1922).
+_ESCAPES = {
+    re.compile(rb"\x1b\$(?:[@AB]|\([CDOPQ])|\x1b\([JI]"): (
+        *("iso2022_jp_2", "iso2022_jp_ext", "iso2022_jp_2004", "iso2022_jp_3"),
+    ),
+    re.compile(rb"\x1b\$\)C"): ("iso2022_kr",),
+    re.compile(rb"\x1b\$[)*+][A-M]"): ("iso2022_cn",),
+    re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}"): ("hz",),
+}
 
 _ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
@@ -112,6 +123,11 @@ def _choose_encoding(
             "If these are wrong, set load_documents.encoding.",
             *(path, found.name, found.doubtful_words),
         )
+    try:
+        codecs.lookup(found.name)
+    except LookupError as error:
+        what = f"is in the encoding {found.name}, which is not read: save it as UTF-8"
+        raise UnreadableFile(what) from error
     return found.name
 
 
@@ -128,10 +144,10 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEn
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return DetectedEncoding(name)
-    if name := _detect_utf16(head):
+    if name := _detect_utf16(head) or _detect_escapes(head):
         return DetectedEncoding(name)
-    if 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head):
-        raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
+    if looks_binary(head):
+        raise NotText("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
     invalid = _find_first_non_utf8_byte(stream)
     if invalid is None:
@@ -158,7 +174,7 @@ def _find_first_non_utf8_byte(stream: BinaryIO) -> int | None:
     while True:
         chunk = stream.read(_BYTES_PER_READ)
         if 0 in chunk:
-            raise UnreadableFile(f"looks binary: null at byte {position + chunk.index(0):,}")
+            raise NotText(f"looks binary: null at byte {position + chunk.index(0):,}")
         try:
             decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
@@ -191,6 +207,36 @@ def _detect_utf16(head: bytes) -> str:
         and len(_EAST_ASIAN_CHARACTER.findall(text)) > 0.97 * len(text)
     ]
     return found[0] if len(found) == 1 else ""
+
+
+def looks_binary(head: bytes) -> bool:
+    """Return whether the first bytes of a file are not those of a text in any known encoding."""
+    if head.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
+        return False
+    is_odd = 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head)
+    return is_odd and not _detect_utf16(head) and not _detect_escapes(head)
+
+
+def _detect_escapes(head: bytes) -> str:
+    """Detect an encoding of seven bits by its escape sequences; return "" if there are none.
+
+    The bytes may be in a variant of the encoding that cannot be decoded.
+    """
+    if not head.isascii():
+        return ""
+    for pattern, names in _ESCAPES.items():
+        for name in names if pattern.search(head) else ():
+            try:
+                # The last character may be cut off.
+                text = codecs.getincrementaldecoder(name)().decode(head)
+            except (LookupError, UnicodeDecodeError):
+                continue
+            # Source code may have ~{ and ~}, so frequent characters must confirm HZ.
+            if name != "hz" or _FREQUENT_EAST_ASIAN_CHARACTER.search(text):
+                return name
+        if names != ("hz",) and pattern.search(head):
+            return names[0]
+    return ""
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -230,7 +276,7 @@ def _detect_legacy_encoding(sample: bytes) -> DetectedEncoding:
         )
         is_guess = has_equal or best.chaos > _MAX_GARBLED_SHARE or is_latin
     elif latin is None:
-        raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
+        raise NotText("is in an unknown encoding: name it in load_documents.encoding")
     else:
         name = latin
         letters = set(_NON_ASCII_LETTER.findall(sample.decode(latin).lower()))

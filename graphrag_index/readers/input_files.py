@@ -3,13 +3,13 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
 
-from graphrag_index.errors import InputError, SettingsError, join_names
-from graphrag_index.readers import READERS, describe_os_error
+from graphrag_index.errors import InputError, SettingsError, format_count, join_names
+from graphrag_index.readers import READERS, describe_os_error, find_type
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.versions import INDEX_FILE
@@ -17,10 +17,17 @@ from graphrag_nlp.text.normalize import translate_glob
 
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
 REPORT_FILES, PROPOSAL_FILES = {"evaluation.json", "evaluation.html"}, {"prompts", "changes.diff"}
+# Files and folders of a project, which may be in its input folder.
+_PROJECT_FILES = {"settings.yaml", "prompts", "workflows", "resolutions.yaml"}
 # Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
+
+
+_MAX_KINDS = 10  # of skipped files in a description
+HIDDEN, EXCLUDED = "hidden", "excluded"
+_OUTSIDE_LINK = "is a link out of the input folder: set load_documents.follow_links_outside to read"
 
 
 class InputFile(NamedTuple):
@@ -30,6 +37,35 @@ class InputFile(NamedTuple):
     path: Path
     size: int = 0
     problem: str = ""
+    type: str = ""  # key of its reader in READERS
+
+
+class SkippedFile(NamedTuple):
+    """A file, or all files of a folder, without anything to read: a row of `skipped_files`."""
+
+    path: str
+    kind: str  # a suffix; hidden, excluded, outside links, circular links or special files
+    reason: str
+    n_files: int = 1
+
+
+def skip_by_suffix(name: str, reason: str) -> SkippedFile:
+    """Return a file that was skipped because of its content; its suffix is the kind."""
+    return SkippedFile(name, os.path.splitext(name)[1].lower() or "no suffix", reason)
+
+
+def describe_skipped(skipped: Iterable[tuple[str, int]]) -> str:
+    """Describe pairs of kind and count: "3 files skipped: .png 2, hidden 1."; empty if none."""
+    counts: Counter[str] = Counter()
+    for kind, n_files in skipped:
+        counts[kind] += n_files
+    if not counts.total():
+        return ""
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(n for _, n in most[_MAX_KINDS:])
+    kinds = [*most[:_MAX_KINDS], *([("others", rest)] if rest else ())]
+    listed = ", ".join(f"{kind} {n:,}" for kind, n in kinds)
+    return f"{format_count('files', counts.total())} skipped: {listed}."
 
 
 def input_folder(settings: LoadDocuments, root: Path) -> Path:
@@ -70,14 +106,14 @@ def find_files(
     root: Path,
     *,
     may_be_empty: bool = False,
-    ignored: Counter[str] | None = None,
+    skipped: list[SkippedFile] | None = None,
 ) -> list[InputFile]:
     """Find the files to read, ordered by name.
 
-    Files of other types, hidden files, and indexes, evaluations and proposals of this program
-    are skipped; `ignored` gets the number of files of each other type. Links are followed, except
-    a link to a folder that contains the link. Raises InputError if there is no file to read,
-    unless `may_be_empty`.
+    `skipped` gets all other files: those without text, hidden and excluded ones, links out of
+    the folder or to a folder that contains the link. Of indexes, evaluations and proposals of
+    this program, it gets nothing. Raises InputError if there is no file to read, unless
+    `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -88,52 +124,48 @@ def find_files(
             f"The input folder {folder} {what}: put your documents there, "
             "or name their folder in load_documents.folder."
         )
-    included = [translate_glob(pattern) for pattern in settings.include]
-    excluded = [translate_glob(pattern) for pattern in settings.exclude]
-    # Report an unsupported file type only if a pattern of `include` names the type.
-    asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
-    files: list[tuple[str, InputFile]] = []
-    ignored = Counter() if ignored is None else ignored
-    n_seen = 0
-    for name, path, problem in _walk_files(folder, excluded):
-        n_seen += 1
-        suffix = path.suffix.lower()
-        if not problem:
-            if not any(pattern.fullmatch(name) for pattern in included):
-                continue
-            if suffix not in READERS:
-                if not suffix or suffix not in asked:
-                    ignored[suffix or "files without a suffix"] += 1
-                    continue
-                problem = f"is of a type that is not read; the types are {types}"
-        files.append((name, _inspect_file(name, path, problem)))
+    files: list[InputFile] = []
+    skipped = [] if skipped is None else skipped
+    for found in _walk_files(folder, root, settings):
+        if isinstance(found, SkippedFile):
+            skipped.append(found)
+        else:
+            files.append(found)
+    skipped.sort()
     if files or may_be_empty:
-        return [file for _, file in sorted(files)]
-    if not n_seen and not settings.exclude:
+        return sorted(files)
+    kinds = {one.kind for one in skipped}
+    if not kinds - {HIDDEN}:
         raise InputError(
             f"The input folder {folder} is empty: put documents there ({types}), or name their "
             "folder in load_documents.folder."
         )
-    if ignored:
+    place = name_input(settings, root)
+    if kinds - {HIDDEN, EXCLUDED}:
+        told = describe_skipped((one.kind, one.n_files) for one in skipped)
         raise InputError(
-            f"The input folder {name_input(settings, root)} has no file of a type that is read "
-            f"({types}), only {join_names(sorted(ignored))}."
+            f"The input folder {place} has no file of a type that is read ({types}, text): {told}"
         )
     raise InputError(
-        f"No file in the input folder {name_input(settings, root)} matches load_documents.include "
+        f"No file in the input folder {place} matches load_documents.include "
         f"({join_names(settings.include)}) and not load_documents.exclude: change the patterns."
     )
 
 
-def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
-    """Yield (name with /, path, problem) for every file below a folder.
+def _walk_files(
+    folder: Path, root: Path, settings: LoadDocuments
+) -> Iterator[InputFile | SkippedFile]:
+    """Yield every file below a folder, to read or skipped.
 
-    The problem is "" for a file without a problem. A folder that cannot be listed is yielded
-    like a file, with its problem.
+    A folder that cannot be listed is yielded like a file, with its problem. A hidden or excluded
+    folder is yielded once, with the number of its files.
     """
+    included = [translate_glob(pattern) for pattern in settings.include]
+    excluded = [translate_glob(pattern) for pattern in settings.exclude]
+    input_path, project = os.path.realpath(folder), os.path.realpath(root)
     # Folders to list: (path, name, real paths of the folder and its parents).
-    waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
+    waiting = [(folder, "", frozenset([input_path]))]
     while waiting:
         subfolder, prefix, ancestors = waiting.pop()
         try:
@@ -144,25 +176,65 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 raise InputError(
                     f"The input folder {folder} cannot be listed: {describe_os_error(error)}."
                 ) from error
-            yield prefix.rstrip("/"), subfolder, f"cannot be listed: {describe_os_error(error)}"
+            problem = f"cannot be listed: {describe_os_error(error)}"
+            yield InputFile(_show(prefix.rstrip("/")), subfolder, problem=problem)
             continue
         # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
         is_written = names >= REPORT_FILES or names >= PROPOSAL_FILES
         if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
+        is_project = os.path.realpath(subfolder) == project
         for entry in children:
-            name = prefix + entry.name
-            # Skip hidden files, and the lock files ~$name of office programs.
-            if entry.name.startswith((".", "~$")) or any(
-                pattern.fullmatch(name) for pattern in excluded
-            ):
+            path, name = subfolder / entry.name, prefix + entry.name
+            shown, is_folder = _show(name), os.path.isdir(path)
+            real = os.path.realpath(path) if is_folder or entry.is_symlink() else ""
+            if is_project and entry.name in _PROJECT_FILES:
                 continue
-            path = subfolder / entry.name
-            if not os.path.isdir(path):
-                yield name, path, ""
-            elif (real := os.path.realpath(path)) not in ancestors:
+            # Skip the lock files ~$name of office programs like hidden files.
+            if entry.name.startswith((".", "~$")):
+                yield SkippedFile(shown, HIDDEN, "is hidden", _count_files(path))
+            elif any(pattern.fullmatch(name) for pattern in excluded):
+                why = "matches load_documents.exclude"
+                yield SkippedFile(shown, EXCLUDED, why, _count_files(path))
+            elif real and not settings.follow_links_outside and not _is_inside(real, input_path):
+                yield SkippedFile(shown, "outside links", _OUTSIDE_LINK)
+            elif is_folder and real in ancestors:
+                yield SkippedFile(shown, "circular links", "is a link to a folder that holds it")
+            elif is_folder:
                 waiting.append((path, name + "/", ancestors | {real}))
+            elif any(pattern.fullmatch(name) for pattern in included):
+                yield _inspect_file(shown, path)
+            else:
+                yield SkippedFile(shown, EXCLUDED, "matches no pattern of load_documents.include")
+
+
+def _show(name: str) -> str:
+    """Return a name with its bytes that are not valid Unicode replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _is_inside(real: str, folder: str) -> bool:
+    return real == folder or real.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _count_files(path: Path) -> int:
+    if path.is_symlink() or not path.is_dir():
+        return 1
+    return sum(len(files) for _, _, files in os.walk(path))
+
+
+def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
+    try:
+        status = path.stat()
+        if not S_ISREG(status.st_mode):
+            return SkippedFile(name, "special files", "is not a regular file")
+        found = find_type(path)
+    except OSError as error:
+        return InputFile(name, path, problem=f"cannot be read: {describe_os_error(error)}")
+    if found.suffix:
+        return InputFile(name, path, size=status.st_size, type=found.suffix)
+    return skip_by_suffix(name, f"is {found.noun}")
 
 
 def _is_index_folder(folder: Path, names: set[str]) -> bool:
@@ -178,17 +250,3 @@ def _is_index_folder(folder: Path, names: set[str]) -> bool:
         )
     except OSError:
         return False
-
-
-def _inspect_file(name: str, path: Path, problem: str) -> InputFile:
-    # In names that are not valid Unicode, replace the invalid bytes.
-    shown = os.fsencode(name).decode("utf-8", "replace")
-    if problem:
-        return InputFile(shown, path, problem=problem)
-    try:
-        status = path.stat()
-    except OSError as error:
-        return InputFile(shown, path, problem=f"cannot be read: {describe_os_error(error)}")
-    if not S_ISREG(status.st_mode):
-        return InputFile(shown, path, problem="is not a regular file")
-    return InputFile(shown, path, size=status.st_size)

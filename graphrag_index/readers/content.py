@@ -1,0 +1,68 @@
+"""Type of a file by its content."""
+
+import zipfile
+from mimetypes import MimeTypes
+from pathlib import Path
+from typing import NamedTuple
+
+from graphrag_index.readers.encodings import looks_binary
+
+_HEAD_BYTES = 1 << 16
+# The types that Python knows, without those of the machine.
+_TYPES = MimeTypes(filenames=())
+_MEDIA = ("image/", "audio/", "video/", "application/octet-stream", "application/zip")
+_PAGE_STARTS = (b"<!doctype html", b"<html")
+# Name of the part that holds an encrypted Office file, in the container of old Office files.
+_ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
+# Folder in the archive of an Office file → suffix of the file.
+_OFFICE_FOLDERS = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
+
+
+class Content(NamedTuple):
+    """What the content of a file is: the suffix of its reader, "" without one, and a noun."""
+
+    suffix: str
+    noun: str
+
+
+WITH_PASSWORD = Content("", "an Office file with a password")
+DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
+
+
+def identify_content(path: Path) -> Content:
+    """Identify the type of a file by its content. Raises OSError if it cannot be read."""
+    with path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if b"%PDF-" in head[:1_024]:
+        return Content(".pdf", "a PDF")
+    if head.startswith(b"PAR1"):
+        return Content(".parquet", "a Parquet file")
+    if head.startswith(b"PK\x03\x04"):
+        return _identify_archive(path)
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        is_encrypted = _ENCRYPTED_PART in path.read_bytes()
+        return WITH_PASSWORD if is_encrypted else Content("", "a file of an Office before 2007")
+    if looks_binary(head):
+        return Content("", "binary data")
+    if not head.strip():
+        return Content("", "without text")
+    start = head[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith(_PAGE_STARTS):
+        return Content(".html", "a web page")
+    # Text with the suffix of a picture is a pointer to it, as Git LFS writes, or damaged.
+    expected = _TYPES.guess_type(f"a{path.suffix}", strict=True)[0] or ""
+    is_odd = expected.startswith(_MEDIA) and not expected.endswith("+xml")
+    return Content("", f"text in place of {expected}") if is_odd else Content(".txt", "text")
+
+
+def _identify_archive(path: Path) -> Content:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return DAMAGED_ARCHIVE
+    if "[Content_Types].xml" in names:
+        folders = {name.partition("/")[0] for name in names}
+        for folder in _OFFICE_FOLDERS.keys() & folders:
+            return Content(_OFFICE_FOLDERS[folder], f"a {_OFFICE_FOLDERS[folder]} file")
+    return Content("", "a ZIP archive")
