@@ -154,9 +154,13 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
     print("\n".join(align_columns([heading, *rows], left=[len(heading) - 1])), file=out)
 
 
-def describe_state(store: TableStore, option: str) -> list[str]:
-    """Describe the current version and a run that goes on or was interrupted, a line for each."""
+def describe_state(store: TableStore, option: str, every: bool = False) -> list[str]:
+    """Describe the current version and a run that goes on or was interrupted, a line for each.
+
+    With `every`, each file that was not read or skipped has a line with the reason.
+    """
     from graphrag_index.pipeline.history import is_locked
+    from graphrag_index.readers.input_files import describe_skipped, read_skipped
 
     version = store.read_pointer()
     if version is None:
@@ -168,6 +172,13 @@ def describe_state(store: TableStore, option: str) -> list[str]:
         if unread is not None and unread.rows:
             what = "file or record was" if unread.rows == 1 else "files or records were"
             lines.append(f"{unread.rows:,} {what} not read: the next run lists them again.")
+            if every:
+                rows = store.scan("unread_files", unread).collect().iter_rows()
+                lines += [f"  {path}: {reason}" for path, reason in rows]
+        skipped = read_skipped(store, version)
+        if skipped:
+            lines.append(describe_skipped(skipped))
+            lines += [f"  {one.path}: {one.reason}" for one in skipped if every]
     done = [record.name for record in store.read_journal(store.next_number())]
     if is_locked(store):
         last = f"; the last finished step is {done[-1]}" if done else ""
@@ -462,10 +473,11 @@ def estimate_as_json(found: Estimate) -> str:
     return json.dumps(asdict(found), indent=2, ensure_ascii=False)
 
 
-def describe_unread_files(unread: Sequence[tuple[str, str]]) -> str:
+def describe_unread_files(unread: Sequence[tuple[str, str]], has_skipped: bool) -> str:
     """List the first files that were not read, with the reasons."""
     what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
     files = [f"{path}: {reason}" for path, reason in unread]
     lines = indent_first_lines(files, MAX_PRINTED_FILES, ", all in the table unread_files.")
-    end = "All others are in the index. Correct or remove these files and run again."
+    others = "All others but the skipped files" if has_skipped else "All others"
+    end = f"{others} are in the index. Correct or remove these files and run again."
     return "\n".join([f"\n{what} not read:", *lines, end])

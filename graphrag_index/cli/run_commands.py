@@ -216,10 +216,12 @@ class RunSession:
         if not self.options.quiet:
             self._print_summary(result)
         unread = self._unread_files(result)
+        skipped = result.version.tables.get("skipped_files")
         if unread:
             from graphrag_index.cli.printed_tables import describe_unread_files
 
-            print_lines(describe_unread_files(unread), sys.stderr, indent=2)
+            told = describe_unread_files(unread, skipped is not None and skipped.rows > 0)
+            print_lines(told, sys.stderr, indent=2)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
@@ -245,6 +247,13 @@ class RunSession:
             seconds = time.perf_counter() - self.started
             print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
             print_lines(f"The tables are in {self.store.place} (version {number}).")
+        if "skipped_files" in tables:
+            from graphrag_index.readers.input_files import describe_skipped, read_skipped
+
+            if told := describe_skipped(read_skipped(self.store, result.version)):
+                print_lines(
+                    f"{told} `graphrag-index status --all{root_option(self.root)}` lists them."
+                )
         print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
         if self.purged:
             from graphrag_index.cli.printed_tables import describe_purge
@@ -351,7 +360,12 @@ def retry(
 def status(
     root: Root = Path(),
     every: Annotated[
-        bool, typer.Option("--all", help="List all quarantined requests, with their replies.")
+        bool,
+        typer.Option(
+            "--all",
+            help="List all quarantined requests with their replies, and all files that "
+            "were skipped or could not be read.",
+        ),
     ] = False,
     save: Annotated[
         bool, typer.Option("--save", help="Store the ledger in the bucket of the output, now.")
@@ -365,7 +379,7 @@ def status(
     from graphrag_index.storage.table_store import TableStore
 
     store = TableStore(locate_output(root, settings))
-    print_lines("\n".join(describe_state(store, root_option(root))))
+    print_lines("\n".join(describe_state(store, root_option(root), every)))
     with closing(open_models(workflow, settings, root)) as models:
         if not models.has_ledger:
             print("No model was asked.")

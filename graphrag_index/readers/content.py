@@ -25,6 +25,8 @@ class Content(NamedTuple):
     noun: str
 
 
+TEXT, PAGE = Content(".txt", "text"), Content(".html", "a web page")
+WITHOUT_TEXT = Content("", "without text")
 WITH_PASSWORD = Content("", "an Office file with a password")
 DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
 
@@ -45,14 +47,14 @@ def identify_content(path: Path) -> Content:
     if looks_binary(head):
         return Content("", "binary data")
     if not head.strip():
-        return Content("", "without text")
+        return WITHOUT_TEXT
     start = head[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith(_PAGE_STARTS):
-        return Content(".html", "a web page")
+        return PAGE
     # Text with the suffix of a picture is a pointer to it, as Git LFS writes, or damaged.
     expected = _TYPES.guess_type(f"a{path.suffix}", strict=True)[0] or ""
     is_odd = expected.startswith(_MEDIA) and not expected.endswith("+xml")
-    return Content("", f"text in place of {expected}") if is_odd else Content(".txt", "text")
+    return Content("", f"text in place of {expected}") if is_odd else TEXT
 
 
 def _identify_archive(path: Path) -> Content:

@@ -12,7 +12,8 @@ from graphrag_index.errors import InputError, SettingsError, format_count, join_
 from graphrag_index.readers import READERS, describe_os_error, find_type
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
-from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.storage.table_store import TableStore, scan_table
+from graphrag_index.storage.versions import INDEX_FILE, Version
 from graphrag_nlp.text.normalize import translate_glob
 
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
@@ -54,11 +55,17 @@ def skip_by_suffix(name: str, reason: str) -> SkippedFile:
     return SkippedFile(name, os.path.splitext(name)[1].lower() or "no suffix", reason)
 
 
-def describe_skipped(skipped: Iterable[tuple[str, int]]) -> str:
-    """Describe pairs of kind and count: "3 files skipped: .png 2, hidden 1."; empty if none."""
+def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
+    """Return the files that the run of a version skipped."""
+    rows = scan_table(store, version, "skipped_files").collect().iter_rows()
+    return [SkippedFile(*row) for row in rows]
+
+
+def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
+    """Describe skipped files by kind: "3 files skipped: .png 2, hidden 1."; empty if none."""
     counts: Counter[str] = Counter()
-    for kind, n_files in skipped:
-        counts[kind] += n_files
+    for one in skipped:
+        counts[one.kind] += one.n_files
     if not counts.total():
         return ""
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -143,9 +150,9 @@ def find_files(
         )
     place = name_input(settings, root)
     if kinds - {HIDDEN, EXCLUDED}:
-        told = describe_skipped((one.kind, one.n_files) for one in skipped)
         raise InputError(
-            f"The input folder {place} has no file of a type that is read ({types}, text): {told}"
+            f"The input folder {place} has no file of a type that is read ({types}, or text): "
+            f"{describe_skipped(skipped)}"
         )
     raise InputError(
         f"No file in the input folder {place} matches load_documents.include "
@@ -181,14 +188,16 @@ def _walk_files(
             continue
         # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
-        is_written = names >= REPORT_FILES or names >= PROPOSAL_FILES
+        is_written = names >= REPORT_FILES or (
+            names >= PROPOSAL_FILES and (subfolder / "prompts").is_dir()
+        )
         if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
         is_project = os.path.realpath(subfolder) == project
         for entry in children:
             path, name = subfolder / entry.name, prefix + entry.name
             shown, is_folder = _show(name), os.path.isdir(path)
-            real = os.path.realpath(path) if is_folder or entry.is_symlink() else ""
+            real = os.path.realpath(path) if is_folder or entry.is_symlink() else input_path
             if is_project and entry.name in _PROJECT_FILES:
                 continue
             # Skip the lock files ~$name of office programs like hidden files.
@@ -197,7 +206,9 @@ def _walk_files(
             elif any(pattern.fullmatch(name) for pattern in excluded):
                 why = "matches load_documents.exclude"
                 yield SkippedFile(shown, EXCLUDED, why, _count_files(path))
-            elif real and not settings.follow_links_outside and not _is_inside(real, input_path):
+            elif not (
+                settings.follow_links_outside or _is_inside(real, input_path)
+            ) and os.path.exists(real):
                 yield SkippedFile(shown, "outside links", _OUTSIDE_LINK)
             elif is_folder and real in ancestors:
                 yield SkippedFile(shown, "circular links", "is a link to a folder that holds it")
@@ -228,7 +239,10 @@ def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
     try:
         status = path.stat()
         if not S_ISREG(status.st_mode):
-            return SkippedFile(name, "special files", "is not a regular file")
+            why = "is not a regular file"
+            if path.suffix.lower() in READERS:
+                return InputFile(name, path, problem=why)
+            return SkippedFile(name, "special files", why)
         found = find_type(path)
     except OSError as error:
         return InputFile(name, path, problem=f"cannot be read: {describe_os_error(error)}")

@@ -14,8 +14,6 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import (
-    EXCLUDED,
-    HIDDEN,
     SkippedFile,
     check_output_folder,
     find_files,
@@ -37,16 +35,12 @@ _MAX_COLLECTED_FIELDS = 50
 
 
 def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
-    """Hash the names and the content of the input files.
-
-    Of the skipped files, those count that other content may let be read.
-    """
+    """Hash the names and the content of the input files, and the names of skipped files."""
     whole = blake2b(digest_size=16)
     skipped: list[SkippedFile] = []
     files = find_files(settings, root, may_be_empty=has_imported(root), skipped=skipped)
     for one in skipped:
-        if one.kind not in (HIDDEN, EXCLUDED):
-            whole.update(content_id(one.path, one.reason).encode("ascii"))
+        whole.update(content_id(one.path, f"{one.reason} {one.n_files}").encode("ascii"))
     for file in files:
         try:
             content = file.problem or digest_file(file.path)
