@@ -160,7 +160,7 @@ def describe_state(store: TableStore, option: str, every: bool = False) -> list[
     With `every`, each file that was not read or skipped has a line with the reason.
     """
     from graphrag_index.pipeline.history import is_locked
-    from graphrag_index.readers.input_files import describe_skipped, read_skipped
+    from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 
     version = store.read_pointer()
     if version is None:

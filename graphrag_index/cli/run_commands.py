@@ -248,7 +248,7 @@ class RunSession:
             print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
             print_lines(f"The tables are in {self.store.place} (version {number}).")
         if "skipped_files" in tables:
-            from graphrag_index.readers.input_files import describe_skipped, read_skipped
+            from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 
             if told := describe_skipped(read_skipped(self.store, result.version)):
                 print_lines(

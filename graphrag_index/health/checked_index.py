@@ -17,8 +17,8 @@ from graphrag_index.microsoft.read_files import (
     open_vectors,
 )
 from graphrag_index.microsoft.read_tables import detect_generation
-from graphrag_index.readers.input_files import describe_skipped, read_skipped
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
+from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE

@@ -5,9 +5,8 @@ from mimetypes import MimeTypes
 from pathlib import Path
 from typing import NamedTuple
 
-from graphrag_index.readers.encodings import looks_binary
+from graphrag_index.readers.encodings import SAMPLE_BYTES, looks_binary
 
-_HEAD_BYTES = 1 << 16
 # The types that Python knows, without those of the machine.
 _TYPES = MimeTypes(filenames=())
 _MEDIA = ("image/", "audio/", "video/", "application/octet-stream", "application/zip")
@@ -34,7 +33,7 @@ DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
 def identify_content(path: Path) -> Content:
     """Identify the type of a file by its content. Raises OSError if it cannot be read."""
     with path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
+        head = stream.read(SAMPLE_BYTES)
     if b"%PDF-" in head[:1_024]:
         return Content(".pdf", "a PDF")
     if head.startswith(b"PAR1"):

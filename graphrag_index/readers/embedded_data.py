@@ -20,17 +20,17 @@ _MIN_SCRIPT_TOKEN = 16  # characters between two spaces of a minified line, on a
 _DATA_ADDRESS = re.compile(
     r"""\bdata:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w.+=-]+)*,
     (?:(?:<|%3C)svg\b.*?(?:<|%3C)/svg(?:>|%3E)|[^\s"'<>()\\]{40,}(?:\n[ \t]*[\w+/=-]{40,})*
-    (?:\n[ \t]*[\w+/]+=*$)?)""",
+    (?:\n[ \t]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?)""",
     re.ASCII | re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _RUN = re.compile(rf"(?<![\w+/=-])[\w+/=-]{{{_MIN_RUN},}}", re.ASCII)
 _BLOCK = re.compile(
     rf"^[ \t>]*[!-~]{{{_MIN_LINE},}}(?:\n[ \t>]*[!-~]{{{_MIN_LINE},}}){{2,}}"
-    r"(?:\n[ \t>]*[!-~]+$)?",
+    r"(?:\n[ \t>]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?",
     re.MULTILINE,
 )
 _HEX_DUMP = re.compile(
-    r"^(?:[ \t]*[0-9a-f]{7,16}:?[ \t]+(?:[0-9a-f]{2,8}[ \t]+){8,}.*(?:\n|\Z)){2,}",
+    r"^[ \t]*[0-9a-f]{7,16}:?[ \t]+(?:[0-9a-f]{2,8}[ \t]+){8,}.*(?:\n[ \t]*[0-9a-f]{7,16}\b.*)+",
     re.IGNORECASE | re.MULTILINE,
 )
 _SECOND_LINE_OF_HEX_DUMP = "0000010"  # offset 16, in hexadecimal
@@ -48,11 +48,11 @@ def replace_data(text: str) -> str:
     """Replace stretches of data by placeholders such as ``[image/png, 80,000 characters]``."""
     if _SECOND_LINE_OF_HEX_DUMP in text:
         text = _HEX_DUMP.sub(lambda found: _hold(found[0]), text)
+    if "data:" in text:
+        text = _DATA_ADDRESS.sub(lambda found: _hold(found[0], found["type"] or "data"), text)
     longest = _measure_longest_run(text)
     if longest < _MIN_LINE:
         return text
-    if "data:" in text:
-        text = _DATA_ADDRESS.sub(lambda found: _hold(found[0], found["type"] or "data"), text)
     for pattern in (_RUN, _BLOCK) if longest >= _MIN_RUN else (_BLOCK,):
         text = pattern.sub(lambda found: _hold(found[0]) if _is_data(found[0]) else found[0], text)
     return _LONG_LINE.sub(
@@ -66,7 +66,7 @@ def is_only_data(text: str) -> bool:
 
 
 def _hold(data: str, kind: str = "data") -> str:
-    return f"[{kind}, {len(data):,} characters]" + "\n" * data.endswith("\n")
+    return f"[{kind}, {len(data):,} characters]"
 
 
 def _measure_longest_run(text: str) -> int:

@@ -29,7 +29,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
+SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 # Escape sequences that only these encodings have, and the encodings, which are ASCII otherwise.
@@ -140,7 +140,7 @@ def _describe_unicode_error(error: UnicodeError) -> str:
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEncoding:
     """Detect the encoding of a file; raise UnreadableFile if it is unknown."""
-    head = stream.read(_SAMPLE_BYTES)
+    head = stream.read(SAMPLE_BYTES)
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return DetectedEncoding(name)
@@ -152,10 +152,10 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEn
     invalid = _find_first_non_utf8_byte(stream)
     if invalid is None:
         return DetectedEncoding("utf-8")
-    start = max(0, invalid - _SAMPLE_BYTES // 2)
+    start = max(0, invalid - SAMPLE_BYTES // 2)
     stream.seek(start)
-    sample = stream.read(_SAMPLE_BYTES)
-    if len(sample) == _SAMPLE_BYTES:
+    sample = stream.read(SAMPLE_BYTES)
+    if len(sample) == SAMPLE_BYTES:
         # Trim the sample to whole lines, so that no character is cut.
         end = sample.rfind(b"\n", invalid - start)
         sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
@@ -190,8 +190,10 @@ def _detect_utf16(head: bytes) -> str:
     UTF-16 is detected by the null bytes of ASCII characters, or by frequent Chinese, Japanese or
     Korean characters, which are rare if the text is read in the wrong byte order.
     """
-    # Drop the last two bytes, which may be half of a surrogate pair.
-    whole = head[: len(head) // 2 * 2 - 2]
+    if len(head) % 2:
+        return ""
+    # Drop the last two bytes of a sample, which may be half of a surrogate pair.
+    whole = head[:-2] if len(head) >= SAMPLE_BYTES else head
     n_big, n_little = head[::2].count(0), head[1::2].count(0)
     if min(n_big, n_little) == 0 and max(n_big, n_little) > len(head) // 10:
         name = "utf-16-le" if n_little > n_big else "utf-16-be"

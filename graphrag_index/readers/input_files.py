@@ -2,18 +2,18 @@
 
 import os
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
 
-from graphrag_index.errors import InputError, SettingsError, format_count, join_names
+from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import READERS, describe_os_error, find_type
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
-from graphrag_index.storage.table_store import TableStore, scan_table
-from graphrag_index.storage.versions import INDEX_FILE, Version
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
+from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.storage.working_copy import LOCK_FILE
 from graphrag_nlp.text.normalize import translate_glob
 
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
@@ -26,9 +26,8 @@ _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workf
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
-_MAX_KINDS = 10  # of skipped files in a description
 HIDDEN, EXCLUDED = "hidden", "excluded"
-_OUTSIDE_LINK = "is a link out of the input folder: set load_documents.follow_links_outside to read"
+_OUTSIDE_LINK = "is a link out of the input folder: load_documents.follow_links_outside reads it"
 
 
 class InputFile(NamedTuple):
@@ -41,38 +40,9 @@ class InputFile(NamedTuple):
     type: str = ""  # key of its reader in READERS
 
 
-class SkippedFile(NamedTuple):
-    """A file, or all files of a folder, without anything to read: a row of `skipped_files`."""
-
-    path: str
-    kind: str  # a suffix; hidden, excluded, outside links, circular links or special files
-    reason: str
-    n_files: int = 1
-
-
 def skip_by_suffix(name: str, reason: str) -> SkippedFile:
     """Return a file that was skipped because of its content; its suffix is the kind."""
     return SkippedFile(name, os.path.splitext(name)[1].lower() or "no suffix", reason)
-
-
-def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
-    """Return the files that the run of a version skipped."""
-    rows = scan_table(store, version, "skipped_files").collect().iter_rows()
-    return [SkippedFile(*row) for row in rows]
-
-
-def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
-    """Describe skipped files by kind: "3 files skipped: .png 2, hidden 1."; empty if none."""
-    counts: Counter[str] = Counter()
-    for one in skipped:
-        counts[one.kind] += one.n_files
-    if not counts.total():
-        return ""
-    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(n for _, n in most[_MAX_KINDS:])
-    kinds = [*most[:_MAX_KINDS], *([("others", rest)] if rest else ())]
-    listed = ", ".join(f"{kind} {n:,}" for kind, n in kinds)
-    return f"{format_count('files', counts.total())} skipped: {listed}."
 
 
 def input_folder(settings: LoadDocuments, root: Path) -> Path:
@@ -252,9 +222,9 @@ def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
 
 
 def _is_index_folder(folder: Path, names: set[str]) -> bool:
-    """Return whether a folder is the output of a finished or interrupted run."""
+    """Return whether a folder is the output of a finished, interrupted or beginning run."""
     if "versions" not in names:
-        return False
+        return names == {LOCK_FILE}
     try:
         if INDEX_FILE in names and _INDEX_FILE_START.match((folder / INDEX_FILE).read_bytes()):
             return True

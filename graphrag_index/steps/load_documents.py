@@ -14,7 +14,6 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import (
-    SkippedFile,
     check_output_folder,
     find_files,
     name_input,
@@ -25,6 +24,7 @@ from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
+from graphrag_index.storage.skipped_files import SkippedFile
 
 logger = logging.getLogger(__name__)
 

@@ -23,14 +23,10 @@ from graphrag_index.readers.content import (
     WITHOUT_TEXT,
     identify_content,
 )
-from graphrag_index.readers.input_files import (
-    SkippedFile,
-    describe_skipped,
-    find_files,
-    input_folder,
-)
+from graphrag_index.readers.input_files import find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import OFFICE_SUFFIXES
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
