@@ -13,6 +13,7 @@ import numpy as np
 _MIN_LINE = 40  # characters of a line of a block
 _MIN_RUN = 120  # characters of a run within a line
 _MIN_LETTERS = 8  # distinct letters and digits of data; a drawn line such as ===== has fewer
+_MAX_DRAWN = 1_000  # characters of a drawn line
 _MAX_WORD_SHARE = 0.5  # of the letters and digits of data; a path or a list of names has more
 _MIN_SCRIPT_MARKS = 0.08  # share of the characters of a minified line
 _MIN_SCRIPT_TOKEN = 16  # characters between two spaces of a minified line, on average
@@ -79,8 +80,9 @@ def _measure_longest_run(text: str) -> int:
 def _is_data(run: str) -> bool:
     letters = [character for character in run if character.isalnum()]
     n_in_words = sum(len(word) for word in _WORD.findall(run))
-    is_wordless = n_in_words < _MAX_WORD_SHARE * len(letters)
-    return is_wordless and len(set(letters)) >= _MIN_LETTERS and "://" not in run
+    is_wordless = n_in_words <= _MAX_WORD_SHARE * len(letters)
+    is_drawn = len(set(letters)) < _MIN_LETTERS and len(run) <= _MAX_DRAWN
+    return is_wordless and not is_drawn and "://" not in run
 
 
 def _is_script(line: str) -> bool:

@@ -19,7 +19,7 @@ PEM = base64.encodebytes(BYTES).decode("ascii")
 SCRIPT = '!function(e,t){"use strict";var n=e.length;for(i=0;i<n;i++)t(e[i]);return(n)}(a,b);' * 9
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'><path d='M1 2 L3 4'/></svg>"
 DUMP = "".join(
-    f"{start:08x}  {BYTES[start : start + 8].hex(' ')}  {BYTES[start + 8 : start + 16].hex(' ')}  |..|\n"
+    f"{start:08x}  {BYTES[start : start + 16].hex(' ')}  |................|\n"
     for start in range(0, 96, 16)
 )
 DATA = {
@@ -40,6 +40,7 @@ DATA = {
     "ascii85": (base64.a85encode(BYTES, wrapcol=70).decode("ascii").replace(" ", "!"), "data"),
     "hex dump": (DUMP + "00000060", "data"),
     "script": (SCRIPT, "script"),
+    "one letter": ("x" * 5_000, "data"),
     "style sheet": (".a{color:#fff;margin:0}.b>li:after{content:'';width:9px;}" * 12, "script"),
 }
 
