@@ -156,7 +156,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         # A redirection would repeat the Host header, which the client chooses.
         redirect_slashes=False,
         responses=PROBLEM_RESPONSES,
-        # The name of a function is the stable name of an operation for clients.
+        # Use the name of a route's function as operationId: generated clients rely on it.
         generate_unique_id_function=lambda route: route.name,
         # Traces of its own have a span for each question; those of FastAPI show whole queries.
         telemetry={"tracing": False, "metrics": False, "logs": False},

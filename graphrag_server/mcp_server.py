@@ -72,10 +72,10 @@ class AgentHost(Protocol):
     """The access of one request to the indexes; `request` is None on stdio."""
 
     def scopes(self, request: Any) -> Collection[str]:
-        """Return the names of the scopes of the sender."""
+        """Return the names of the scopes that the sender of a request has."""
 
     def tools(self, request: Any) -> "ToolCalls":
-        """Return the tools of the sender."""
+        """Return the tools for the sender of a request."""
 
 
 def build_server(host: AgentHost) -> Server[Any]:

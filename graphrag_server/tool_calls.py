@@ -305,7 +305,7 @@ class ToolCalls:
         return OpenVersion(hosted, index, index.store, index.store)
 
     def _open_page(self, arguments: PageArguments) -> tuple[OpenVersion, int]:
-        """Open the version of a page; return it and the number of records before the page."""
+        """Open the index version that the cursor names; return it and the offset of the page."""
         version, offset = read_cursor(arguments.cursor)
         return self.open(arguments.index, version), offset
 
