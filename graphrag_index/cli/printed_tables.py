@@ -19,6 +19,7 @@ from graphrag_index.llm.registry import PurgeCounts
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, Difference, DryRun
 from graphrag_index.pipeline.estimate import MIN_PAST_CALLS, Estimate, StepCosts
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version, VersionOrigin
 from graphrag_nlp.text.normalize import display_width, fit_line
@@ -155,12 +156,8 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
 
 
 def describe_state(store: TableStore, option: str, every: bool = False) -> list[str]:
-    """Describe the current version and a run that goes on or was interrupted, a line for each.
-
-    With `every`, each file that was not read or skipped has a line with the reason.
-    """
+    """Describe the current version, its unread and skipped files, and an unfinished run."""
     from graphrag_index.pipeline.history import is_locked
-    from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 
     version = store.read_pointer()
     if version is None:

@@ -212,22 +212,20 @@ class RunSession:
 
     def print_report(self, result: "RunResult") -> ExitCode:
         """Print the result of the run; return its exit code: the index may be incomplete."""
-        self.models.mark_finished()
-        if not self.options.quiet:
-            self._print_summary(result)
-        unread = self._unread_files(result)
-        skipped = result.version.tables.get("skipped_files")
-        if unread:
-            from graphrag_index.cli.printed_tables import describe_unread_files
+        from graphrag_index.cli.printed_tables import describe_quarantined, describe_unread_files
+        from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 
-            told = describe_unread_files(unread, skipped is not None and skipped.rows > 0)
-            print_lines(told, sys.stderr, indent=2)
+        self.models.mark_finished()
+        skipped = describe_skipped(read_skipped(self.store, result.version))
+        if not self.options.quiet:
+            self._print_summary(result, skipped)
+        unread = self._unread_files(result)
+        if unread:
+            print_lines(describe_unread_files(unread, bool(skipped)), sys.stderr, indent=2)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
         if failed:
-            from graphrag_index.cli.printed_tables import describe_quarantined
-
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
             print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
         if self._is_complete(result):
@@ -237,7 +235,7 @@ class RunSession:
             print_lines(f"Nothing was purged, since the index is incomplete: {why}.", sys.stderr)
         return ExitCode.QUARANTINED
 
-    def _print_summary(self, result: "RunResult") -> None:
+    def _print_summary(self, result: "RunResult", skipped: str) -> None:
         tables, number = result.version.tables, result.version.number
         if not result.steps_run:
             print_lines(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
@@ -247,13 +245,9 @@ class RunSession:
             seconds = time.perf_counter() - self.started
             print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
             print_lines(f"The tables are in {self.store.place} (version {number}).")
-        if "skipped_files" in tables:
-            from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
-
-            if told := describe_skipped(read_skipped(self.store, result.version)):
-                print_lines(
-                    f"{told} `graphrag-index status --all{root_option(self.root)}` lists them."
-                )
+        if skipped:
+            hint = f"`graphrag-index status --all{root_option(self.root)}` lists them."
+            print_lines(f"{skipped} {hint}")
         print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
         if self.purged:
             from graphrag_index.cli.printed_tables import describe_purge
@@ -362,9 +356,7 @@ def status(
     every: Annotated[
         bool,
         typer.Option(
-            "--all",
-            help="List all quarantined requests with their replies, and all files that "
-            "were skipped or could not be read.",
+            "--all", help="List all quarantined requests, and all files not in the index."
         ),
     ] = False,
     save: Annotated[

@@ -112,7 +112,7 @@ def _run_checks(index: CheckedIndex, limits: Limits, progress: Progress) -> Inde
     readable = {*index.tables, *index.search_tables, *index.vectors}
     result = CheckResult(len(damaged | readable), index.damaged)
     unreadable = CheckOutcome("unreadable_tables", result, 0, False)
-    skipped = (*index.notes, *index.missing_parts())
+    skipped = (*index.missing_parts(), *index.notes)
     return IndexHealth(index, (unreadable, *outcomes), statistics, skipped)
 
 

@@ -2,9 +2,9 @@
 
 A reader yields `Document` and `ReadFailure` objects. It streams its file, so a file of records may
 be larger than memory. To add a file type, write a reader and list it in `READERS`; if files of the
-type often lack its suffix, let `identify_content` find it. Text with any suffix is read, and data
-in a text becomes a placeholder, whatever the reader. `graph_rows.py`,
-`given_graph.py` and `graph_evidence.py` read a graph that the user already has.
+type often lack its suffix, let `identify_content` find it. Data in a text becomes a placeholder,
+whatever the reader. `graph_rows.py`, `given_graph.py` and `graph_evidence.py` read a graph that the
+user already has.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,25 +46,18 @@ READERS: dict[str, Reader] = {
 
 
 def find_type(path: Path) -> Content:
-    """Return the type of a file: by its suffix if that is a key of `READERS`, else by its content.
-
-    Raises OSError if the content must be examined and cannot be.
-    """
+    """Return the type of a file: by its suffix if it is in `READERS`, else by its content."""
     suffix = path.suffix.lower()
     return Content(suffix, f"a {suffix} file") if suffix in READERS else identify_content(path)
 
 
 def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason."""
-    is_known = path.suffix.lower() in READERS
     try:
-        found = find_type(path)
-        if found.suffix not in READERS:
-            raise NotText(f"is {found.noun}")
-        for item in READERS[found.suffix](path, name, settings):
+        for item in READERS.get(find_type(path).suffix, read_text_file)(path, name, settings):
             yield _without_data(item.to_printable())
     except UnreadableFile as error:
-        is_skipped = not is_known and isinstance(error, NotText)
+        is_skipped = isinstance(error, NotText) and path.suffix.lower() not in READERS
         yield ReadFailure(str(error), is_skipped).to_printable()
     except OSError as error:
         yield ReadFailure(f"cannot be read: {describe_os_error(error)}")

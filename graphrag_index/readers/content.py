@@ -10,7 +10,6 @@ from graphrag_index.readers.encodings import SAMPLE_BYTES, looks_binary
 # The types that Python knows, without those of the machine.
 _TYPES = MimeTypes(filenames=())
 _MEDIA = ("image/", "audio/", "video/", "application/octet-stream", "application/zip")
-_PAGE_STARTS = (b"<!doctype html", b"<html")
 # Name of the part that holds an encrypted Office file, in the container of old Office files.
 _ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
 # Folder in the archive of an Office file → suffix of the file.
@@ -24,7 +23,6 @@ class Content(NamedTuple):
     noun: str
 
 
-TEXT, PAGE = Content(".txt", "text"), Content(".html", "a web page")
 WITHOUT_TEXT = Content("", "without text")
 WITH_PASSWORD = Content("", "an Office file with a password")
 DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
@@ -48,22 +46,24 @@ def identify_content(path: Path) -> Content:
     if not head.strip():
         return WITHOUT_TEXT
     start = head[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith(_PAGE_STARTS):
-        return PAGE
+    if start.startswith((b"<!doctype html", b"<html")):
+        return Content(".html", "a web page")
     # Text with the suffix of a picture is a pointer to it, as Git LFS writes, or damaged.
     expected = _TYPES.guess_type(f"a{path.suffix}", strict=True)[0] or ""
     is_odd = expected.startswith(_MEDIA) and not expected.endswith("+xml")
-    return Content("", f"text in place of {expected}") if is_odd else TEXT
+    return Content("", f"text in place of {expected}") if is_odd else Content(".txt", "text")
 
 
 def _identify_archive(path: Path) -> Content:
     try:
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
+            parts = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return DAMAGED_ARCHIVE
-    if "[Content_Types].xml" in names:
-        folders = {name.partition("/")[0] for name in names}
-        for folder in _OFFICE_FOLDERS.keys() & folders:
-            return Content(_OFFICE_FOLDERS[folder], f"a {_OFFICE_FOLDERS[folder]} file")
-    return Content("", "a ZIP archive")
+    # A small archive that unpacks to gigabytes is an attack.
+    if sum(part.file_size for part in parts) > 100 * max(path.stat().st_size, 1 << 20):
+        return Content("", "an archive that unpacks to a hundred times its size")
+    folders = {part.filename.partition("/")[0] for part in parts}
+    suffix = next((_OFFICE_FOLDERS[name] for name in folders if name in _OFFICE_FOLDERS), "")
+    is_office = suffix and "[Content_Types].xml" in folders
+    return Content(suffix, f"a {suffix} file") if is_office else Content("", "a ZIP archive")

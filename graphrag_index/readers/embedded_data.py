@@ -1,9 +1,9 @@
 """Stretches of a text that are data, such as a picture in base64 or a minified script.
 
-A model learns nothing from them, but every thousand characters cost a request. The readers replace
-each by a placeholder with its length, so a position in the file can still be computed. The formats
-are told by their form: `data:` addresses (RFC 2397), base64 and hexadecimal runs, blocks of lines
-without spaces (PEM, MIME, uuencode, Ascii85), hex dumps, and long lines of scripts without spaces.
+A model learns nothing from them, but every thousand characters cost a request. A placeholder tells
+their length, so a position in the file can still be computed. Known are `data:` addresses (RFC
+2397), base64 and hexadecimal runs, blocks of lines without spaces (PEM, MIME, Ascii85), hex dumps,
+and long lines of scripts without spaces.
 """
 
 import re
@@ -13,7 +13,6 @@ import numpy as np
 _MIN_LINE = 40  # characters of a line of a block
 _MIN_RUN = 120  # characters of a run within a line
 _MIN_LETTERS = 8  # distinct letters and digits of data; a drawn line such as ===== has fewer
-_MAX_DRAWN = 1_000  # characters of a drawn line
 _MAX_WORD_SHARE = 0.5  # of the letters and digits of data; a path or a list of names has more
 _MIN_SCRIPT_MARKS = 0.08  # share of the characters of a minified line
 _MIN_SCRIPT_TOKEN = 16  # characters between two spaces of a minified line, on average
@@ -34,7 +33,6 @@ _HEX_DUMP = re.compile(
     r"^[ \t]*[0-9a-f]{7,16}:?[ \t]+(?:[0-9a-f]{2,8}[ \t]+){8,}.*(?:\n[ \t]*[0-9a-f]{7,16}\b.*)+",
     re.IGNORECASE | re.MULTILINE,
 )
-_SECOND_LINE_OF_HEX_DUMP = "0000010"  # offset 16, in hexadecimal
 _LONG_LINE = re.compile(r"^.{400,}", re.MULTILINE)
 _SCRIPT_MARK = re.compile(r"[(){};=]")
 # A word between other characters, or a part of a name such as readAllFiles.
@@ -47,7 +45,7 @@ _PLACEHOLDER = re.compile(r"\[[\w./+-]+, [\d,]+ characters\]")
 
 def replace_data(text: str) -> str:
     """Replace stretches of data by placeholders such as ``[image/png, 80,000 characters]``."""
-    if _SECOND_LINE_OF_HEX_DUMP in text:
+    if "0000010" in text:  # the address of the second line of a dump
         text = _HEX_DUMP.sub(lambda found: _hold(found[0]), text)
     if "data:" in text:
         text = _DATA_ADDRESS.sub(lambda found: _hold(found[0], found["type"] or "data"), text)
@@ -80,9 +78,8 @@ def _measure_longest_run(text: str) -> int:
 def _is_data(run: str) -> bool:
     letters = [character for character in run if character.isalnum()]
     n_in_words = sum(len(word) for word in _WORD.findall(run))
-    is_wordless = n_in_words <= _MAX_WORD_SHARE * len(letters)
-    is_drawn = len(set(letters)) < _MIN_LETTERS and len(run) <= _MAX_DRAWN
-    return is_wordless and not is_drawn and "://" not in run
+    is_wordless = n_in_words < _MAX_WORD_SHARE * len(letters)
+    return is_wordless and len(set(letters)) >= _MIN_LETTERS and "://" not in run
 
 
 def _is_script(line: str) -> bool:

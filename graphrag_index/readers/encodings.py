@@ -32,16 +32,14 @@ _BYTE_ORDER_MARKS = (
 SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
-# Escape sequences that only these encodings have, and the encodings, which are ASCII otherwise.
-# RFC 1468 and RFC 1554, RFC 1557, RFC 1843. Python cannot decode ISO-2022-CN (RFC 1922).
+# Escape sequences of encodings that are ASCII otherwise, and the variants of the encoding: RFC 1468
+# and 1554, RFC 1557, RFC 1843. Python cannot decode ISO-2022-CN (RFC 1922), so it is named.
 _ESCAPES = {
-    re.compile(rb"\x1b\$(?:[@AB]|\([CDOPQ])|\x1b\([JI]"): (
-        *("iso2022_jp_2", "iso2022_jp_ext", "iso2022_jp_2004", "iso2022_jp_3"),
-    ),
-    re.compile(rb"\x1b\$\)C"): ("iso2022_kr",),
-    re.compile(rb"\x1b\$[)*+][A-M]"): ("iso2022_cn",),
-    re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}"): ("hz",),
+    r"\x1b\$(?:[@AB]|\([CDOPQ])|\x1b\([JI]": "iso2022_jp_2 iso2022_jp_ext iso2022_jp_2004",
+    r"\x1b\$\)C": "iso2022_kr",
+    r"\x1b\$[)*+][A-M]": "iso2022_cn",
 }
+_HZ_TEXT = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")
 
 _ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
@@ -123,11 +121,6 @@ def _choose_encoding(
             "If these are wrong, set load_documents.encoding.",
             *(path, found.name, found.doubtful_words),
         )
-    try:
-        codecs.lookup(found.name)
-    except LookupError as error:
-        what = f"is in the encoding {found.name}, which is not read: save it as UTF-8"
-        raise UnreadableFile(what) from error
     return found.name
 
 
@@ -144,7 +137,10 @@ def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEn
     for mark, name in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return DetectedEncoding(name)
-    if name := _detect_utf16(head) or _detect_escapes(head):
+    name = _detect_utf16(head) or _detect_escapes(head)
+    if name == "iso2022_cn":
+        raise UnreadableFile(f"is in the encoding {name}, which is not read: save it as UTF-8")
+    if name:
         return DetectedEncoding(name)
     if looks_binary(head):
         raise NotText("looks binary; if it is text, set load_documents.encoding")
@@ -199,7 +195,7 @@ def _detect_utf16(head: bytes) -> str:
         name = "utf-16-le" if n_little > n_big else "utf-16-be"
         if not _NON_TEXT_CHARACTER.search(whole.decode(name, "replace")):
             return name
-    if len(head) < _MIN_UTF16_BYTES or (0 not in head and _is_utf8(head)):
+    if len(head) < _MIN_UTF16_BYTES or (0 not in head and _can_decode(head, "utf-8")):
         return ""
     texts = {name: whole.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
     found = [
@@ -220,32 +216,24 @@ def looks_binary(head: bytes) -> bool:
 
 
 def _detect_escapes(head: bytes) -> str:
-    """Detect an encoding of seven bits by its escape sequences; return "" if there are none.
-
-    The bytes may be in a variant of the encoding that cannot be decoded.
-    """
+    """Detect an encoding of seven bits by its escape sequences; return "" if there are none."""
     if not head.isascii():
         return ""
     for pattern, names in _ESCAPES.items():
-        for name in names if pattern.search(head) else ():
-            try:
-                # The last character may be cut off.
-                text = codecs.getincrementaldecoder(name)().decode(head)
-            except (LookupError, UnicodeDecodeError):
-                continue
-            # Source code may have ~{ and ~}, so frequent characters must confirm HZ.
-            if name != "hz" or _FREQUENT_EAST_ASIAN_CHARACTER.search(text):
-                return name
-        if names != ("hz",) and pattern.search(head):
-            return names[0]
-    return ""
+        if re.search(pattern.encode("ascii"), head):
+            variants = names.split()
+            return next((name for name in variants if _can_decode(head, name)), variants[0])
+    if not _HZ_TEXT.search(head) or not _can_decode(head, "hz"):
+        return ""
+    # Source code may have ~{ and ~}, so frequent characters must confirm HZ.
+    return "hz" if _FREQUENT_EAST_ASIAN_CHARACTER.search(head.decode("hz", "ignore")) else ""
 
 
-def _is_utf8(head: bytes) -> bool:
-    """Return whether the bytes are UTF-8. The last character may be incomplete."""
+def _can_decode(head: bytes, encoding: str) -> bool:
+    """Return whether the bytes are in an encoding. The last character may be incomplete."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
+        codecs.getincrementaldecoder(encoding)().decode(head)
+    except (LookupError, UnicodeDecodeError):
         return False
     return True
 

@@ -40,11 +40,6 @@ class InputFile(NamedTuple):
     type: str = ""  # key of its reader in READERS
 
 
-def skip_by_suffix(name: str, reason: str) -> SkippedFile:
-    """Return a file that was skipped because of its content; its suffix is the kind."""
-    return SkippedFile(name, os.path.splitext(name)[1].lower() or "no suffix", reason)
-
-
 def input_folder(settings: LoadDocuments, root: Path) -> Path:
     """Return the folder of the documents; those of a bucket are fetched once in a process."""
     if is_bucket(settings.folder):
@@ -102,16 +97,12 @@ def find_files(
             "or name their folder in load_documents.folder."
         )
     types = ", ".join(READERS)
-    files: list[InputFile] = []
+    found = list(_walk_files(folder, root, settings))
+    files = sorted(file for file in found if isinstance(file, InputFile))
     skipped = [] if skipped is None else skipped
-    for found in _walk_files(folder, root, settings):
-        if isinstance(found, SkippedFile):
-            skipped.append(found)
-        else:
-            files.append(found)
-    skipped.sort()
+    skipped += sorted(file for file in found if isinstance(file, SkippedFile))
     if files or may_be_empty:
-        return sorted(files)
+        return files
     kinds = {one.kind for one in skipped}
     if not kinds - {HIDDEN}:
         raise InputError(
@@ -135,11 +126,11 @@ def _walk_files(
 ) -> Iterator[InputFile | SkippedFile]:
     """Yield every file below a folder, to read or skipped.
 
-    A folder that cannot be listed is yielded like a file, with its problem. A hidden or excluded
-    folder is yielded once, with the number of its files.
+    A folder that cannot be listed, or is hidden or excluded, is yielded like a file.
     """
     included = [translate_glob(pattern) for pattern in settings.include]
     excluded = [translate_glob(pattern) for pattern in settings.exclude]
+    is_closed = not settings.follow_links_outside
     input_path, project = os.path.realpath(folder), os.path.realpath(root)
     # Folders to list: (path, name, real paths of the folder and its parents).
     waiting = [(folder, "", frozenset([input_path]))]
@@ -153,8 +144,8 @@ def _walk_files(
                 raise InputError(
                     f"The input folder {folder} cannot be listed: {describe_os_error(error)}."
                 ) from error
-            problem = f"cannot be listed: {describe_os_error(error)}"
-            yield InputFile(_show(prefix.rstrip("/")), subfolder, problem=problem)
+            why = f"cannot be listed: {describe_os_error(error)}"
+            yield InputFile(_show(prefix.rstrip("/")), subfolder, problem=why)
             continue
         # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
@@ -165,20 +156,18 @@ def _walk_files(
             continue
         is_project = os.path.realpath(subfolder) == project
         for entry in children:
-            path, name = subfolder / entry.name, prefix + entry.name
-            shown, is_folder = _show(name), os.path.isdir(path)
-            real = os.path.realpath(path) if is_folder or entry.is_symlink() else input_path
             if is_project and entry.name in _PROJECT_FILES:
                 continue
+            path, name = subfolder / entry.name, prefix + entry.name
+            shown, is_folder = _show(name), path.is_dir()
+            real = os.path.realpath(path) if is_folder or entry.is_symlink() else input_path
             # Skip the lock files ~$name of office programs like hidden files.
             if entry.name.startswith((".", "~$")):
                 yield SkippedFile(shown, HIDDEN, "is hidden", _count_files(path))
             elif any(pattern.fullmatch(name) for pattern in excluded):
                 why = "matches load_documents.exclude"
                 yield SkippedFile(shown, EXCLUDED, why, _count_files(path))
-            elif not (
-                settings.follow_links_outside or _is_inside(real, input_path)
-            ) and os.path.exists(real):
+            elif is_closed and not Path(real).is_relative_to(input_path) and path.exists():
                 yield SkippedFile(shown, "outside links", _OUTSIDE_LINK)
             elif is_folder and real in ancestors:
                 yield SkippedFile(shown, "circular links", "is a link to a folder that holds it")
@@ -195,10 +184,6 @@ def _show(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-def _is_inside(real: str, folder: str) -> bool:
-    return real == folder or real.startswith(folder.rstrip(os.sep) + os.sep)
-
-
 def _count_files(path: Path) -> int:
     if path.is_symlink() or not path.is_dir():
         return 1
@@ -208,17 +193,16 @@ def _count_files(path: Path) -> int:
 def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
     try:
         status = path.stat()
-        if not S_ISREG(status.st_mode):
-            why = "is not a regular file"
-            if path.suffix.lower() in READERS:
-                return InputFile(name, path, problem=why)
-            return SkippedFile(name, "special files", why)
-        found = find_type(path)
+        if S_ISREG(status.st_mode):
+            suffix, noun = find_type(path)
+            if suffix:
+                return InputFile(name, path, status.st_size, type=suffix)
+            return SkippedFile(name, path.suffix.lower() or "no suffix", f"is {noun}")
     except OSError as error:
         return InputFile(name, path, problem=f"cannot be read: {describe_os_error(error)}")
-    if found.suffix:
-        return InputFile(name, path, size=status.st_size, type=found.suffix)
-    return skip_by_suffix(name, f"is {found.noun}")
+    if path.suffix.lower() in READERS:
+        return InputFile(name, path, problem="is not a regular file")
+    return SkippedFile(name, "special files", "is not a regular file")
 
 
 def _is_index_folder(folder: Path, names: set[str]) -> bool:

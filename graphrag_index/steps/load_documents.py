@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -13,12 +13,7 @@ from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
-from graphrag_index.readers.input_files import (
-    check_output_folder,
-    find_files,
-    name_input,
-    skip_by_suffix,
-)
+from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
 from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
@@ -100,7 +95,9 @@ def load_documents(
             if isinstance(item, ReadFailure):
                 first_problem = first_problem or f"{file.name}: {item.reason}"
                 if item.is_skipped:
-                    skipped.append(skip_by_suffix(file.name, item.reason))
+                    skipped.append(
+                        SkippedFile(file.name, file.path.suffix.lower() or "no suffix", item.reason)
+                    )
                     continue
                 unread.append((file.name, item.reason))
                 n_characters += len(item.reason)
@@ -115,7 +112,7 @@ def load_documents(
                 left -= done
                 progress.advance(done)
             if n_characters >= BATCH_CHARACTERS:
-                yield _make_batch_tables(documents, unread, [])
+                yield _make_batch_tables(documents, unread)
                 documents, unread, n_characters = [], [], 0
         progress.advance(left)
     if files and not n_documents:
@@ -187,9 +184,10 @@ def _set_id(
 def _make_batch_tables(
     documents: Sequence[tuple[str | None, ...]],
     unread: Sequence[tuple[str, str]],
-    skipped: Sequence[SkippedFile],
+    skipped: Sequence[SkippedFile] = (),
 ) -> dict[str, pl.DataFrame]:
-    rows = {"loaded_documents": documents, "unread_files": unread, "skipped_files": skipped}
+    skips = list(map(astuple, skipped))
+    rows = {"loaded_documents": documents, "unread_files": unread, "skipped_files": skips}
     return {
         name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
         for name, values in rows.items()

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from graphrag_index.errors import format_count
 from graphrag_index.storage.table_store import TableStore, scan_table
@@ -11,8 +11,9 @@ from graphrag_index.storage.versions import Version
 _MAX_KINDS = 10  # of skipped files in a description
 
 
-class SkippedFile(NamedTuple):
-    """A file, or all files of a folder, without anything to read: a row of `skipped_files`."""
+@dataclass(frozen=True, order=True)
+class SkippedFile:
+    """A file that a run skips, or a hidden or excluded folder: a row of `skipped_files`."""
 
     path: str
     kind: str  # a suffix; hidden, excluded, outside links, circular links or special files
@@ -22,8 +23,9 @@ class SkippedFile(NamedTuple):
 
 def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
     """Return the files that the run of a version skipped."""
-    rows = scan_table(store, version, "skipped_files").collect().iter_rows()
-    return [SkippedFile(*row) for row in rows]
+    return [
+        SkippedFile(*row) for row in scan_table(store, version, "skipped_files").collect().rows()
+    ]
 
 
 def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
@@ -33,8 +35,8 @@ def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
         counts[one.kind] += one.n_files
     if not counts.total():
         return ""
-    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(n for _, n in most[_MAX_KINDS:])
-    kinds = [*most[:_MAX_KINDS], *([("others", rest)] if rest else ())]
+    kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    if rest := sum(n for _, n in kinds[_MAX_KINDS:]):
+        kinds[_MAX_KINDS:] = [("others", rest)]
     listed = ", ".join(f"{kind} {n:,}" for kind, n in kinds)
     return f"{format_count('files', counts.total())} skipped: {listed}."

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import unicodedata
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -17,8 +16,6 @@ from pydantic import BaseModel
 from graphrag_index.readers import READERS
 from graphrag_index.readers.content import (
     DAMAGED_ARCHIVE,
-    PAGE,
-    TEXT,
     WITH_PASSWORD,
     WITHOUT_TEXT,
     identify_content,
@@ -36,7 +33,6 @@ from graphrag_server.problems import RequestError, reason_not_stored
 # Folder below the input folder that holds uploaded files.
 UPLOAD_FOLDER = "uploads"
 MAX_NAME_CHARS = 120
-_CHUNK = 1 << 20
 _MAX_SUFFIX_CHARS = 20
 _UNSAFE = re.compile(r"[^\w .()+-]+")
 
@@ -52,9 +48,9 @@ class InputFolder:
         self._folder = input_folder(self._settings, index.root)
 
     def files(self, skipped: list[SkippedFile] | None = None) -> dict[str, int]:
-        """Return the sizes of the files that a run would read, by path; none without a folder.
+        """Return the sizes of the files that a run would read, by path; `skipped` gets all others.
 
-        `skipped` gets all other files of the folder.
+        There are none without a folder.
         """
         sizes = {}
         for file in find_files(self._settings, self._root, may_be_empty=True, skipped=skipped):
@@ -126,36 +122,20 @@ def safe_name(client_name: str) -> str:
 
 
 def check_type(name: str, file: Path) -> None:
-    """Raise RequestError if the content of a file is not that of its suffix, or is not read."""
+    """Raise RequestError if the content of a file is not that of its suffix, or is not text."""
     suffix, content = Path(name).suffix.lower(), identify_content(file)
-    if suffix not in READERS and not content.suffix:
-        known = ", ".join(sorted(READERS))
-        raise RequestError(
-            415,
-            "unknown_type",
-            f"This type of file cannot be read: it is {content.noun}. Types that can: "
-            f"text of any suffix, {known}.",
-        )
     if suffix in (*OFFICE_SUFFIXES, ".parquet"):
         # A damaged file is parsed, which tells what is wrong.
         fits = content.suffix == suffix or content in (DAMAGED_ARCHIVE, WITH_PASSWORD)
     else:
-        fits = suffix not in READERS or content in (WITHOUT_TEXT, TEXT, PAGE)
-    if not fits or _is_bomb(file):
-        what = "unpacks to a hundred times its size" if fits else f"is {content.noun}"
-        raise RequestError(
-            415, "wrong_type", f"The content of {name} is not that of a {suffix} file: it {what}."
-        )
-
-
-def _is_bomb(file: Path) -> bool:
-    """Return whether a file is a small archive that unpacks to gigabytes."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            total = sum(info.file_size for info in archive.infolist())
-    except (zipfile.BadZipFile, ValueError, OSError):
-        return False
-    return total > 100 * max(file.stat().st_size, _CHUNK)
+        fits = content.suffix in (".txt", ".html") or content == WITHOUT_TEXT
+    if not fits and suffix not in READERS:
+        known = f"Types that can: text of any suffix, {', '.join(sorted(READERS))}."
+        text = f"This type of file cannot be read: it is {content.noun}. {known}"
+        raise RequestError(415, "unknown_type", text)
+    if not fits:
+        text = f"The content of {name} is not that of a {suffix} file: it is {content.noun}."
+        raise RequestError(415, "wrong_type", text)
 
 
 router = APIRouter(prefix="/v1/indexes/{index}/files", tags=["files"])
@@ -174,20 +154,11 @@ class InputFileStatus(BaseModel):
     problem: str
 
 
-class SkippedFileStatus(BaseModel):
-    """A file that a run skips, or a hidden or excluded folder with the number of its files."""
-
-    path: str
-    kind: str  # a suffix such as ".png", or "hidden", "excluded", "outside links" and so on
-    reason: str
-    n_files: int
-
-
 class FileList(BaseModel):
     """The files that a run would read or skip, ordered by path, and the limits of uploads."""
 
     files: list[InputFileStatus]
-    skipped: list[SkippedFileStatus]
+    skipped: list[SkippedFile]
     skipped_summary: str  # such as "3 files skipped: .png 2, hidden 1."; empty if none
     max_bytes: int  # of an uploaded file
     types: list[str]  # suffixes with a reader; text with any other suffix is read too
@@ -215,7 +186,7 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
             )
             for path, size in sizes.items()
         ],
-        skipped=[SkippedFileStatus(**one._asdict()) for one in skipped],
+        skipped=skipped,
         skipped_summary=describe_skipped(skipped),
         max_bytes=request.app.state.settings.max_upload_bytes,
         types=sorted(READERS),

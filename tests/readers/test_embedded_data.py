@@ -40,7 +40,6 @@ DATA = {
     "ascii85": (base64.a85encode(BYTES, wrapcol=70).decode("ascii").replace(" ", "!"), "data"),
     "hex dump": (DUMP + "00000060", "data"),
     "script": (SCRIPT, "script"),
-    "one letter": ("x" * 5_000, "data"),
     "style sheet": (".a{color:#fff;margin:0}.b>li:after{content:'';width:9px;}" * 12, "script"),
 }
 

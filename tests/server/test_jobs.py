@@ -194,7 +194,12 @@ def test_text_of_any_suffix_is_stored_and_skipped_files_are_listed(
             "is a damaged or incomplete .docx file",
         ),
         ("a.txt", b"PK\x03\x04\0", "wrong_type", "it is a damaged ZIP archive."),
-        ("a.mp3", b"ID3\4\0\0", "unknown_type", "This type of file cannot be read: it is binary data."),
+        (
+            "a.mp3",
+            b"ID3\4\0\0",
+            "unknown_type",
+            "This type of file cannot be read: it is binary data.",
+        ),
     ],
 )
 def test_a_broken_file_is_told_from_one_of_another_type(
