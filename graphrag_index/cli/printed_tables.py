@@ -170,7 +170,7 @@ def describe_state(store: TableStore, option: str, every: bool = False) -> list[
             what = "file or record was" if unread.rows == 1 else "files or records were"
             lines.append(f"{unread.rows:,} {what} not read: the next run lists them again.")
             if every:
-                rows = store.scan("unread_files", unread).collect().iter_rows()
+                rows = store.scan("unread_files", unread).collect().rows()
                 lines += [f"  {path}: {reason}" for path, reason in rows]
         skipped = read_skipped(store, version)
         if skipped:

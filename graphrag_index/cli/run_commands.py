@@ -205,10 +205,9 @@ class RunSession:
         return share <= self.options.allowed_share and not self._unread_files(result)
 
     def _unread_files(self, result: "RunResult") -> list[tuple[str, str]]:
-        table = result.version.tables.get("unread_files")
-        if table is None or not table.rows:
-            return []
-        return list(self.store.scan("unread_files", table).collect().iter_rows())
+        from graphrag_index.storage.table_store import scan_table
+
+        return scan_table(self.store, result.version, "unread_files").collect().rows()
 
     def print_report(self, result: "RunResult") -> ExitCode:
         """Print the result of the run; return its exit code: the index may be incomplete."""

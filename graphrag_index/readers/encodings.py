@@ -134,10 +134,7 @@ def _describe_unicode_error(error: UnicodeError) -> str:
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEncoding:
     """Detect the encoding of a file; raise UnreadableFile if it is unknown."""
     head = stream.read(SAMPLE_BYTES)
-    for mark, name in _BYTE_ORDER_MARKS:
-        if head.startswith(mark):
-            return DetectedEncoding(name)
-    name = _detect_utf16(head) or _detect_escapes(head)
+    name = _detect_wide_or_escaped(head)
     if name == "iso2022_cn":
         raise UnreadableFile(f"is in the encoding {name}, which is not read: save it as UTF-8")
     if name:
@@ -209,10 +206,13 @@ def _detect_utf16(head: bytes) -> str:
 
 def looks_binary(head: bytes) -> bool:
     """Return whether the first bytes of a file are not those of a text in any known encoding."""
-    if head.startswith(tuple(mark for mark, _ in _BYTE_ORDER_MARKS)):
-        return False
     is_odd = 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head)
-    return is_odd and not _detect_utf16(head) and not _detect_escapes(head)
+    return is_odd and not _detect_wide_or_escaped(head)
+
+
+def _detect_wide_or_escaped(head: bytes) -> str:
+    marked = (name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark))
+    return next(marked, "") or _detect_utf16(head) or _detect_escapes(head)
 
 
 def _detect_escapes(head: bytes) -> str:

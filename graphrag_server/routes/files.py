@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import unicodedata
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from uuid import uuid4
@@ -52,11 +51,8 @@ class InputFolder:
 
         There are none without a folder.
         """
-        sizes = {}
-        for file in find_files(self._settings, self._root, may_be_empty=True, skipped=skipped):
-            with suppress(OSError):
-                sizes[file.name] = (self._folder / file.name).stat().st_size
-        return dict(sorted(sizes.items()))
+        files = find_files(self._settings, self._root, may_be_empty=True, skipped=skipped)
+        return {file.name: file.size for file in files}
 
     def add(self, client_name: str, content: BinaryIO, replace: bool) -> str:
         """Store an uploaded file after parsing it once, and return its path.
