@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import polars as pl
 from fastapi import APIRouter, Form, Request, UploadFile
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from graphrag_index.readers import READERS
 from graphrag_index.readers.content import (
@@ -64,19 +64,23 @@ class InputFolder:
         name = safe_name(client_name)
         target = self._folder / UPLOAD_FOLDER / name
         temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{target.suffix.lower()}"
+        hint = f"There is a file {name!r}: send replace=true to replace it."
+        file_exists = RequestError(409, "file_exists", hint)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists() and not replace:
-                raise RequestError(
-                    409,
-                    "file_exists",
-                    f"There is a file {name!r}: send replace=true to replace it.",
-                )
+                raise file_exists
             with temporary.open("xb") as file:
                 shutil.copyfileobj(content, file)
             check_type(name, temporary)
             if reason := check_parsing(temporary):
                 raise RequestError(422, "unreadable_file", f"{name} cannot be read: {reason}.")
+            if not replace:
+                # Of several uploads at once, only the one that creates the name goes on.
+                try:
+                    target.open("xb").close()
+                except FileExistsError:
+                    raise file_exists from None
             os.replace(temporary, target)
         except OSError as error:
             text = f"{name} was not stored: {reason_not_stored(error)}."
@@ -121,8 +125,10 @@ def check_type(name: str, file: Path) -> None:
     """Raise RequestError if the content of a file is not that of its suffix, or is not text."""
     suffix, content = Path(name).suffix.lower(), identify_content(file)
     if suffix in (*OFFICE_SUFFIXES, ".parquet"):
-        # A damaged file is parsed, which tells what is wrong.
-        fits = content.suffix == suffix or content in (DAMAGED_ARCHIVE, WITH_PASSWORD)
+        fits = content.suffix == suffix or content == WITH_PASSWORD
+        if content == DAMAGED_ARCHIVE:
+            text = f"{name} cannot be read: it is broken, such as a file that was cut off."
+            raise RequestError(415, "broken_file", text)
     else:
         fits = content.suffix in (".txt", ".html") or content == WITHOUT_TEXT
     if not fits and suffix not in READERS:
@@ -160,6 +166,13 @@ class FileList(BaseModel):
     types: list[str]  # suffixes with a reader; text with any other suffix is read too
 
 
+class Upload(BaseModel, extra="forbid"):
+    """Files to store."""
+
+    files: list[UploadFile]
+    replace: bool = Field(False, description="Replace files of the same name.")
+
+
 class StoredFiles(BaseModel):
     """The files that were stored. A run adds them to the index."""
 
@@ -191,14 +204,12 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
 
 @router.post("", status_code=201)
 def upload_files(
-    index: WriteIndex,
-    files: list[UploadFile],
-    replace: Annotated[bool, Form(description="Replace files of the same name.")] = False,
+    index: WriteIndex, form: Annotated[Upload, Form(media_type="multipart/form-data")]
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
     folder = InputFolder(index)
     return StoredFiles(
-        stored=[folder.add(file.filename or "", file.file, replace) for file in files]
+        stored=[folder.add(one.filename or "", one.file, form.replace) for one in form.files]
     )
 
 
