@@ -189,6 +189,16 @@ class TestOffice:
             "has no text: a scanned PDF needs text recognition (OCR) first"
         ]
 
+    def test_a_pdf_with_a_password_and_a_cut_one_say_so(self, tmp_path: Path) -> None:
+        page = pdf("Karl Ost.")
+        keys = f"/O <{'0' * 64}> /U <{'1' * 64}>"
+        lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 {keys} /P -4 >> /ID [<00> <00>] /Root"
+        locked = page.replace(b"/Root", lock.encode("ascii"))
+        assert reasons(tmp_path / "a.pdf", locked) == ["needs a password: save it without one"]
+        assert reasons(tmp_path / "b.pdf", page[: len(page) // 2]) == [
+            "is a damaged or incomplete .pdf file: Unexpected EOF"
+        ]
+
     def test_slides_and_sheets_bear_no_marks_of_the_converter(self, tmp_path: Path) -> None:
         openpyxl = pytest.importorskip("openpyxl")
         pptx = pytest.importorskip("pptx")
