@@ -433,9 +433,8 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     elif found.loader in found.kept:
         print_lines("The input has not changed.", out)
     if found.unread:
-        n = len(found.unread)
-        what = "file or record" if n == 1 else "files or records"
-        print_lines(f"{n:,} {what} would not be read:", out)
+        what = format_count("files or records", len(found.unread))
+        print_lines(f"{what} would not be read:", out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
         print_lines("\n".join(indent_first_lines(files, MAX_PRINTED_NAMES)), out, indent=2)
     if not found.run:

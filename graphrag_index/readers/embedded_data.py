@@ -11,7 +11,6 @@ import re
 import numpy as np
 
 _MIN_LINE = 40  # characters of a line of a block
-_MIN_RUN = 120  # characters of a run within a line
 _MIN_LETTERS = 8  # distinct letters and digits of data; a drawn line such as ===== has fewer
 _MAX_WORD_SHARE = 0.5  # of the letters and digits of data; a path or a list of names has more
 _MIN_SCRIPT_MARKS = 0.08  # share of the characters of a minified line
@@ -23,7 +22,7 @@ _DATA_ADDRESS = re.compile(
     (?:\n[ \t]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?)""",
     re.ASCII | re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_RUN = re.compile(rf"(?<![\w+/=-])[\w+/=-]{{{_MIN_RUN},}}", re.ASCII)
+_RUN = re.compile(r"(?<![\w+/=-])[\w+/=-]{120,}", re.ASCII)
 _BLOCK = re.compile(
     rf"^[ \t>]*[!-~]{{{_MIN_LINE},}}(?:\n[ \t>]*[!-~]{{{_MIN_LINE},}}){{2,}}"
     r"(?:\n[ \t>]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?",
@@ -49,10 +48,9 @@ def replace_data(text: str) -> str:
         text = _HEX_DUMP.sub(lambda found: _hold(found[0]), text)
     if "data:" in text:
         text = _DATA_ADDRESS.sub(lambda found: _hold(found[0], found["type"] or "data"), text)
-    longest = _measure_longest_run(text)
-    if longest < _MIN_LINE:
+    if _measure_longest_run(text) < _MIN_LINE:
         return text
-    for pattern in (_RUN, _BLOCK) if longest >= _MIN_RUN else (_BLOCK,):
+    for pattern in (_RUN, _BLOCK):
         text = pattern.sub(lambda found: _hold(found[0]) if _is_data(found[0]) else found[0], text)
     return _LONG_LINE.sub(
         lambda found: _hold(found[0], "script") if _is_script(found[0]) else found[0], text

@@ -32,14 +32,6 @@ _BYTE_ORDER_MARKS = (
 SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
-# Escape sequences of encodings that are ASCII otherwise, and the variants of the encoding: RFC 1468
-# and 1554, RFC 1557, RFC 1843. Python cannot decode ISO-2022-CN (RFC 1922), so it is named.
-_ESCAPES = {
-    r"\x1b\$(?:[@AB]|\([CDOPQ])|\x1b\([JI]": "iso2022_jp_2 iso2022_jp_ext iso2022_jp_2004",
-    r"\x1b\$\)C": "iso2022_kr",
-    r"\x1b\$[)*+][A-M]": "iso2022_cn",
-}
-_HZ_TEXT = re.compile(rb"~\{(?:[\x21-\x77][\x21-\x7e])+~\}")
 
 _ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
@@ -219,11 +211,11 @@ def _detect_escapes(head: bytes) -> str:
     """Detect an encoding of seven bits by its escape sequences; return "" if there are none."""
     if not head.isascii():
         return ""
-    for pattern, names in _ESCAPES.items():
+    for pattern, names in _ENCODING_LISTS["escapes"].items():
         if re.search(pattern.encode("ascii"), head):
             variants = names.split()
             return next((name for name in variants if _can_decode(head, name)), variants[0])
-    if not _HZ_TEXT.search(head) or not _can_decode(head, "hz"):
+    if b"~{" not in head or not _can_decode(head, "hz"):
         return ""
     # Source code may have ~{ and ~}, so frequent characters must confirm HZ.
     return "hz" if _FREQUENT_EAST_ASIAN_CHARACTER.search(head.decode("hz", "ignore")) else ""
