@@ -35,6 +35,7 @@ _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
 _ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
+_ESCAPES: dict[str, str] = _ENCODING_LISTS["escapes"]
 _CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
 # Minimum distinct non-ASCII letters for a certain result; cp1252 is certain without any.
 _MIN_DISTINCT_LETTERS = 3
@@ -211,7 +212,7 @@ def _detect_escapes(head: bytes) -> str:
     """Detect an encoding of seven bits by its escape sequences; return "" if there are none."""
     if not head.isascii():
         return ""
-    for pattern, names in _ENCODING_LISTS["escapes"].items():
+    for pattern, names in _ESCAPES.items():
         if re.search(pattern.encode("ascii"), head):
             variants = names.split()
             return next((name for name in variants if _can_decode(head, name)), variants[0])
