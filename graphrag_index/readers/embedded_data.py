@@ -22,7 +22,8 @@ _DATA_ADDRESS = re.compile(
     (?:\n[ \t]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?)""",
     re.ASCII | re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_RUN = re.compile(r"(?<![\w+/=-])[\w+/=-]{120,}", re.ASCII)
+# With \, since a key in JSON has \n for its line ends.
+_RUN = re.compile(r"(?<![\w+/=\\-])[\w+/=\\-]{120,}", re.ASCII)
 _BLOCK = re.compile(
     rf"^[ \t>]*[!-~]{{{_MIN_LINE},}}(?:\n[ \t>]*[!-~]{{{_MIN_LINE},}}){{2,}}"
     r"(?:\n[ \t>]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?",

@@ -34,6 +34,7 @@ DATA = {
     "wrapped picture": (f"data:image/gif;base64,{PEM[:500].rstrip()}", "image/gif"),
     "base64": (LINE, "data"),
     "base64 for addresses": (base64.urlsafe_b64encode(BYTES[::-1]).decode("ascii"), "data"),
+    "key in JSON": (PEM[:600].replace("\n", "\\n"), "data"),
     "hexadecimal": (BYTES[:200].hex(), "data"),
     "certificate": (PEM.rstrip(), "data"),
     "quoted mail": (re.sub("^", "> ", PEM.rstrip(), flags=re.M), "data"),

@@ -195,7 +195,7 @@ def test_text_of_any_suffix_is_stored_and_skipped_files_are_listed(
             "a.mp3",
             b"ID3\4\0\0",
             "unknown_type",
-            "This type of file cannot be read: it is binary data.",
+            "This type of file cannot be read: it is audio/mpeg by its suffix.",
         ),
     ],
 )

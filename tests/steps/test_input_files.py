@@ -49,7 +49,7 @@ class TestFindingFiles:
                 ],
                 "x",
             )
-            | {"a.bin": b"\0\1", "b.bin": b"\x1f\x8b\x08\0", "c.zip": b"PK\3\4", "e.log": ""},
+            | {"a.bin": b"\0\1", "b.gz": b"\x1f\x8b\x08\0", "c.zip": b"PK\3\4", "e.log": ""},
         )
         skipped: list[SkippedFile] = []
         settings = LoadDocuments(exclude=["drafts"])
@@ -58,17 +58,17 @@ class TestFindingFiles:
         assert list(map(astuple, skipped)) == [
             (".gitkeep", "hidden", "is hidden", 1),
             (".hidden", "hidden", "is hidden", 2),
-            ("a.bin", ".bin", "is binary data", 1),
-            ("b.bin", ".bin", "is binary data", 1),
-            ("c.zip", ".zip", "is a damaged ZIP archive", 1),
+            ("a.bin", ".bin", "is application/octet-stream by its suffix", 1),
+            ("b.gz", ".gz", "is binary data", 1),
+            ("c.zip", ".zip", "is application/zip by its suffix", 1),
             ("drafts", "excluded", "matches load_documents.exclude", 2),
             ("e.log", ".log", "is without text", 1),
             ("sub/.b.txt", "hidden", "is hidden", 1),
-            ("x.png", ".png", "is text in place of image/png", 1),
+            ("x.png", ".png", "is image/png by its suffix", 1),
             ("~$a.docx", "hidden", "is hidden", 1),
         ]
         assert describe_skipped(skipped) == (
-            "12 files skipped: hidden 5, .bin 2, excluded 2, .log 1, .png 1, .zip 1."
+            "12 files skipped: hidden 5, excluded 2, .bin 1, .gz 1, .log 1, .png 1, .zip 1."
         )
         many = [SkippedFile("", f".{n}", "") for n in range(12)]
         assert describe_skipped(many).endswith(", .7 1, others 2.")
