@@ -1,4 +1,4 @@
-"""Readers: one function per file type, chosen by the suffix of the file, else by its content.
+"""Readers: one function per file type, chosen by suffix, else by content.
 
 A reader yields `Document` and `ReadFailure` objects. It streams its file, so a file of records may
 be larger than memory. To add a file type, write a reader and list it in `READERS`; if files of the

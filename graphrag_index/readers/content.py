@@ -17,7 +17,7 @@ _OFFICE_FOLDERS = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
 
 
 class Content(NamedTuple):
-    """What the content of a file is: the suffix of its reader, "" without one, and a noun."""
+    """Type of a file: the suffix of its reader, "" without one, and a noun for messages."""
 
     suffix: str
     noun: str
