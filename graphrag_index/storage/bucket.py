@@ -62,7 +62,7 @@ ENDPOINT_VARIABLES = {
     "gs": ("STORAGE_EMULATOR_HOST",),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
-# Names of values in the files, and in the configuration of obstore.
+# Names of values: in the files of `aws configure`, and in the settings of obstore.
 _NAMES = {
     "aws_access_key_id": "access_key_id",
     "aws_secret_access_key": "secret_access_key",
