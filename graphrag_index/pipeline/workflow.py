@@ -231,8 +231,7 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
             )
     unused = Prompts(root).unused_files
     # A step of your own may have prompts of any name.
-    own_steps = (step for step in workflow.steps if step.name not in STEPS)
-    if unused and not any("prompts" in step.services for step in own_steps):
+    if unused and all(step.name in STEPS for step in workflow.steps):
         logger.warning("prompts/: no prompt has the name of %s; not read.", ", ".join(unused))
     project = Project(
         root, locate_output(root, settings), tuple(step.name for step in workflow.steps)
