@@ -18,6 +18,7 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -37,6 +38,7 @@ from graphrag_index.llm.protocol import (
     read_chat,
     read_embeddings,
     read_usage,
+    server_address,
     tool_arguments,
 )
 from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
@@ -195,8 +197,9 @@ class LLMClient:
 
     def settings_error(self, status: int, message: str) -> ModelError:
         """Return the error for a status that the user must fix in the settings or the account."""
+        demands = "does not accept the key" if self.settings.key else "demands a key"
         reason = {
-            401: "does not accept the key: set api_key of this model",
+            401: f"{demands}: set api_key of this model",
             403: "refuses access: see what the key may do",
             404: f"does not know the model {self.writer.model!r} or this address: "
             "set model or base_url",
@@ -525,17 +528,46 @@ async def check_server(client: LLMClient) -> None:
     if status in (401, 403):
         raise client.settings_error(status, parse_error(content))
     # An unlisted model may exist: some servers list none, and on Azure it is a deployment's name.
-    if status >= 400 or settings.provider == "azure":
-        return
-    try:
-        known = [str(model["id"]) for model in json.loads(content)["data"]]
-    except (ValueError, KeyError, TypeError):
-        return
+    known = _read_model_names(content) if status < 400 and settings.provider != "azure" else None
     # Ollama adds a tag to the names of its models, such as "llama3:latest".
     wanted = settings.model
     if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
-        shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
-        raise ModelError(f"Model {name}: {address} has no model {wanted!r}; it has {shown}.")
+        shown = ", ".join(sorted(get_close_matches(wanted, known, n=8, cutoff=0)))
+        more = ", ..." if len(known) > 8 else ""
+        raise ModelError(f"Model {name}: {address} has no model {wanted!r}; it has {shown}{more}.")
+
+
+async def find_server(models: Mapping[str, ModelSettings]) -> tuple[str, str]:
+    """Find the address at which the server of some models lists them, and check the models.
+
+    It is the address of the settings, with or without `/v1` behind it, or one above it. Returns the
+    address, and why no such address was found, or empty. Raises `ModelError` as `check_server`.
+    """
+    address = server_address(next(iter(models.values())))
+    folders = [address.rsplit("/", n)[0] for n in range(urlsplit(address).path.count("/") + 1)]
+    for candidate in dict.fromkeys(a for folder in folders for a in (folder, f"{folder}/v1")):
+        settings = {name: one.with_values({"base_url": candidate}) for name, one in models.items()}
+        clients = [LLMClient(name, one, Ledger(None)) for name, one in settings.items()]
+        try:
+            status, content = await clients[0].request_models()
+            if status in (401, 403) or (status < 400 and _read_model_names(content) is not None):
+                for client in clients:
+                    await check_server(client)
+                return candidate, ""
+        except (RetryError, TimeoutError) as error:
+            return address, f"no server answers at {address} ({error})"
+        finally:
+            for client in clients:
+                await client.close()
+    return address, f"{address} lists no models"
+
+
+def _read_model_names(content: bytes) -> list[str] | None:
+    """Read the names in a list of models; None if the content is something else."""
+    try:
+        return [str(model["id"]) for model in json.loads(content)["data"]]
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 async def probe_server(client: LLMClient, embeds: bool) -> list[Trial]:
