@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from rapidfuzz.distance import OSA
 
-from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.languages import MIN_STEM, Language
 from graphrag_nlp.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
 from graphrag_query.question.question_words import NameSpan, possible_stems, stop_words_of
 
@@ -33,6 +33,8 @@ MAX_ENTITIES_OF_NAME = 5
 MAX_ENTITIES_OF_WORD = 20_000
 # Maximum number of words that are compared as inflected forms or other spellings of a word.
 MAX_WORDS_COMPARED = 1_000
+# Maximum number of names that are compared as the same letters with other spaces.
+MAX_NAMES_COMPARED = 10_000
 # In a question without capitals, any word may be a name. A word is linked only if at most this
 # many entities have it in their names.
 MAX_UNMARKED_ENTITIES = 8
@@ -141,18 +143,28 @@ class EntityLinker:
             if taken.isdisjoint(positions):
                 taken.update(positions)
                 found.append(whole)
-        return found + self._names_in_other_spacing(names)
+        others = self.names_in_other_spacing(names)
+        return found + [
+            WholeName(" ".join(span.words), range(row, row + 1), True) for span, row, _ in others
+        ]
 
-    def _names_in_other_spacing(self, names: "MappedTable") -> list[WholeName]:
-        """Find the names that the question writes as one word and the table as several, or so."""
+    def names_in_other_spacing(self, names: "MappedTable") -> list[tuple[NameSpan, int, str]]:
+        """Find the names with the letters of a name in the question, but other spaces.
+
+        Returns the name in the question, and the row and text of the one in the table.
+        """
         found = []
         for span in self.spans:
-            for words in span.other_spacings:
-                name = fold_name(" ".join(words))
-                start = find_row(names, "name", name)
-                if start is not None:
-                    rows = range(start, names.find_row("name", name + "\0", start))
-                    found.append(WholeName(" ".join(span.words), rows, True))
+            asked = fold_name(span.text)
+            first, rest = asked.replace(" ", "")[:MIN_STEM], asked.replace(" ", "")[MIN_STEM:]
+            # The names are sorted: one of these is at the start of each, with its spaces.
+            starts = {gap.join(first) for gap in ("", " ")}
+            starts |= {f"{first[:at]} {first[at:]}" for at in range(1, len(first))}
+            for start in starts if rest else ():
+                near = rows_with_prefix(names, "name", start, MAX_NAMES_COMPARED)
+                for row, name in zip(near, names.texts("name", near.start, near.stop), strict=True):
+                    if name != asked and name.replace(" ", "") == first + rest:
+                        found.append((span, row, name))
         return found
 
     @cached_property

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from rapidfuzz.distance import Indel
 
 from graphrag_index.errors import format_count
 from graphrag_index.llm.request import TextSink
@@ -22,7 +21,6 @@ from graphrag_query.question.entity_linking import (
     Mention,
     WholeName,
     find_row,
-    find_words_sounding_like,
 )
 from graphrag_query.question.facets import Facets, find_facets
 from graphrag_query.question.question_words import (
@@ -38,24 +36,21 @@ from graphrag_query.question.question_words import (
 from graphrag_query.question.refusals import (
     format_absence,
     format_no_answer,
-    format_not_mentioned,
+    format_names,
     format_refusal,
 )
-from graphrag_query.question.unmentioned_names import find_unmentioned_names
+from graphrag_query.question.unmentioned_names import (
+    find_similar_names,
+    find_unmentioned_names,
+    may_be_mentioned,
+)
 from graphrag_query.rerank import Reranking
 from graphrag_query.store.index_store import IndexStore
 
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
-# Maximum number of words of known names compared (by spelling, by sound) with an unknown word.
-MAX_COMPARED_WORDS = 2_000
-# Minimum similarity (0 to 1) of what is suggested for an unknown name: of a word to a word of the
-# name, and of a title or its best word to the whole name.
-MIN_SIMILARITY = 0.6
 # Minimum share (0 to 1) of the documents whose language is known, to say which languages they have.
 MIN_SHARE_OF_KNOWN = 0.9
-# Maximum number of titles that are suggested for an unknown name.
-MAX_TITLES = 3
 
 
 @dataclass(frozen=True)
@@ -92,6 +87,14 @@ class Mentions:
     def whole_names(self) -> list[WholeName]:
         """The names of entities that the text contains as a whole."""
         return self._linker.whole_names("entity_names")
+
+    @cached_property
+    def spelt_text(self) -> str:
+        """The text with the spaces that known names have: "Blue Lamp" for "Bluelamp"."""
+        text, names = self.text, self.index.open_mapped("entity_names")
+        for span, _, name in self._linker.names_in_other_spacing(names):
+            text = text.replace(span.text, name)
+        return text
 
     @cached_property
     def document_titles(self) -> list[WholeName]:
@@ -168,7 +171,7 @@ class Mentions:
             self.spans,
             self.language,
             texts,
-            lambda: [mention.name for mention in self.entities if mention.kind == "fuzzy"],
+            lambda: [mention.name for mention in self.entities if mention.kind != "part"],
         )
 
 
@@ -200,7 +203,7 @@ class Question:
     def vector(self) -> "np.ndarray[Any, Any]":
         """The question's embedding, a vector of length 1."""
         embed = self.index.embedder.embed
-        vector: np.ndarray[Any, Any] = embed([self.text], are_queries=True)[0]
+        vector: np.ndarray[Any, Any] = embed([self.mentions.spelt_text], are_queries=True)[0]
         return vector
 
     @cached_property
@@ -216,7 +219,7 @@ class Question:
     @cached_property
     def content_words(self) -> list[str]:
         """The stems of the words that carry the question's meaning."""
-        return content_words(self.text, self.language)
+        return content_words(self.mentions.spelt_text, self.language)
 
     @cached_property
     def unseen_words(self) -> list[str]:
@@ -271,6 +274,10 @@ class Question:
         if all(any(span in text or text in span for text in written) for span in spans):
             return []
         return self.mentions.unmentioned_names(written)
+
+    def may_be_mentioned(self, name: str) -> bool:
+        """Return whether the documents may mention a name in a form that nothing compares."""
+        return may_be_mentioned(self.index, name, self.language)
 
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""
@@ -352,9 +359,12 @@ class Question:
             for name, like in similar.items()
             if like
         )
-        text = format_not_mentioned(names, self.language)
+        unsure = [name for name in names if self.may_be_mentioned(name)]
+        sure = [name for name in names if name not in unsure]
+        kinds = (("not_mentioned", sure), ("not_spelt", unsure))
+        text = " ".join(format_names(kind, own, self.language) for kind, own in kinds if own)
         periods = [str(period) for period in self.facets.periods] or [""]
-        cells = tuple(Cell(name, period, "no_thing") for name in names for period in periods)
+        cells = tuple(Cell(name, period, "no_thing") for name in sure for period in periods)
         return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes), cells=cells)
 
 
@@ -366,36 +376,3 @@ def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str,
         f"“{mention.name}” is taken for {title}."
         for mention, title in zip(fuzzy, titles, strict=True)
     )
-
-
-def find_similar_names(index: IndexStore, name: str) -> list[str]:
-    """Return titles of entities with a similar spelling or sound, the most similar first."""
-    table = index.open_mapped("name_words")
-    similarity_of: dict[int, float] = {}
-    for word in fold_name(name).split():
-        here = table.find_row("word", word)
-        near = range(
-            max(table.find_row("word", word[:2]), here - MAX_COMPARED_WORDS // 2),
-            min(len(table), here + MAX_COMPARED_WORDS // 2),
-        )
-        sounding = set(find_words_sounding_like(index, word, MAX_COMPARED_WORDS))
-        for row in {*near, *sounding}:
-            other = table.text("word", row)
-            similarity = Indel.normalized_similarity(word, other)
-            is_near = other[:2] == word[:2] and similarity >= MIN_SIMILARITY
-            if is_near or row in sounding:
-                similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
-    best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
-    entities = dict.fromkeys(int(e) for row in best for e in table.numbers("entities", row, 5))
-    numbers = [entity for entity in entities if index.keeps_entity(entity)]
-    titles = index.entities(numbers)["title"].to_list()
-    asked = fold(name)
-    similarities = {
-        title: max(
-            Indel.normalized_similarity(asked, fold(part)) for part in (title, *title.split())
-        )
-        for title in titles
-    }
-    similarities = {t: n for t, n in similarities.items() if n >= MIN_SIMILARITY}
-    degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
-    return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_TITLES]
