@@ -4,7 +4,7 @@ Names are looked up in sorted tables: the time depends on the question, not on t
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -34,7 +34,7 @@ MAX_ENTITIES_OF_WORD = 20_000
 # Maximum number of words that are compared as inflected forms or other spellings of a word.
 MAX_WORDS_COMPARED = 1_000
 # Maximum number of names that are compared as the same letters with other spaces.
-MAX_NAMES_COMPARED = 10_000
+MAX_NAMES_COMPARED = 5_000
 # In a question without capitals, any word may be a name. A word is linked only if at most this
 # many entities have it in their names.
 MAX_UNMARKED_ENTITIES = 8
@@ -91,6 +91,8 @@ class EntityLinker:
         self.index, self.text, self.language, self.spans = index, text, language, spans
         self.has_capitals = any(letter.isupper() for letter in text[1:])
         self.stop_words = stop_words_of(language)
+        # The names of each table that the question writes with other spaces.
+        self.respelt: dict[str, list[tuple[NameSpan, int, str]]] = {}
 
     @cached_property
     def words(self) -> "MappedTable":
@@ -143,13 +145,16 @@ class EntityLinker:
             if taken.isdisjoint(positions):
                 taken.update(positions)
                 found.append(whole)
-        others = self.names_in_other_spacing(names)
+        known = {whole.name for whole in found}
+        others = self.respelt[table] = self._names_in_other_spacing(names, known)
         return found + [
             WholeName(" ".join(span.words), range(row, row + 1), True) for span, row, _ in others
         ]
 
-    def names_in_other_spacing(self, names: "MappedTable") -> list[tuple[NameSpan, int, str]]:
-        """Find the names with the letters of a name in the question, but other spaces.
+    def _names_in_other_spacing(
+        self, names: "MappedTable", known: Set[str]
+    ) -> list[tuple[NameSpan, int, str]]:
+        """Find the names with the letters of an unknown name in the question, but other spaces.
 
         Returns the name in the question, and the row and text of the one in the table.
         """
@@ -160,7 +165,7 @@ class EntityLinker:
             # The names are sorted: one of these is at the start of each, with its spaces.
             starts = {gap.join(first) for gap in ("", " ")}
             starts |= {f"{first[:at]} {first[at:]}" for at in range(1, len(first))}
-            for start in starts if rest else ():
+            for start in starts if rest and asked not in known else ():
                 near = rows_with_prefix(names, "name", start, MAX_NAMES_COMPARED)
                 for row, name in zip(near, names.texts("name", near.start, near.stop), strict=True):
                     if name != asked and name.replace(" ", "") == first + rest:

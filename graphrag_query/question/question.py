@@ -91,8 +91,8 @@ class Mentions:
     @cached_property
     def spelt_text(self) -> str:
         """The text with the spaces that known names have: "Blue Lamp" for "Bluelamp"."""
-        text, names = self.text, self.index.open_mapped("entity_names")
-        for span, _, name in self._linker.names_in_other_spacing(names):
+        text, _ = self.text, self.whole_names
+        for span, _, name in self._linker.respelt["entity_names"]:
             text = text.replace(span.text, name)
         return text
 
