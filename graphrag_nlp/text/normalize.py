@@ -57,7 +57,9 @@ _join_unspaced = partial(re.compile(rf"(?<={UNSPACED_OR_HANGUL}) (?={UNSPACED_OR
 # Characters that format a text, and those beside which they have no sense of their own: Latin,
 # Greek, Cyrillic, Han, kana and Hangul, but no script that joins letters or is written right to
 # left, and no symbol. A soft hyphen before the end of a line tells that a word goes on.
-_FORMATTING = "\xad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_FORMATTING = "\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff" + "".join(
+    map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
 _PLAIN_CLASS = r"[\x00-\u058f\u1e00-\u206f\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]"
 _remove_formatting = partial(
     re.compile(rf"\xad(?!\s*\n)|(?<={_PLAIN_CLASS})[{_FORMATTING[1:]}]+(?={_PLAIN_CLASS})").sub, ""
@@ -175,7 +177,7 @@ def count_words(text: str) -> int:
 
 
 def remove_formatting(text: str) -> str:
-    """Remove the characters that only format a text, and would cut a name: "An\\u00adna"."""
+    """Remove the characters that only format a text, and would cut a name: the soft hyphen."""
     has_some = not text.isascii() and any(character in text for character in _FORMATTING)
     return _remove_formatting(text) if has_some else text
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence, Set
 
 from graphrag_nlp.answers.answer import Ranked, SentenceAnswer
+from graphrag_nlp.answers.kinds import VALUES, find_answer_spans, find_wanted_answer
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
     HIGH_SIMILARITY_FACTOR,
@@ -21,8 +22,8 @@ from graphrag_query.question.question_words import (
 # Similarity of evidence without a further word of the question beside names that the index knows,
 # as a multiple of `min_similarity`.
 NAMED_FACTOR = 1.6
-# The same without the names, for what a question asks about them and no statement says in its words;
-# how much more similar a single word must be, and the number of statements whose words count.
+# The same without the names, for what a question asks about them and no statement says in its
+# words; how much more similar a single word must be, and the number of statements whose words count.
 REST_FACTOR, WORD_FACTOR, N_COMPARED = 0.6, 2.5, 3
 
 
@@ -59,7 +60,7 @@ def _is_too_weak(
     statements must contain all its names and at least `MIN_WORD_COVERAGE` of its words: with a
     higher similarity fewer words, and no words at `HIGH_SIMILARITY_FACTOR`. If the index knows a
     name, they must contain a further word of the question, unless the similarity is high, also that
-    of what is asked to what they say beside the name.
+    of what is asked to what they say beside the name, or they have a value of the kind it wants.
     """
     strength = max(one.similarity + one.coverage * min_similarity for one in evidence)
     if strength < UNSEEN_WORD_FACTOR * min_similarity and question.unseen_words:
@@ -82,12 +83,15 @@ def _is_too_weak(
         return False
     if similarity < NAMED_FACTOR * min_similarity:
         return True
-    # Of single words, the built-in model knows the English ones best.
     texts = [one.statement.text for one in sorted(evidence, key=lambda one: -one.similarity)]
-    is_read = question.language.code == "en"
-    return (
-        is_read and _similarity_beside_names(question, asked, texts) < REST_FACTOR * min_similarity
+    wanted = find_wanted_answer(question.text, question.language)
+    has_value = wanted.kind in VALUES and any(
+        find_answer_spans(text, wanted, frozenset(), question.language, {}) for text in texts
     )
+    # The built-in model compares single words of other languages badly.
+    if has_value or question.language.code != "en":
+        return False
+    return _similarity_beside_names(question, asked, texts) < REST_FACTOR * min_similarity
 
 
 def _similarity_beside_names(question: Question, asked: Set[str], texts: Sequence[str]) -> float:

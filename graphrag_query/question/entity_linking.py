@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from rapidfuzz.distance import OSA
 
-from graphrag_nlp.text.languages import MIN_STEM, Language
+from graphrag_nlp.text.languages import MIN_STEM, UNKNOWN_LANGUAGE, Language
 from graphrag_nlp.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
 from graphrag_query.question.question_words import NameSpan, possible_stems, stop_words_of
 
@@ -277,7 +277,7 @@ class EntityLinker:
         row = find_row(self.words, "word", word)
         if row is not None:
             return [_KnownWord(row, "part", 1.0)]
-        return self._find_inflected(word) or self._find_other_spellings(word)
+        return self._find_inflected(word) or self.find_other_spellings(word)
 
     def _find_inflected(self, word: str) -> list[_KnownWord]:
         forms = possible_stems(word, self.language)
@@ -290,7 +290,7 @@ class EntityLinker:
         rows = rows_with_prefix(self.words, "word", prefix, MAX_WORDS_COMPARED)
         return list(zip(rows, self.words.texts("word", rows.start, rows.stop), strict=True))
 
-    def _find_other_spellings(self, word: str) -> list[_KnownWord]:
+    def find_other_spellings(self, word: str) -> list[_KnownWord]:
         """Return the words of names that are most similar to a misspelt word."""
         if len(word) < MIN_FUZZY_LENGTH or not word.isalpha():
             return []
@@ -310,6 +310,31 @@ class EntityLinker:
                 found.append((distance, row, 1 - distance / max(len(word), len(known))))
         nearest = min(found, default=(0,))[0]
         return [_KnownWord(row, "fuzzy", likeness) for d, row, likeness in found if d == nearest]
+
+
+def find_entities_like(index: "IndexStore", words: Sequence[str], limit: int) -> list[int]:
+    """Return the entities with a name that has all words: this name first, then by degree.
+
+    The folded words may be the beginnings of longer ones. A word that begins no name may be spelt
+    otherwise.
+    """
+    if not index.has_table("name_words"):
+        return []
+    linker = EntityLinker(index, " ".join(words), UNKNOWN_LANGUAGE, [])
+    table, found = linker.words, list[set[int]]()
+    for word in words:
+        begun = rows_with_prefix(table, "word", word, MAX_WORDS_COMPARED)
+        rows = begun or [known.row for known in linker.find_other_spellings(word)]
+        found.append({number for row in rows for number in table.numbers("entities", row).tolist()})
+    kept = list(filter(index.keeps_entity, set.intersection(*found) if found else ()))
+    typed = " ".join(words)
+    ranked = sorted(
+        (typed not in map(fold_name, (title, *aliases)), -degree, number)
+        for number, title, aliases, degree in index.entities(kept)
+        .select("human_readable_id", "title", "aliases", "degree")
+        .iter_rows()
+    )
+    return [number for *_, number in ranked[:limit]]
 
 
 def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -> bool:

@@ -1,6 +1,6 @@
 """A question, the names in it linked to entities, and the answer to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
     WholeName,
+    find_entities_like,
     find_row,
 )
 from graphrag_query.question.facets import Facets, find_facets
@@ -35,8 +36,8 @@ from graphrag_query.question.question_words import (
 )
 from graphrag_query.question.refusals import (
     format_absence,
-    format_no_answer,
     format_names,
+    format_no_answer,
     format_refusal,
 )
 from graphrag_query.question.unmentioned_names import (
@@ -47,6 +48,8 @@ from graphrag_query.question.unmentioned_names import (
 from graphrag_query.rerank import Reranking
 from graphrag_query.store.index_store import IndexStore
 
+# Maximum number of entities that share a name with one, and are named beside it.
+MAX_NAMESAKES = 4
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
 # Minimum share (0 to 1) of the documents whose language is known, to say which languages they have.
@@ -311,7 +314,9 @@ class Question:
             else:
                 unknown.append(UnknownName(name, find_similar_names(self.index, name)))
         entities = list(dict.fromkeys(mention.entity for mention in found))
-        return entities, unknown, spelling_notes(self.index, found)
+        taken = {mention.name: mention.entity for mention in found if mention.kind != "fuzzy"}
+        namesakes = note_namesakes(self.index, taken)
+        return entities, unknown, (*spelling_notes(self.index, found), *namesakes)
 
     def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
         """Build the answer to this question, with its counts and the model usage so far."""
@@ -366,6 +371,19 @@ class Question:
         periods = [str(period) for period in self.facets.periods] or [""]
         cells = tuple(Cell(name, period, "no_thing") for name in sure for period in periods)
         return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes), cells=cells)
+
+
+def note_namesakes(index: IndexStore, taken: Mapping[str, int]) -> tuple[str, ...]:
+    """Describe which entity each part of a name is taken for, if others have it in theirs."""
+    notes = []
+    for name, entity in taken.items():
+        words = fold_name(name).split()
+        near = [entity, *find_entities_like(index, words, MAX_NAMESAKES)]
+        title, *others = index.entities(dict.fromkeys(near))["title"].to_list()
+        others = [other for other in others if {*words} <= {*fold_name(other).split()}]
+        if others and fold_name(title).split() != words:
+            notes.append(f"“{name}” is taken for {title}, not for {' or '.join(others)}.")
+    return tuple(notes)
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:
