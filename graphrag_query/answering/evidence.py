@@ -1,6 +1,6 @@
 """Whether the statements that were found are evidence for an answer at all."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 
 from graphrag_nlp.answers.answer import Ranked, SentenceAnswer
 from graphrag_nlp.answers.kinds import VALUES, find_answer_spans, find_wanted_answer
@@ -23,7 +23,7 @@ from graphrag_query.question.question_words import (
 # as a multiple of `min_similarity`.
 NAMED_FACTOR = 1.6
 # The same without the names, for what a question asks about them and no statement says in its
-# words; how much more similar a single word must be, and the number of statements whose words count.
+# words; how much more similar a single word must be, and the number of statements with such words.
 REST_FACTOR, WORD_FACTOR, N_COMPARED = 0.6, 2.5, 3
 
 
@@ -76,8 +76,8 @@ def _is_too_weak(
             not is_held
             or bool(TextWords(texts, question.language).missing_names(question.mentions.spans))
         )
-    asked = {*question.content_words} - STEMS_ABOUT_CORPUS
-    asked -= {word for name in named for word in content_words(name)}
+    of_names = {word for name in named for word in content_words(name)}
+    asked = frozenset(question.content_words) - STEMS_ABOUT_CORPUS - of_names
     said = frozenset[str]().union(*(one.statement.stems for one in evidence))
     if not asked or asked & said:
         return False
@@ -86,7 +86,7 @@ def _is_too_weak(
     texts = [one.statement.text for one in sorted(evidence, key=lambda one: -one.similarity)]
     wanted = find_wanted_answer(question.text, question.language)
     has_value = wanted.kind in VALUES and any(
-        find_answer_spans(text, wanted, frozenset(), question.language, {}) for text in texts
+        find_answer_spans(text, frozenset(), wanted, question.language, {}) for text in texts
     )
     # The built-in model compares single words of other languages badly.
     if has_value or question.language.code != "en":
@@ -94,18 +94,23 @@ def _is_too_weak(
     return _similarity_beside_names(question, asked, texts) < REST_FACTOR * min_similarity
 
 
-def _similarity_beside_names(question: Question, asked: Set[str], texts: Sequence[str]) -> float:
+def _similarity_beside_names(
+    question: Question, asked: frozenset[str], texts: Sequence[str]
+) -> float:
     """Return the similarity of the asked words to what statements say in words of their own.
 
     A statement that repeats a name is similar to every question about it. Each statement counts as
     a whole, and so do the single words of the best, divided by `WORD_FACTOR`.
     """
 
-    def words_of(text: str, stems: Set[str]) -> list[str]:
+    def words_of(text: str, stems: frozenset[str]) -> list[str]:
         found = ((word, {*content_words(word, question.language)}) for word in WORD.findall(text))
         return [word for word, own in found if own and stems.issuperset(own)]
 
-    said = [words_of(text, {*content_words(text)} - {*question.content_words}) for text in texts]
+    said = [
+        words_of(text, frozenset(content_words(text)).difference(question.content_words))
+        for text in texts
+    ]
     words = list({word for own in said[:N_COMPARED] for word in own})
     rest, wholes = " ".join(words_of(question.text, asked)), list(map(" ".join, said))
     vectors = question.index.embedder.embed([rest, *wholes, *words])
