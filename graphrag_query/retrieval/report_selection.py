@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import check_citations
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Context, RatedReport
 from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.llm import LLM, MAX_RATING, RATING_FORMAT
@@ -102,7 +104,12 @@ def is_about_corpus(question: Question) -> bool:
     if not text:
         return True
     if question.language.code == "en" and "en" in index.main_languages:
-        return False
+        # In "executive summary", a word that no document has only says what summary.
+        said = WORD.findall(question.text.lower())
+        stems = STEMS_ABOUT_CORPUS | STEMS_BESIDE_CORPUS
+        before = {word for word, noun in pairwise(said) if stem_word(noun) in stems}
+        words = {*text.lower().split()}
+        return words <= before and words <= {*question.unseen_words}
     table = index.vectors("text_unit_text")
     found = table.find_matching_rows(text, N_MATCHING, ["text"])["text"]
     if any(share_of_words(text, read) >= MIN_SHARE_OF_WORDS for read in found):

@@ -1,0 +1,57 @@
+"""Names of questions in small corpora of several languages: found, absent, or perhaps there."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from graphrag_query.answer import Outcome
+from graphrag_query.index import Index
+from tests.fixtures.cases import cases, read_tables
+from tests.fixtures.small_projects import index_texts
+
+CORPORA = dict(read_tables(Path(__file__).with_suffix(".yaml"))["corpora"])
+OpenCorpus = Callable[[str], Index]
+
+
+@pytest.fixture(scope="module")
+def open_corpus(tmp_path_factory: pytest.TempPathFactory) -> OpenCorpus:
+    """Open the index of a corpus by its name; it is made when first asked for."""
+    return cache(lambda code: index_texts(tmp_path_factory.mktemp(code), CORPORA[code]))
+
+
+@cases("code, question, said")
+def test_a_name_is_found_in_any_form(
+    open_corpus: OpenCorpus, code: str, question: str, said: str
+) -> None:
+    answer = open_corpus(code).local(question)
+    assert answer.outcome is Outcome.ANSWERED
+    assert said in answer.citations[0].quote
+
+
+@cases("code, question, said")
+def test_a_name_that_nothing_resembles_is_absent(
+    open_corpus: OpenCorpus, code: str, question: str, said: str
+) -> None:
+    answer = open_corpus(code).local(question)
+    assert (answer.text, answer.outcome) == (said, Outcome.NO_EVIDENCE)
+
+
+@cases("code, question")
+@pytest.mark.parametrize("method", ["ask", "basic"])
+def test_no_name_is_called_absent_that_may_be_there_in_another_form(
+    open_corpus: OpenCorpus, code: str, question: str, method: str
+) -> None:
+    answer = open_corpus(code).search(method, question)
+    assert answer.outcome is Outcome.NO_EVIDENCE
+    assert "mention" not in answer.text
+    assert all(cell.state != "no_thing" for cell in answer.cells)
+
+
+def test_an_answer_quotes_only_what_names_a_name_in_another_script(
+    open_corpus: OpenCorpus,
+) -> None:
+    quotes = [citation.quote for citation in open_corpus("ko").local("Who is 김민수?").citations]
+    assert quotes
+    assert all("김민수" in quote for quote in quotes)
