@@ -112,7 +112,9 @@ def _similarity_beside_names(
         for text in texts
     ]
     words = list({word for own in said[:N_COMPARED] for word in own})
-    rest, wholes = " ".join(words_of(question.text, asked)), list(map(" ".join, said))
+    rest, wholes = " ".join(words_of(question.text, asked)), [" ".join(own) for own in said if own]
+    if not rest or not wholes:
+        return 0.0
     vectors = question.index.embedder.embed([rest, *wholes, *words])
     similar = vectors[1:] @ vectors[0]
     similar[len(wholes) :] /= WORD_FACTOR
