@@ -2,16 +2,44 @@
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from tests.fixtures.cases import cases, read_tables
+from tests.fixtures.cases import cases
 from tests.fixtures.small_projects import index_texts
 
-CORPORA = dict(read_tables(Path(__file__).with_suffix(".yaml"))["corpora"])
+CORPORA = {
+    "en": [
+        "Karl Müller is the treasurer of the Blue-Lamp Society. "
+        "He lives in Saint-Étienne. "
+        "The World Health Organization opened a house in Riga in 1999.",
+        "Jean O'Neil wrote to François Mitterand about the Northport Harbour Company. "
+        "The Millers own a mill in Kyiv. "
+        "The clerk met Zdeněk Dvořák and Łukasz Żak.",
+        "NATO sent an envoy to Reykjavík. "
+        "Al-Jazeera reported it. "
+        "MacDonald Steelworks supplied the rails. "
+        "The Wolfgangschulz Foundation paid. "
+        "Aleksandr Solzhenitsyn visited the Straße der Einheit.",
+    ],
+    "ru": [
+        "Иван Соколов был первым начальником порта Зелёная Гавань. "
+        "В 1953 году Иван Соколов построил северный причал.",
+    ],
+    "ko": [
+        "김민수는 푸른항의 첫 번째 항만장이었다. "
+        "1953년에 김민수는 푸른항에 북부두를 건설했다. "
+        "박지영은 학교에서 일했다.",
+    ],
+    "zh": [
+        "林海是青石港的第一任港务长。林海修建了北码头。陈月担任镇长。臺灣銀行在高雄開設分行。",
+    ],
+    "ar": [
+        "أسس محمد الرازي مستشفى بغداد. كانت فاطمة الفهري طبيبة في المستشفى.",
+    ],
+}
 OpenCorpus = Callable[[str], Index]
 
 

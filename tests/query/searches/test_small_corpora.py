@@ -8,11 +8,10 @@ import pytest
 
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from tests.fixtures.cases import cases, read_tables
+from tests.fixtures.cases import cases
 from tests.fixtures.small_projects import index_texts
 
 SOCIETY = "Karl Ost is the treasurer of the Blue Lamp Society. The society owns a house in Riga."
-THEMES = dict(read_tables(Path(__file__).with_suffix(".yaml"))["themes"])
 OPENING = "The largest themes of the documents"
 
 
@@ -44,12 +43,11 @@ def test_what_no_statement_says_is_refused_at_any_size(
         assert answer.citations[0].document == "0.txt"
 
 
-@pytest.mark.parametrize("code", THEMES)
+@cases("texts, about_all, about_one")
 def test_themes_are_told_in_any_language(
-    tmp_path_factory: pytest.TempPathFactory, code: str
+    tmp_path: Path, texts: list[str], about_all: list[str], about_one: list[str]
 ) -> None:
-    texts, about_all, about_one = THEMES[code]
-    with index_texts(tmp_path_factory.mktemp(code), texts) as index:
+    with index_texts(tmp_path, texts) as index:
         for question in about_all:
             answer = index.global_(question)
             assert (answer.outcome, answer.text[: len(OPENING)]) == ("answered", OPENING), question
