@@ -574,12 +574,10 @@ def graph_records(
 
     The entities at the ends of a relationship come before the relationship.
     """
-    entity = find_entity(opened, arguments.entity)
-    taken = {arguments.entity: entity}
-    if arguments.to:
-        taken[arguments.to] = find_entity(opened, arguments.to)
+    taken = {name: find_entity(opened, name) for name in (arguments.entity, arguments.to) if name}
     notes = note_namesakes(opened.whole, taken)
     head: dict[str, Any] = {"notes": notes} if notes else {}
+    entity = taken[arguments.entity]
     mode = arguments.mode or ("path" if arguments.to else "neighbourhood")
     if mode == "entity":
         return {"mode": "entity", "entity": entity, **head}, _entity_records(opened, entity)

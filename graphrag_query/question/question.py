@@ -95,18 +95,10 @@ class Mentions:
     def spelt_text(self) -> str:
         """The text with the spaces that known names have: "Blue Lamp" for "Bluelamp"."""
         text, _ = self.text, self.whole_names
-        table = self.index.open_mapped("entity_names")
-        for span, row, name in self._linker.respelt["entity_names"]:
-            entities = self.index.entities(table.slice("entity", row, row + 1).tolist())
-            written = [
-                title
-                for t, names in entities.select("title", "aliases").iter_rows()
-                for title in (t, *names)
-                if fold_name(title) == name
-            ]
-            # Words that only a capital separates are compared as several anyway.
-            if written and fold_name(split_joined_words(written[0])) != fold_name(span.text):
-                text = text.replace(span.text, written[0])
+        for span, _, name in self._linker.respelt["entity_names"]:
+            # Of names in one word and in several, both are searched for anyway.
+            if tuple(name.split()) not in span.other_spacings:
+                text = text.replace(span.text, name)
         return text
 
     @cached_property
