@@ -358,7 +358,10 @@ class Question:
             lines = dict.fromkeys(format_absence(cell, self.language) for cell in cells)
             return self.answer(" ".join(lines), Outcome.NO_EVIDENCE, cells=cells)
         names = self.mentions.unmentioned_names(texts)
-        if not names:
+        unsure = [name for name in names if self.may_be_mentioned(name)]
+        sure = [name for name in names if name not in unsure]
+        # A model may know a name in another form.
+        if not names or (self.llm is not None and not sure):
             return None
         similar = {name: find_similar_names(self.index, name) for name in names}
         notes = (
@@ -366,8 +369,6 @@ class Question:
             for name, like in similar.items()
             if like
         )
-        unsure = [name for name in names if self.may_be_mentioned(name)]
-        sure = [name for name in names if name not in unsure]
         kinds = (("not_mentioned", sure), ("not_spelt", unsure))
         text = " ".join(format_names(kind, own, self.language) for kind, own in kinds if own)
         periods = [str(period) for period in self.facets.periods] or [""]

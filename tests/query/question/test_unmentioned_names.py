@@ -5,9 +5,12 @@ from functools import cache
 
 import pytest
 
+from graphrag_index.schema.settings.searches import LocalSearch
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
+from graphrag_query.searches.local_search import local_search
 from tests.fixtures.cases import cases
+from tests.fixtures.fake_llm import FakeLLM, question_to
 from tests.fixtures.small_projects import index_texts
 
 CORPORA = {
@@ -83,3 +86,13 @@ def test_an_answer_quotes_only_what_names_a_name_in_another_script(
     quotes = [citation.quote for citation in open_corpus("ko").local("Who is 김민수?").citations]
     assert quotes
     assert all("김민수" in quote for quote in quotes)
+
+
+def test_a_model_reads_the_passages_if_a_name_may_be_in_another_script(
+    open_corpus: OpenCorpus,
+) -> None:
+    llm = FakeLLM(lambda request: "The first head of the port [Data: Sources (0)].")
+    question = question_to(open_corpus("ru"), "Who is Ivan Sokolov?", llm)
+    answer = local_search(question, LocalSearch())
+    assert answer.text == "The first head of the port [1]."
+    assert "Иван Соколов" in answer.citations[0].quote
