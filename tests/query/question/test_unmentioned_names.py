@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +97,16 @@ def test_a_model_reads_the_passages_if_a_name_may_be_in_another_script(
     answer = local_search(question, LocalSearch())
     assert answer.text == "The first head of the port [1]."
     assert "Иван Соколов" in answer.citations[0].quote
+
+
+def test_characters_that_are_not_shown_cut_no_name(tmp_path: Path) -> None:
+    text = (
+        "The Bank of Mer\xadce\xaddes was founded by Anna\u200b Berg in 1990. "
+        "\u202aAnna Berg\u202c left the Bank of Mercedes in 1998. "
+        "Karl\u2060 Ost followed Anna Berg. The clerk met Karl Ost\ufeff in Riga."
+    )
+    with index_texts(tmp_path, [text]) as index:
+        titles = index.store.scan("entities").collect()["title"].to_list()
+        answer = index.local("Who founded the Bank of Mercedes?")
+    assert set(titles) == {"Bank of Mercedes", "Anna Berg", "Karl Ost", "Riga"}
+    assert answer.citations[0].quote == "The Bank of Mercedes was founded by Anna Berg in 1990."
