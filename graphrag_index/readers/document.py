@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_nlp.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import remove_formatting, replace_surrogates
 
 Record = Mapping[str, Any]
 
@@ -31,13 +31,19 @@ class Document:
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
     def to_printable(self) -> "Document":
-        """Return a copy in valid Unicode: lone surrogates, which JSON allows, are replaced."""
+        """Return a copy in valid Unicode, without characters that only format the text.
+
+        Lone surrogates, which JSON allows, are replaced.
+        """
+        texts = {name: getattr(self, name) for name in self.__slots__}
         changed: dict[str, Any] = {
             name: replace_surrogates(value)
-            for name in self.__slots__
-            if isinstance(value := getattr(self, name), str) and has_surrogates(value)
+            for name, value in texts.items()
+            if isinstance(value, str) and has_surrogates(value)
         }
-        return replace(self, **changed) if changed else self
+        for name in ("text", "title"):
+            changed[name] = remove_formatting(changed.get(name, texts[name]))
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)

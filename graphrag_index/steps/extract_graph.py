@@ -60,7 +60,7 @@ class _TextUnit(NamedTuple):
 
 @step(
     writes=[FINDINGS.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
-    code_version=4,
+    code_version=5,
 )
 def extract_graph(
     base_text_units: pl.LazyFrame,

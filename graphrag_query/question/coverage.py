@@ -104,6 +104,7 @@ class AskedQuestion(Protocol):
     def vector(self) -> "np.ndarray[Any, Any]": ...
 
     def unmentioned_beside(self, written: list[str]) -> list[str]: ...
+    def may_be_mentioned(self, name: str) -> bool: ...
 
 
 def find_coverage(question: AskedQuestion) -> Coverage:
@@ -131,7 +132,9 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
     asked = [str(period) for period in facets.periods] or [""]
-    cells += [Cell(name, period, "no_thing") for name in missing for period in asked]
+    for name in missing:
+        state: Any = "no_passage" if question.may_be_mentioned(name) else "no_thing"
+        cells += [Cell(name, period, state) for period in asked]
     return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
 
 

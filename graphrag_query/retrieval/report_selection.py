@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import check_citations
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Context, RatedReport
 from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.llm import LLM, MAX_RATING, RATING_FORMAT
@@ -23,6 +25,7 @@ from graphrag_query.question.question_words import (
     WORD,
     content_words,
     is_unreadable,
+    share_of_words,
 )
 from graphrag_query.retrieval.community_paths import sample_text_units
 from graphrag_query.store.index_store import IndexStore
@@ -48,6 +51,9 @@ MAX_NOTED_REPORTS = 100
 MIN_SAMPLE = 50
 # Number of standard deviations by which the best text unit of a question stands out.
 MIN_DEVIATIONS = 1.6
+# Number of text units that match a question best by words, and the minimum share (0 to 1) of its
+# words that one of them has if the question is about something in it.
+N_MATCHING, MIN_SHARE_OF_WORDS = 8, 0.4
 # Maximum characters of a report in the prompt that rates the report.
 MAX_RATED_CHARS = 3_000
 
@@ -89,17 +95,24 @@ def subject_text(question: Question) -> str:
 def is_about_corpus(question: Question) -> bool:
     """Return whether a question names nothing of the documents, so that it is about all of them.
 
-    It names something if it has the name of an entity, a word that a text unit has, or if a text
-    unit is more similar to it than chance allows: with a multilingual embedding model. An English
-    question on English documents that has other words than those that say so is about something
-    that the documents may lack: their full-text index has the stems of English words.
+    It names something if it has the name of an entity, if a text unit has enough of its words, or
+    if a text unit is more similar to it than chance allows: with a multilingual embedding model. An
+    English question on English documents that has other words than those that say so is about
+    something that the documents may lack: their full-text index has the stems of English words.
     """
     text, index = subject_text(question), question.index
     if not text:
         return True
     if question.language.code == "en" and "en" in index.main_languages:
-        return False
-    if index.vectors("text_unit_text").find_matching_rows(text, 1, ["human_readable_id"]).height:
+        # In "executive summary", a word that no document has only says what summary.
+        said = WORD.findall(question.text.lower())
+        stems = STEMS_ABOUT_CORPUS | STEMS_BESIDE_CORPUS
+        before = {word for word, noun in pairwise(said) if stem_word(noun) in stems}
+        words = {*text.lower().split()}
+        return words <= before and words <= {*question.unseen_words}
+    table = index.vectors("text_unit_text")
+    found = table.find_matching_rows(text, N_MATCHING, ["text"])["text"]
+    if any(share_of_words(text, read) >= MIN_SHARE_OF_WORDS for read in found):
         return False
     return not (question.mentions.exact_entities or _stands_out(index, question))
 

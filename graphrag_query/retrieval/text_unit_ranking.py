@@ -168,7 +168,8 @@ def find_adjacent(index: IndexStore, number: int) -> list[int]:
 def _choose_search_words(question: Question) -> str:
     """Return the words that the full-text index is searched for, unstemmed: it stems them."""
     stop_words = stop_words_of(question.language)
-    content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
+    words = _WORD.findall(question.mentions.spelt_text.lower())
+    content_words = [word for word in words if word not in stop_words]
     names = question.mentions.spans
     spacings = [word for name in names for words in name.other_spacings for word in words]
     days = [title for date in question.asked_dates for title in date.compact_forms()]
