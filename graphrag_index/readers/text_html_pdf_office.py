@@ -1,11 +1,11 @@
 """Readers of text, Markdown, HTML, PDF and Office files: one document per file.
 
-The extra `documents` installs markitdown, which converts PDF and Office files to Markdown.
+The extra `documents` installs the packages that `pdf.py` and `office.py` need.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, groupby
@@ -23,18 +23,14 @@ from graphrag_index.readers.document import (
     format_date,
     format_metadata,
     get_field,
-    normalize_newlines,
 )
 from graphrag_index.readers.encodings import read_text
+from graphrag_index.readers.parse_process import parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
-# Slide numbers, and NaN for empty cells, that the converters add.
-_SLIDE_NUMBER = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
-_EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
 # A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
@@ -77,50 +73,26 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Convert a PDF or Office file to Markdown, if the extra `documents` is installed."""
-    suffix = path.suffix.lower()
-    try:
-        from markitdown import MarkItDownException, StreamInfo
-
-        converter = _load_converter(suffix)
-    except ImportError as error:
-        raise UnreadableFile(_INSTALL_HINT) from error
-    try:
-        with path.open("rb") as stream:
-            found = converter.convert_stream(stream, stream_info=StreamInfo(extension=suffix))
-    except MarkItDownException as error:
-        if "MissingDependencyException" in str(error):
-            raise UnreadableFile(_INSTALL_HINT) from error
-        # Take the last line, the message of the library that failed.
-        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-        reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
-        raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
-    text = _SLIDE_NUMBER.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
-    document = make_document(text, as_one_line(found.title), name, settings)
-    if suffix == ".pdf" and isinstance(document, ReadFailure):
-        document = ReadFailure(
-            f"{document.reason}: a scanned PDF needs text recognition (OCR) first"
-        )
-    yield document
+    """Read a PDF or Office file as Markdown, if the extra `documents` is installed."""
+    text, pages = parse_file(path)
+    document = make_document(text, "", name, settings)
+    if isinstance(document, ReadFailure):
+        is_pdf = path.suffix.lower() == ".pdf"
+        needs = ": a scanned PDF needs text recognition (OCR) first" if is_pdf else ""
+        yield ReadFailure(f"{document.reason}{needs}")
+    else:
+        yield replace(document, pages=pages)
 
 
-def get_markitdown_version() -> str:
-    """Return the version of markitdown; empty if markitdown is not installed."""
-    try:
-        return version("markitdown")
-    except PackageNotFoundError:
-        return ""
-
-
-@cache
-def _load_converter(suffix: str) -> Any:
-    """Load only the converter of one file type; others would read a damaged file as text."""
-    from markitdown import MarkItDown, converters
-
-    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    name = f"{suffix[1:].capitalize()}Converter"  # for example PdfConverter
-    converter.register_converter(getattr(converters, name)())
-    return converter
+def get_parser_versions() -> str:
+    """Return the versions of the packages of the extra `documents` that are installed."""
+    found = []
+    for package in ("liteparse", "pypdfium2", "mammoth", "openpyxl", "python-pptx"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
 
 
 def make_document(

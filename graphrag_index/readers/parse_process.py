@@ -1,0 +1,144 @@
+"""Parsing of PDF and Office files in a process with limits of time and memory.
+
+A file can be made so that its parser takes all memory, never ends or crashes. One process parses
+all files of a run; it is started anew after a file that ended it.
+"""
+
+import atexit
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any, BinaryIO
+
+from graphrag_index.readers.document import UnreadableFile
+
+# Limits for one file: seconds, seconds more for each byte, and bytes of memory.
+MAX_SECONDS, SECONDS_PER_BYTE = 60, 1e-5
+MAX_BYTES = 3 << 30
+# Module and function that parse the bytes of a file: each returns the text and the pages.
+PARSERS = {
+    ".pdf": ("graphrag_index.readers.pdf", "read_pdf"),
+    ".docx": ("graphrag_index.readers.office", "read_docx"),
+    ".pptx": ("graphrag_index.readers.office", "read_pptx"),
+    ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
+}
+_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
+_COMMAND = f"from {__name__} import main; main()"
+
+
+def limit_process(max_seconds: int | None = None) -> None:
+    """Limit the memory, and the seconds of CPU, of this process, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    limits = [
+        (resource.RLIMIT_AS, MAX_BYTES),
+        # A parser writes nothing.
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ]
+    if max_seconds is not None:
+        limits.append((resource.RLIMIT_CPU, max_seconds))
+    for limit, value in limits:
+        _, hard = resource.getrlimit(limit)
+        resource.setrlimit(limit, (value if hard < 0 else min(value, hard), hard))
+
+
+class _Parser:
+    """The process, which is started when the first file is parsed."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+
+    def parse(self, path: Path) -> tuple[str, list[Any]]:
+        """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
+        with self._lock:
+            process = self._process or self._start()
+            seconds = MAX_SECONDS + SECONDS_PER_BYTE * path.stat().st_size
+            timer = Timer(seconds, process.kill)
+            timer.start()
+            try:
+                assert process.stdin
+                assert process.stdout
+                pickle.dump(path, process.stdin)
+                process.stdin.flush()
+                found = pickle.load(process.stdout)
+            except (EOFError, OSError, pickle.UnpicklingError) as error:
+                is_late = not timer.is_alive()
+                self._stop()
+                limit = f"{seconds:.0f} s" if is_late else f"{MAX_BYTES >> 30} GB of memory"
+                what = f"its parser needs more than {limit}{'' if is_late else ', or fails'}"
+                raise UnreadableFile(f"cannot be read: {what}") from error
+            finally:
+                timer.cancel()
+        if isinstance(found, str):
+            raise UnreadableFile(found)
+        text, pages = found
+        return text, pages
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _COMMAND],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # What parsers say of damaged files is told by their errors.
+            stderr=subprocess.DEVNULL,
+        )
+        return self._process
+
+    def _stop(self) -> None:
+        """End the process; the next file starts another one."""
+        if self._process:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def close(self) -> None:
+        with self._lock:
+            self._stop()
+
+
+_PARSER = _Parser()
+parse_file, close_parser = _PARSER.parse, _PARSER.close
+atexit.register(close_parser)
+
+
+def main() -> None:
+    """Parse the files whose paths come in, until there are no more."""
+    limit_process()
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
+    while True:
+        try:
+            path = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        _answer(_parse(path), answers)
+
+
+def _answer(found: Any, stream: BinaryIO) -> None:
+    pickle.dump(found, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def _parse(path: Path) -> Any:
+    """Return the text and the pages of a file, or the reason why it cannot be read."""
+    suffix = path.suffix.lower()
+    module, function = PARSERS[suffix]
+    try:
+        return getattr(import_module(module), function)(path.read_bytes())
+    except UnreadableFile as error:
+        return str(error)
+    except ImportError:
+        return _INSTALL_HINT
+    except MemoryError:
+        return f"cannot be read: its parser needs more than {MAX_BYTES >> 30} GB of memory"
+    except OSError as error:
+        return f"is not a readable {suffix} file: {error.strerror or error}"
+    except Exception as error:  # noqa: BLE001 - for a damaged file, parsers raise any error
+        reason = (str(error).strip().splitlines() or [""])[-1] or type(error).__name__
+        return f"is not a readable {suffix} file: {reason}"
