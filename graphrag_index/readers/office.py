@@ -9,20 +9,23 @@ from typing import Any
 from graphrag_index.readers.document import normalize_newlines
 from graphrag_index.readers.text_html_pdf_office import Page
 
+_BAR = re.compile(r"(?<!\\)\|")
 
-def read_docx(data: bytes) -> tuple[str, list[Any]]:
+
+def read_docx(data: bytes) -> tuple[str, tuple[()]]:
     """Return the text of a Word file, and no pages: a program lays them out when it opens it."""
     import mammoth
 
     picture = mammoth.images.img_element(lambda _: {"src": ""})
     html = mammoth.convert_to_html(io.BytesIO(data), convert_image=picture).value
-    return _WordPage(html).text, []
+    return _WordPage(html).text, ()
 
 
 class _WordPage(Page):
     """Page whose tables are pipe tables with a header, also where a cell has several blocks."""
 
-    n_rows: list[int] = []
+    n_rows: Sequence[int] = ()  # of each open table
+    n_tables = 0  # closed tables
 
     def _end_table_row(self) -> None:
         self._end_block()
@@ -32,33 +35,37 @@ class _WordPage(Page):
         cells = [" ".join(" ".join(cell).split()) for cell in row]
         if any(cells):
             for line in _format_rows([cells], has_header=not self.n_rows[-1]):
-                self._add_block(line, "row", self.rows[:-1])
-            self.n_rows[-1] += 1
+                self._add_block(line, f"row of {self.n_tables}", self.rows[:-1])
+            self.n_rows = [*self.n_rows[:-1], self.n_rows[-1] + 1]
 
     def _close_element(self) -> str:
         depth, tag = len(self.rows), super()._close_element()
         if len(self.rows) < depth:
-            del self.n_rows[len(self.rows) :]
-            # Another table does not go on with the rows of this one.
-            if not self.rows:
-                self.blocks.append(("", ""))
+            self.n_rows = self.n_rows[: len(self.rows)]
+            self.n_tables += 1
         return tag
 
 
-def read_xlsx(data: bytes) -> tuple[str, list[Any]]:
+def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
     """Return the text of an Excel file: a heading and a table for each sheet."""
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     sheets = []
     for sheet in book.worksheets:
-        rows = [[_format_value(value) for value in row] for row in sheet.iter_rows(values_only=True)]
+        rows = [
+            [_format_value(value) for value in row] for row in sheet.iter_rows(values_only=True)
+        ]
         rows = [row for row in rows if any(row)]
-        used = [i for i in range(max(map(len, rows), default=0)) if any(row[i : i + 1] != [""] for row in rows)]
+        used = [
+            i
+            for i in range(max(map(len, rows), default=0))
+            if any(row[i : i + 1] != [""] for row in rows)
+        ]
         table = [[row[i] if i < len(row) else "" for i in used] for row in rows]
         if table:
             sheets.append("\n".join([f"## {sheet.title}", *_format_rows(table)]))
-    return "\n\n".join(sheets), []
+    return "\n\n".join(sheets), ()
 
 
 def _format_value(value: Any) -> str:
@@ -70,7 +77,7 @@ def _format_value(value: Any) -> str:
     return "" if value is None else " ".join(str(int(value) if is_whole else value).split())
 
 
-def read_pptx(data: bytes) -> tuple[str, list[Any]]:
+def read_pptx(data: bytes) -> tuple[str, tuple[()]]:
     """Return the text of a PowerPoint file: its slides with their notes, in order."""
     import pptx
 
@@ -83,7 +90,7 @@ def read_pptx(data: bytes) -> tuple[str, list[Any]]:
             parts.append(f"### Notes\n{notes.text.strip()}")
         slides.append("\n".join(parts))
     text = normalize_newlines("\n\n".join(filter(None, slides)))
-    return text.replace("\v", "\n"), []
+    return text.replace("\v", "\n"), ()
 
 
 def _sort_shapes(shapes: Iterable[Any]) -> list[Any]:
@@ -111,11 +118,13 @@ def _read_chart(chart: Any) -> Iterator[str]:
     for plot in chart.plots:
         names = ["", *(series.name or "" for series in plot.series)]
         values = zip(*(series.values for series in plot.series), strict=False)
-        rows = [[str(c), *map(_format_value, v)] for c, v in zip(plot.categories, values, strict=False)]
+        rows = [
+            [str(c), *map(_format_value, v)] for c, v in zip(plot.categories, values, strict=False)
+        ]
         yield "\n".join(["", *_format_rows([names, *rows]), ""])
 
 
 def _format_rows(rows: Sequence[Sequence[str]], *, has_header: bool = True) -> list[str]:
-    lines = [f"| {' | '.join(re.sub(r'(?<!\\)\|', r'\\|', cell) for cell in row)} |" for row in rows]
-    rule = f"|{' --- |' * len(rows[0])}"
-    return [lines[0], rule, *lines[1:]] if has_header else lines
+    cells = [[_BAR.sub(r"\|", cell) for cell in row] for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:]] if has_header else lines

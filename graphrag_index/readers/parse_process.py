@@ -8,12 +8,13 @@ import atexit
 import pickle
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Any, BinaryIO
 
-from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.document import PageText, UnreadableFile
 
 # Limits for one file: seconds, seconds more for each byte, and bytes of memory.
 MAX_SECONDS, SECONDS_PER_BYTE = 60, 1e-5
@@ -48,18 +49,19 @@ def limit_process(max_seconds: int | None = None) -> None:
         resource.setrlimit(limit, (value if hard < 0 else min(value, hard), hard))
 
 
-class _Parser:
+class FileParser:
     """The process, which is started when the first file is parsed."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_seconds: float = MAX_SECONDS) -> None:
+        self._max_seconds = max_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def parse(self, path: Path) -> tuple[str, list[Any]]:
+    def parse(self, path: Path) -> tuple[str, Sequence[PageText]]:
         """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
         with self._lock:
             process = self._process or self._start()
-            seconds = MAX_SECONDS + SECONDS_PER_BYTE * path.stat().st_size
+            seconds = self._max_seconds + SECONDS_PER_BYTE * path.stat().st_size
             timer = Timer(seconds, process.kill)
             timer.start()
             try:
@@ -103,7 +105,7 @@ class _Parser:
             self._stop()
 
 
-_PARSER = _Parser()
+_PARSER = FileParser()
 parse_file, close_parser = _PARSER.parse, _PARSER.close
 atexit.register(close_parser)
 
@@ -117,7 +119,7 @@ def main() -> None:
             path = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        _answer(_parse(path), answers)
+        _answer(parse(path), answers)
 
 
 def _answer(found: Any, stream: BinaryIO) -> None:
@@ -125,7 +127,7 @@ def _answer(found: Any, stream: BinaryIO) -> None:
     stream.flush()
 
 
-def _parse(path: Path) -> Any:
+def parse(path: Path) -> Any:
     """Return the text and the pages of a file, or the reason why it cannot be read."""
     suffix = path.suffix.lower()
     module, function = PARSERS[suffix]

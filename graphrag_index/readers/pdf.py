@@ -95,16 +95,23 @@ def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
     with PDFIUM:
         parsed = _parse(data)
         words = _read_words(data)
-    layout = [_arrange(*page) for page in zip(parsed, words, strict=True)]
-    _place_loose_lines(layout, [page.height for page in parsed])
-    writer = _Writer([blocks for blocks, _ in layout])
-    for page, (blocks, _) in zip(parsed, layout, strict=True):
+    running = _find_running_lines(words, [page.height for page in parsed])
+    layout = [_arrange(*page) for page in zip(parsed, words, running, strict=True)]
+    writer = _Writer(layout)
+    for blocks in layout:
         writer.start_page()
         for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             writer.add(block, after)
     text, places = writer.finish()
     return text, [
-        PageText(page.page_num, page.page_label or str(page.page_num), *span, page.width, page.height, boxes)
+        PageText(
+            page.page_num,
+            page.page_label or str(page.page_num),
+            *span,
+            page.width,
+            page.height,
+            boxes,
+        )
         for page, (span, boxes) in zip(parsed, places, strict=True)
     ]
 
@@ -113,8 +120,15 @@ def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
 def _load_parser() -> Any:
     from liteparse import LiteParse
 
-    # Recognition of text in pictures would download models.
-    return LiteParse(ocr_enabled=False, output_format="json", extract_blocks=True, quiet=True)
+    return LiteParse(
+        # Recognition of text in pictures would download models.
+        ocr_enabled=False,
+        # It takes the header of a table that goes on for a header of the pages.
+        keep_headers_footers=True,
+        output_format="json",
+        extract_blocks=True,
+        quiet=True,
+    )
 
 
 def _parse(data: bytes) -> list[Any]:
@@ -205,12 +219,12 @@ def _view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([(along - origin) / 1_000, (up - origin) / 1_000, origin])
 
 
-def _arrange(page: Any, words: list[_Word]) -> tuple[list[_Block], list[Line]]:
-    """Put the words of a page into its blocks; also return the lines outside all blocks."""
+def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
+    """Put the words of a page into its blocks, without those of running headers and footers."""
     found = [block for block in page.blocks if block.bbox and block.kind not in ("rule", "figure")]
     blocks = [_Block(block.kind, level=block.level or 0) for block in found]
     if not words:
-        return [], []
+        return []
     places = np.array([word[1:5] for word in words])
     x, y = (places[:, 0] + places[:, 2]) / 2, (places[:, 1] + places[:, 3]) / 2
     sides = [(b.bbox.x, b.bbox.y, b.bbox.width, b.bbox.height) for b in found]
@@ -222,6 +236,9 @@ def _arrange(page: Any, words: list[_Word]) -> tuple[list[_Block], list[Line]]:
     runs: list[list[Line]] = [[] for _ in (*blocks, None)]
     reached = 0
     for run in _split_runs(words):
+        if id(run[0]) in running:
+            reached += len(run)
+            continue
         numbers = smallest[reached : reached + len(run)]
         reached += len(run)
         if any(n < len(blocks) and blocks[n].kind == "table" for n in numbers):
@@ -235,7 +252,10 @@ def _arrange(page: Any, words: list[_Word]) -> tuple[list[_Block], list[Line]]:
         if block.kind == "table":
             block.cells = _read_cells(source, block.words)
             block.kind = "table" if block.cells else "paragraph"
-    return [block for block in blocks if block.lines], runs[-1]
+    blocks = [block for block in blocks if block.lines]
+    for run in runs[-1]:
+        _place_loose_line(blocks, run)
+    return blocks
 
 
 def _split_runs(words: list[_Word]) -> Iterator[Line]:
@@ -317,7 +337,9 @@ def _read_cell(cell: Any, words: list[_Word]) -> Line:
 
 def _is_fixed_pitch(words: Sequence[_Word]) -> bool:
     """Return whether most words have characters of one width, as those of code do."""
-    pitches = [(w.right - w.left) / len(w.text) for w in words if len(w.text) > 2 and w.text.isascii()]
+    pitches = [
+        (w.right - w.left) / len(w.text) for w in words if len(w.text) > 2 and w.text.isascii()
+    ]
     if len(pitches) < 2:
         return False
     pitch = sorted(pitches)[len(pitches) // 2]
@@ -325,37 +347,53 @@ def _is_fixed_pitch(words: Sequence[_Word]) -> bool:
     return n_alike >= MIN_CODE_SHARE * len(pitches)
 
 
-def _place_loose_lines(
-    layout: Sequence[tuple[list[_Block], list[Line]]], heights: Sequence[float]
-) -> None:
-    """Add the lines outside all blocks to the nearest block, without running headers and footers.
+def _find_running_lines(pages: Sequence[list[_Word]], heights: Sequence[float]) -> list[set[int]]:
+    """Return for each page the ids of the first words of its running headers and footers.
 
-    Labels of vertical axes are left out too.
+    Those stand alone at the top or bottom of a page, and alike, but for numbers, on other pages.
     """
+    found: list[dict[int, str]] = []
+    for words, height in zip(pages, heights, strict=True):
+        runs = list(_split_runs(words)) if words else []
+        outer: dict[int, str] = {}
+        for is_top in (True, False):
+            ordered = sorted(runs, key=lambda run: run[0].top if is_top else -run[0].bottom)
+            for one in ordered[:4]:
+                first = one[0]
+                middle = (first.top + first.bottom) / 2
+                is_edge = (
+                    middle < EDGE_SHARE * height if is_top else middle > (1 - EDGE_SHARE) * height
+                )
+                inner = [
+                    run[0].top - first.bottom if is_top else first.top - run[0].bottom
+                    for run in runs
+                    if abs(run[0].top - first.top) > first.height / 2
+                    and (run[0].top > first.top) == is_top
+                ]
+                if not is_edge or (inner and min(inner) < first.height):
+                    break
+                text = " ".join(word.text for word in one)
+                outer[id(first)] = re.sub(r"\d+|\b[ivxl]+\b", "#", text)
+        found.append(outer)
+    n_pages = Counter(key for outer in found for key in set(outer.values()))
+    return [{first for first, key in outer.items() if n_pages[key] > 1} for outer in found]
 
-    def key(line: Line) -> str:
-        return re.sub(r"\d+|\b[ivxl]+\b", "#", " ".join(word.text for word in line))
 
-    n_pages = Counter(text for _, loose in layout for text in {key(line) for line in loose})
-    for (blocks, loose), height in zip(layout, heights, strict=True):
-        for line in loose:
-            first = line[0]
-            middle = (first.top + first.bottom) / 2
-            is_edge = not EDGE_SHARE * height < middle < (1 - EDGE_SHARE) * height
-            is_upright = len(first.text) > 1 and first.height > 2 * (first.right - first.left)
-            number, away = _find_nearest(blocks, line)
-            is_alone = len(layout) > 1 and away > first.height
-            if is_upright or (is_edge and (is_alone or n_pages[key(line)] > 1)):
-                continue
-            if number < 0:
-                blocks.append(_Block("paragraph", [line]))
-                continue
-            block = blocks[number]
-            is_after = first.top > block.lines[0][0].top
-            if away < first.height and block.kind != "table":
-                block.lines = _join_runs([*block.lines, line] if is_after else [line, *block.lines])
-            else:
-                blocks.insert(number + is_after, _Block("paragraph", [line]))
+def _place_loose_line(blocks: list[_Block], line: Line) -> None:
+    """Add a line outside all blocks to the nearest one, but no label of a vertical axis."""
+    first = line[0]
+    if len(first.text) > 1 and first.height > 2 * (first.right - first.left):
+        return
+    number, away = _find_nearest(blocks, line)
+    if number < 0:
+        blocks.append(_Block("paragraph", [line]))
+        return
+    block = blocks[number]
+    is_after = first.top > block.lines[0][0].top
+    if away < first.height and block.kind != "table":
+        block.lines = _join_runs([*block.lines, line] if is_after else [line, *block.lines])
+    else:
+        blocks.insert(number + is_after, _Block("paragraph", [line]))
 
 
 def _find_nearest(blocks: Sequence[_Block], line: Line) -> tuple[int, float]:
@@ -447,7 +485,11 @@ class _Writer:
             kind = "paragraph" if block.kind in ("code", "table") else block.kind
             is_item = bool(_BULLET.fullmatch(line[0].text)) and len(line) > 1
             kind = "code" if code else "list_item" if is_item else kind
-            if parts and (kind == "code") == (parts[-1][0] == "code") and not (is_item and not code):
+            if (
+                parts
+                and (kind == "code") == (parts[-1][0] == "code")
+                and not (is_item and not code)
+            ):
                 parts[-1][1].append(line)
             else:
                 parts.append((kind, [line]))
