@@ -4,6 +4,7 @@ The text of a document is made of the words of its pages, so each word has its p
 """
 
 import ctypes
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ _WORD = re.compile(
     r"|[\u2e80-\u2fff\u3001-\uf8ff\uf900-\ufaff\ufb07-\ufffd]{1,4}|[\ufb00-\ufb06]+[\ufffe\x02]?"
 )
 # Ligatures, and those of a TeX font (encoding T1) whose characters the file does not name.
-_CHARACTERS = {
+CHARACTERS = {
     **dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
     **dict(zip(range(0x10, 0x17), "“”„«»–—", strict=True)),
     **dict(zip(range(0x1B, 0x20), ("ff", "fi", "fl", "ffi", "ffl"), strict=True)),
@@ -37,7 +38,7 @@ _CHARACTERS = {
     0x0B: "ff",
     0x88: "•",  # in the TeX encoding TS1
 }
-_CHARACTERS = dict.fromkeys((*range(32), *range(0x7F, 0xA0)), "") | _CHARACTERS
+CHARACTERS = dict.fromkeys((*range(32), *range(0x7F, 0xA0)), "") | CHARACTERS
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3001-\ua4cf\uf900-\ufaff\ufe30-\uff60]")
 _HYPHENS = ("-", "\u2010")
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’»)\]]*$")
@@ -52,6 +53,8 @@ EDGE_SHARE = 0.12
 MIN_FILLED_SHARE, MAX_MEAN_WORDS = 0.5, 14
 # The cells of a row have a gap between them, of a share of the height of a line; a few have none.
 MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
+# The distance of two rows, of the height of a line; the lines of a cell are nearer.
+MIN_ROW_PITCH = 1.15
 MAX_HEADING_WORDS = 20
 
 
@@ -189,7 +192,7 @@ def _read_page(document: Any, number: int) -> list[_Word]:
         if is_new_line or not texts:
             raw.FPDFText_GetFontInfo(textpage, first_index, name, len(name), flags)
             font = name.value.decode("latin-1")
-        texts.append((found[0].translate(_CHARACTERS), "\n" if is_new_line else gap[:1], font))
+        texts.append((found[0].translate(CHARACTERS), "\n" if is_new_line else gap[:1], font))
         corners.append((left, bottom, right, top))
         reached = last + 1
     page.close()
@@ -303,7 +306,7 @@ def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
     n_filled = sum(map(bool, (cell for row in texts for cell in row)))
     n_words = sum(len(cell.split()) for row in texts for cell in row)
     has_letters = any(not _NUMBER.fullmatch(cell) for row in texts for cell in row)
-    cells = [[_read_cell(cell, words) for cell in row] for row in rows]
+    cells = [part for row in rows for part in _split_row([_read_cell(cell, words) for cell in row])]
     pairs = [(one[-1], two[0]) for row in cells for one, two in pairwise(row) if one and two]
     n_narrow = sum(two.left - one.right < MIN_GAP_SHARE * one.height for one, two in pairs)
     if (
@@ -318,21 +321,46 @@ def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
     return cells
 
 
+def _split_row(row: list[Line]) -> list[list[Line]]:
+    """Split a row whose lines are as far apart as rows, not as the lines of one cell."""
+    words = sorted((word for cell in row for word in cell), key=lambda word: word.top)
+    starts = [
+        two.top - 0.1
+        for one, two in pairwise(words)
+        if two.top - one.top > MIN_ROW_PITCH * one.height > 0
+    ]
+    n_lines = sum(two.top - one.top > one.height / 2 for one, two in pairwise(words))
+    if not starts or len(starts) < n_lines:
+        return [row]
+    return [
+        [[word for word in cell if low <= word.top < high] for cell in row]
+        for low, high in pairwise([-math.inf, *starts, math.inf])
+    ]
+
+
 def _read_cell(cell: Any, words: list[_Word]) -> Line:
     text, box = cell.text.replace("**", ""), cell.bbox
     if not text.strip() or box is None:
         return [_Word(text, 0, 0, 0, 0, " ", "")] if text.strip() else []
     right, bottom = box.x + box.width, box.y + box.height
-    inside = [
+    # Rows that liteparse joined have the box of the first one: the others stand below.
+    below = [
         word
         for word in words
         if box.x - 1 <= (word.left + word.right) / 2 <= right + 1
-        and box.y - 1 <= (word.top + word.bottom) / 2 <= bottom + 1
+        and box.y - 1 <= (word.top + word.bottom) / 2
     ]
-    letters = [re.sub(r"[^\w]", "", part) for part in ("".join(w.text for w in inside), text)]
-    if letters[0] != letters[1]:
-        return [_Word(text, box.x, box.y, right, bottom, " ", "")]
-    return inside
+    inside = [word for word in below if (word.top + word.bottom) / 2 <= bottom + 1]
+    for found in (inside, below):
+        found.sort(key=lambda word: (round(word.top), word.left))
+        letters = re.sub(r"\W", "", "".join(word.text for word in found))
+        wanted = re.sub(r"\W", "", text)
+        if letters == wanted:
+            return found
+    n_words = len(text.split())
+    if [word.text for word in below[:n_words]] == text.split():
+        return below[:n_words]
+    return [_Word(text, box.x, box.y, right, bottom, " ", "")]
 
 
 def _is_fixed_pitch(words: Sequence[_Word]) -> bool:
@@ -657,7 +685,9 @@ class _Writer:
     def _write_word(self, word: _Word) -> None:
         boxes = self._boxes[-1]
         if self._starts[-1] is None:
-            self._starts[-1] = self._reached = self._length
+            # The first page begins with the text, also before a mark such as that of a heading.
+            self._reached = self._length if len(self._starts) > 1 else 0
+            self._starts[-1] = self._reached
         place = (word.left, word.top, word.right - word.left, word.height)
         if word.right > word.left:
             gap = self._length - max(self._reached, 0)
