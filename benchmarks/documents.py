@@ -202,7 +202,7 @@ def measure_damage(files: list[Path]) -> None:
             path.write_bytes(content)
             start = time.perf_counter()
             try:
-                parser.parse(path)
+                parser.parse(path, ".pdf")
                 whole += 1
             except UnreadableFile:
                 named += 1

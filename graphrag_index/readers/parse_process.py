@@ -49,6 +49,10 @@ def limit_process(max_seconds: int | None = None) -> None:
         resource.setrlimit(limit, (value if hard < 0 else min(value, hard), hard))
 
 
+class DamagedFile(UnreadableFile):
+    """Error of a parser for a file that is not as its type must be. Its message has the reason."""
+
+
 class FileParser:
     """The process, which is started when the first file is parsed."""
 
@@ -57,7 +61,7 @@ class FileParser:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def parse(self, path: Path) -> tuple[str, Sequence[PageText]]:
+    def parse(self, path: Path, suffix: str) -> tuple[str, Sequence[PageText]]:
         """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
         with self._lock:
             process = self._process or self._start()
@@ -67,7 +71,7 @@ class FileParser:
             try:
                 assert process.stdin
                 assert process.stdout
-                pickle.dump(path, process.stdin)
+                pickle.dump((path, suffix), process.stdin)
                 process.stdin.flush()
                 found = pickle.load(process.stdout)
             except (EOFError, OSError, pickle.UnpicklingError) as error:
@@ -78,8 +82,8 @@ class FileParser:
                 raise UnreadableFile(f"cannot be read: {what}") from error
             finally:
                 timer.cancel()
-        if isinstance(found, str):
-            raise UnreadableFile(found)
+        if isinstance(found, UnreadableFile):
+            raise found
         text, pages = found
         return text, pages
 
@@ -116,10 +120,10 @@ def main() -> None:
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     while True:
         try:
-            path = pickle.load(sys.stdin.buffer)
+            path, suffix = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        _answer(parse(path), answers)
+        _answer(parse(path, suffix), answers)
 
 
 def _answer(found: Any, stream: BinaryIO) -> None:
@@ -127,20 +131,18 @@ def _answer(found: Any, stream: BinaryIO) -> None:
     stream.flush()
 
 
-def parse(path: Path) -> Any:
-    """Return the text and the pages of a file, or the reason why it cannot be read."""
-    suffix = path.suffix.lower()
+def parse(path: Path, suffix: str) -> Any:
+    """Return the text and the pages of a file, or the error that says why it cannot be read."""
     module, function = PARSERS[suffix]
     try:
         return getattr(import_module(module), function)(path.read_bytes())
     except UnreadableFile as error:
-        return str(error)
+        return error
     except ImportError:
-        return _INSTALL_HINT
+        return UnreadableFile(_INSTALL_HINT)
     except MemoryError:
-        return f"cannot be read: its parser needs more than {MAX_BYTES >> 30} GB of memory"
-    except OSError as error:
-        return f"is not a readable {suffix} file: {error.strerror or error}"
+        what = f"its parser needs more than {MAX_BYTES >> 30} GB of memory"
+        return UnreadableFile(f"cannot be read: {what}")
     except Exception as error:  # noqa: BLE001 - for a damaged file, parsers raise any error
-        reason = (str(error).strip().splitlines() or [""])[-1] or type(error).__name__
-        return f"is not a readable {suffix} file: {reason}"
+        lines = str(error).strip().splitlines()
+        return DamagedFile(lines[-1] if lines else type(error).__name__)

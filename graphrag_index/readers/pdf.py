@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphrag_index.readers.document import PageText, UnreadableFile
+from graphrag_index.readers.parse_process import DamagedFile
 
 # PDFium may be used by one thread at a time.
 PDFIUM = Lock()
@@ -94,7 +95,7 @@ class _Block:
 def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
     """Return the text of a PDF as Markdown, and its pages. Raises UnreadableFile with a reason."""
     if b"%PDF-" not in data[:1_024]:
-        raise UnreadableFile("is not a readable .pdf file: its content is of another type")
+        raise DamagedFile("it has no header of PDF")
     with PDFIUM:
         parsed = _parse(data)
         words = _read_words(data)
@@ -146,8 +147,8 @@ def _parse(data: bytes) -> list[Any]:
             raise UnreadableFile(reason) from error
         if "invalid PDF" in reason:
             is_cut = b"%%EOF" not in data[-2_048:]
-            reason = "its end is missing, it was cut off" if is_cut else "it is damaged"
-        raise UnreadableFile(f"is not a readable .pdf file: {reason}") from error
+            reason = "its end is missing, it was cut off" if is_cut else "it has no valid structure"
+        raise DamagedFile(reason) from error
 
 
 def _read_words(data: bytes) -> list[list[_Word]]:
@@ -158,7 +159,7 @@ def _read_words(data: bytes) -> list[list[_Word]]:
         with pypdfium2.PdfDocument(data) as document:
             return [_read_page(document, number) for number in range(len(document))]
     except pypdfium2.PdfiumError as error:
-        raise UnreadableFile(f"is not a readable .pdf file: {error}") from error
+        raise DamagedFile(str(error)) from error
 
 
 def _read_page(document: Any, number: int) -> list[_Word]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
     Document,
     ReadFailure,
@@ -25,12 +26,13 @@ from graphrag_index.readers.document import (
     get_field,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.parse_process import parse_file
+from graphrag_index.readers.parse_process import DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
 # A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
@@ -74,14 +76,29 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Read a PDF or Office file as Markdown, if the extra `documents` is installed."""
-    text, pages = parse_file(path)
+    suffix = path.suffix.lower()
+    if suffix not in OFFICE_SUFFIXES:
+        suffix = identify_content(path).suffix
+    try:
+        text, pages = parse_file(path, suffix)
+    except DamagedFile as error:
+        raise UnreadableFile(_describe_office_error(str(error), suffix, path)) from error
     document = make_document(text, "", name, settings)
     if isinstance(document, ReadFailure):
-        is_pdf = path.suffix.lower() == ".pdf"
-        needs = ": a scanned PDF needs text recognition (OCR) first" if is_pdf else ""
+        needs = ": a scanned PDF needs text recognition (OCR) first" if suffix == ".pdf" else ""
         yield ReadFailure(f"{document.reason}{needs}")
     else:
         yield replace(document, pages=pages)
+
+
+def _describe_office_error(message: str, suffix: str, path: Path) -> str:
+    """Tell a file with a password, an empty one, one of another type and a damaged one apart."""
+    content = identify_content(path)
+    if content == WITH_PASSWORD:
+        return "needs a password: save it without one"
+    if content.suffix == suffix or (content == DAMAGED_ARCHIVE and suffix != ".pdf"):
+        return f"is a damaged or incomplete {suffix} file: {message}"
+    return "is empty" if not path.stat().st_size else f"is not a {suffix} file but {content.noun}"
 
 
 def get_parser_versions() -> str:

@@ -31,7 +31,7 @@ def check_parsing(file: Path) -> str:
 
 
 def main() -> None:
-    """Parse the file of the command line."""
+    """Parse the file given on the command line; print the reason if it holds no document."""
     limit_process(MAX_SECONDS)
     from graphrag_index.readers import ReadFailure, read_file
     from graphrag_index.schema.settings.step_sections import LoadDocuments
