@@ -1,4 +1,4 @@
-"""Reading of PDF: characters by PDFium, the order of reading, headings and tables by liteparse.
+"""Reading of PDF: words by PDFium, the order of reading and tables by liteparse.
 
 The text of a document is made of the words of its pages, so each word has its page and its box.
 """
@@ -93,7 +93,10 @@ class _Block:
 
 
 def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
-    """Return the text of a PDF as Markdown, and its pages. Raises UnreadableFile with a reason."""
+    """Return the text of a PDF as Markdown, and its pages.
+
+    Raises UnreadableFile with a reason, or DamagedFile.
+    """
     if b"%PDF-" not in data[:1_024]:
         raise DamagedFile("it has no header of PDF")
     with PDFIUM:
@@ -297,7 +300,7 @@ def _join_runs(runs: list[Line]) -> list[Line]:
 
 
 def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
-    """Return the rows of a table, the header first; none if it is not a table, but an axis or code.
+    """Return the rows of a table, the header first; none for an axis, code or prose.
 
     A cell whose words do not lie inside its box has the text that liteparse read.
     """
