@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
@@ -17,6 +17,20 @@ _MAX_REASON_CHARS = 280  # a longer reason is cut off
 
 
 @dataclass(frozen=True, slots=True)
+class PageText:
+    """A page of a document: its span in the text, and the place of each word on the page."""
+
+    number: int  # 1 is the first
+    label: str  # as readers of the file see it, such as "iv"
+    start: int
+    end: int
+    width: float  # points of 1/72 inch
+    height: float
+    # Six integers a word, see `columns` of the table `pages`.
+    boxes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document read from a file or from a record of a file."""
 
@@ -27,6 +41,7 @@ class Document:
     metadata: str | None = None
     id: str | None = None  # value of the id column; None if no column is configured
     place: str = ""  # position of the record in its file, such as "record 7"
+    pages: Sequence[PageText] = ()  # of a PDF
     # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 

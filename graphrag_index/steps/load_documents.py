@@ -14,7 +14,7 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
-from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
+from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
@@ -42,9 +42,9 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         except OSError as error:
             content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
-    # Hash the version of the optional converter, because another version may read other texts.
+    # Hash the versions of the optional parsers, because another version may read other texts.
     if any(READERS.get(file.type) is read_office for file in files):
-        whole.update(get_markitdown_version().encode("utf-8"))
+        whole.update(get_parser_versions().encode("utf-8"))
     return whole.hexdigest()
 
 

@@ -202,7 +202,7 @@ def test_text_of_any_suffix_is_stored_and_skipped_files_are_listed(
 def test_a_file_is_taken_for_what_its_content_is(
     client: TestClient, name: str, content: bytes, code: str, said: str
 ) -> None:
-    pytest.importorskip("markitdown")
+    pytest.importorskip("mammoth")
     reply = client.post("/v1/indexes/docs/files", files=[("files", (name, content))]).json()
     assert reply["code"] == code
     assert said in reply["detail"]

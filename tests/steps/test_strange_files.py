@@ -84,7 +84,7 @@ def load(root: Path) -> tuple[set[str], dict[str, str], dict[str, int]]:
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="the system has no such files")
 def test_every_file_is_in_the_index_or_named_with_its_reason(tmp_path: Path) -> None:
-    pytest.importorskip("markitdown")
+    pytest.importorskip("mammoth")
     folder = write(tmp_path, READ | SKIPPED | UNREAD) / "input"
     Path(os.fsdecode(os.fsencode(folder) + b"/latin\xff.txt")).write_bytes(b"x")
     os.mkfifo(folder / "pipe")
