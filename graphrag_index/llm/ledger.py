@@ -256,6 +256,12 @@ class Ledger:
                 (QUARANTINED, reason, raw, key),
             )
 
+    def forget_request(self, key: str) -> None:
+        """Delete a request that was refused and replaced by another one."""
+        with self.transaction() as database:
+            for table in ("requests", "uses", "batch_replies"):
+                database.execute(f"DELETE FROM {table} WHERE key = ?", (key,))
+
     def mark_used(self, keys: Iterable[str]) -> None:
         """Mark requests as used by the version of the index that this run creates."""
         keys = list(keys)

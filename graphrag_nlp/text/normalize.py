@@ -49,6 +49,10 @@ WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
 
 _match_accent = re.compile(_ACCENT_CLASS).match
 _search_unspaced = re.compile(UNSPACED).search
+# A pair of surrogates, a lone surrogate, or another escape in a JSON string.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\."
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a text of which only letters, digits, "'" and spaces are left.
@@ -150,6 +154,13 @@ def fold_in_place(text: str) -> str:
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which UTF-8 cannot encode, by U+FFFD."""
     return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def replace_escaped_surrogates(text: str) -> str:
+    """Replace each escape of a lone surrogate in JSON by the escape of U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
 
 
 def is_unspaced(text: str) -> bool:
