@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Context, Outcome, Passage
 from graphrag_query.answering.written_answer import AnswerStream, CountingSink
-from graphrag_query.llm import LLMPool, usage_of
+from graphrag_query.llm import LLMPool, run_within_limits, usage_of
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import check_question, check_questions
@@ -146,7 +147,8 @@ class Index:
                     answer, parameters = self._incomplete_answer(asked, method, missing), {}
                 else:
                     with span("retrieval", method=method, question=question) as retrieval:
-                        answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                        answer = run_within_limits(partial(chosen.run, asked, settings), asked.llm)
+                        answer = self._with_follow_ups(answer, asked)
                         retrieval.set(n_citations=len(answer.citations))
                 if answer.outcome is Outcome.NO_EVIDENCE:
                     suggestion = suggest_search(asked, method, self.settings)

@@ -23,6 +23,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import (
     EXPECTED_TOKENS,
     MIN_REPLY_TOKENS,
+    TOO_LONG,
     Attempt,
     QuarantinedError,
     Reply,
@@ -281,7 +282,7 @@ class TokenLimits:
         """
         if self.window - n_tokens < MIN_REPLY_TOKENS:
             raise QuarantinedError(
-                f"too long: the prompt of about {n_tokens} tokens does not fit the context window "
+                f"{TOO_LONG}: the prompt of about {n_tokens} tokens does not fit the context window "
                 f"of {self.window}"
             )
         room = max(self.window - math.ceil(n_tokens * self.ratio), MIN_REPLY_TOKENS)

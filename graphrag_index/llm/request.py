@@ -22,6 +22,9 @@ SHORTENED_SHARE = 0.8
 # A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
 EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 1_024, 8
 
+# The start of the reason why a request is quarantined because of its length.
+TOO_LONG = "too long"
+
 T = TypeVar("T")
 
 
@@ -285,7 +288,7 @@ class TooLongError(QuarantinedError):
     """A request is quarantined because of its length, unless a shorter one is answered."""
 
     def __init__(self, reason: str, is_named: bool = True) -> None:
-        super().__init__(f"too long: {reason}")
+        super().__init__(f"{TOO_LONG}: {reason}")
         self.is_named = is_named  # whether the server has named its limit
 
 

@@ -55,7 +55,8 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     rounds = [waits(model(server, tmp_path), *texts) for _ in range(3)]
     assert rounds == [
         "10 requests of step are submitted in batch batch_1.",
-        "5 requests of step are submitted in batch batch_2.",
+        # With less room for its reply, a prompt may fit the context.
+        "6 requests of step are submitted in batch batch_2.",
         "1 request of step is submitted in batch batch_3.",
     ]
     outcomes = {outcome.unit: outcome for outcome in ask(model(server, tmp_path), *texts)}
