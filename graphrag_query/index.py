@@ -28,6 +28,12 @@ from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, read_limits
 
+# Text of an answer that may be in texts without a vector; an outage is no missing evidence.
+MISSING_VECTORS = (
+    "No passage that was read answers this, but {} texts of the index have no vector, and the "
+    "answer may be in them: `graphrag-index status --all` says why."
+)
+
 
 class Index:
     """An opened index. Its version is pinned, and several threads may use it.
@@ -150,6 +156,10 @@ class Index:
                         answer = run_within_limits(partial(chosen.run, asked, settings), asked.llm)
                         answer = self._with_follow_ups(answer, asked)
                         retrieval.set(n_citations=len(answer.citations))
+                n_missing = self._n_missing_vectors()
+                if answer.outcome is Outcome.NO_EVIDENCE and n_missing and not asked.refuse():
+                    text = MISSING_VECTORS.format(n_missing)
+                    answer = replace(answer, text=text, outcome=Outcome.INDEX_INCOMPLETE)
                 if answer.outcome is Outcome.NO_EVIDENCE:
                     suggestion = suggest_search(asked, method, self.settings)
                     answer = replace(answer, suggestion=suggestion)
@@ -221,6 +231,11 @@ class Index:
             return replace(answer, notes=(*answer.notes, note))
         usage = question.llm.usage if question.llm is not None else answer.usage
         return replace(answer, follow_ups=found, usage=usage)
+
+    def _n_missing_vectors(self) -> int:
+        """Return how many texts of the index have no vector, because their requests failed."""
+        steps = self.store.version.steps
+        return sum(step.quarantined for step in steps if step.name == "generate_text_embeddings")
 
     def _describe_gaps(self) -> tuple[str, ...]:
         """Return notes on missing parts of the index."""

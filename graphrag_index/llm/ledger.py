@@ -6,6 +6,7 @@ Requests are recorded as part of a batch before the batch is uploaded; one trans
 reply and its cost, and removes its request from the batch.
 """
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.request import Spending, Usage
+from graphrag_index.llm.request import TOO_LONG, Spending, Usage
 
 FILE = "ledger.sqlite"
 # Maximum number of keys in one query.
@@ -53,6 +54,10 @@ _SUM_COLUMNS = (
 )
 
 
+# How the reasons begin for which a server refuses a request whenever it is sent.
+_FINAL_REASON = re.compile(rf"HTTP 4|error in the answer|the model refused|{TOO_LONG}")
+
+
 class LedgerEntry(NamedTuple):
     """The state of a request, its valid reply, and why it is quarantined or truncated."""
 
@@ -82,6 +87,11 @@ class QuarantinedRequest(NamedTuple):
     unit: str
     reason: str
     raw: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another try would be refused too: the request or its content is at fault."""
+        return _FINAL_REASON.match(self.reason) is not None
 
 
 class Ledger:

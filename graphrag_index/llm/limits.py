@@ -282,8 +282,8 @@ class TokenLimits:
         """
         if self.window - n_tokens < MIN_REPLY_TOKENS:
             raise QuarantinedError(
-                f"{TOO_LONG}: the prompt of about {n_tokens} tokens does not fit the context window "
-                f"of {self.window}"
+                f"{TOO_LONG}: the prompt of about {n_tokens} tokens does not fit the context "
+                f"window of {self.window}"
             )
         room = max(self.window - math.ceil(n_tokens * self.ratio), MIN_REPLY_TOKENS)
         wanted = request.max_output_tokens or self._settings.max_output_tokens

@@ -134,7 +134,7 @@ def score_reports(question: Question) -> pl.DataFrame:
     rows = table.nearest(question.vector, n_nearest, ["community"])
     other = None if rows.height < n_nearest else 0
     return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
-        pl.col("similarity").cast(pl.Float64).fill_null(other),
+        pl.col("similarity").cast(pl.Float64).fill_null(pl.lit(other, pl.Float64)),
         score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
     )
 
