@@ -22,7 +22,7 @@ import openai
 from openai.types import Batch as ProviderBatch
 
 from graphrag_index.errors import ModelError, WaitingError
-from graphrag_index.llm.chat_model import CachedModel, RequestChain, max_tokens_after
+from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.client import MAX_CONNECT_SECONDS, LLMClient, root_cause_message
 from graphrag_index.llm.ledger import (
     COLLECTED,
@@ -628,22 +628,19 @@ class BatchChatModel(CachedModel):
 
     def _find_outcome(self, chain: RequestChain) -> Outcome | None:
         """Return the outcome of a request and its follow-ups; None while a reply is missing."""
-        most: int | None = None
         while True:
-            outcome, n_tokens = self._prepare_request(chain, most)
+            outcome, n_tokens = self._prepare_request(chain)
             if outcome is not None:
                 return outcome
             try:
                 parsed = self._validate_or_queue(chain.key, chain.request, n_tokens)
             except QuarantinedError as error:
-                most = max_tokens_after(error, n_tokens)
                 if self._shorten_after(error, chain):
                     continue
                 self.ledger.update_label(chain.full_key, chain.request.unit)
                 return chain.failed_outcome(error)
             if parsed is None:
                 return None
-            most = None
             chain.add_reply(parsed)
 
     def _is_sent(self, key: str) -> bool:
@@ -690,8 +687,7 @@ class BatchChatModel(CachedModel):
             body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
             sent = Capabilities.from_json(self.settings, result.capabilities)
             is_retryable = client.writer.adapt_to_error(error, body, sent)
-        is_named = isinstance(error, LengthError)
-        if is_named or (
+        if isinstance(error, LengthError) or (
             not is_retryable
             and isinstance(error, RejectedError)
             and self._may_be_too_long(error, request, n_tokens)
@@ -701,7 +697,7 @@ class BatchChatModel(CachedModel):
             self.tokens.note_refusal(n_tokens, most, refusal)
             is_retryable = self.tokens.max_reply_tokens(request, n_tokens) < most
             if self._is_too_long(request, n_tokens) or not is_retryable:
-                raise TooLongError(client.redact(str(error)), is_named)
+                raise TooLongError(client.redact(str(error)))
         if not is_retryable:
             times = f"failed in {result.failures} batches: " if result.failures else ""
             raise QuarantinedError(client.redact(f"{times}{error}"))

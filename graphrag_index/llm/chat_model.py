@@ -282,12 +282,9 @@ class CachedModel:
         """Return whether a request is sent, and waits for its reply."""
         return False
 
-    def _prepare_request(
-        self, chain: RequestChain, max_tokens: int | None = None
-    ) -> tuple[Outcome | None, int]:
-        """Advance over cached replies, and shorten the next request until the server accepts it.
+    def _prepare_request(self, chain: RequestChain) -> tuple[Outcome | None, int]:
+        """Advance over cached replies, and shorten the next request as far as is known to help.
 
-        `max_tokens` are those of a prompt; by default, as many as are known to be accepted.
         Returns the outcome, None if a reply is missing, and about the tokens of the next prompt.
         """
         while True:
@@ -295,9 +292,7 @@ class CachedModel:
             if outcome is not None:
                 return outcome, 0
             n_tokens = prompt_tokens(chain.request, self.settings, self.tokens.window)
-            is_long = self._is_too_long(chain.request, n_tokens) or n_tokens > (
-                max_tokens or n_tokens
-            )
+            is_long = self._is_too_long(chain.request, n_tokens)
             if not is_long or self._is_sent(chain.key) or not chain.shorten():
                 return None, n_tokens
 
@@ -325,14 +320,6 @@ class CachedModel:
             room = self.settings.context_window - n_tokens
             return attempt_after_invalid_reply(attempt, reply.text, error, request, room)
         return replace(parsed, dropped=parsed.dropped + is_truncated)
-
-
-def max_tokens_after(error: QuarantinedError, n_tokens: int) -> int | None:
-    """Return the maximum tokens of a prompt after one of `n_tokens` was too long.
-
-    If the server names no limit, it is looked for in large steps; None if it is known.
-    """
-    return None if isinstance(error, TooLongError) and error.is_named else n_tokens // 2
 
 
 # Reason why a request is not sent.
@@ -524,8 +511,7 @@ class ChatModel(RemoteModel):
                 if not self._shorten_after(error, chain):
                     return chain.failed_outcome(error)
                 # Making a shorter request takes time, for which the event loop must not wait.
-                most = max_tokens_after(error, n_tokens)
-                outcome, n_tokens = await asyncio.to_thread(self._prepare_request, chain, most)
+                outcome, n_tokens = await asyncio.to_thread(self._prepare_request, chain)
             else:
                 outcome, n_tokens = self._prepare_request(chain)
         return outcome
@@ -552,7 +538,7 @@ class ChatModel(RemoteModel):
                 attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
                 continue
             except LengthError as error:
-                too_long = TooLongError(client.redact(str(error)), error.refusal is not None)
+                too_long = TooLongError(client.redact(str(error)))
                 if self._is_too_long(request, n_tokens):
                     raise too_long from None
                 # The prompt may fit, and its reply was given too much room.

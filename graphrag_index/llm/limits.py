@@ -250,7 +250,7 @@ class TokenLimits:
         # Maximum tokens of prompt and reply, and of a reply, as the server counts them.
         self.limit: int | None = known.get("limit")
         self.max_reply: int | None = known.get("max_reply")
-        # Tokens of the shortest prompt that was refused without a reason.
+        # Tokens from which a prompt is too long, where the server does not say.
         self.refused: int | None = known.get("refused")
         self.ratio: float = known.get("ratio", 1.0)
         # Tokens of the longest prompt that was answered.
@@ -298,7 +298,8 @@ class TokenLimits:
     def note_refusal(self, n_tokens: int, max_tokens: int, refusal: LengthRefusal | None) -> None:
         """Note that a prompt with at most `max_tokens` for its reply was refused as too long."""
         if refusal is None:
-            self._learn(refused=n_tokens)
+            # Look for the limit in large steps.
+            self._learn(refused=n_tokens // 2 + 1)
             return
         limit = refusal.limit
         if refusal.is_of_reply and limit <= max_tokens:
@@ -310,7 +311,7 @@ class TokenLimits:
         self._learn(limit=limit, ratio=counted / n_tokens)
         if n_tokens * self.ratio + max_tokens <= limit:
             # The limit is in another unit.
-            self._learn(refused=n_tokens)
+            self._learn(refused=n_tokens // 2 + 1)
 
     def set_refused(self, n_tokens: int | None) -> None:
         """Correct what was learned from refusals without a reason."""

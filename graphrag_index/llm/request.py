@@ -287,9 +287,8 @@ class QuarantinedError(Exception):
 class TooLongError(QuarantinedError):
     """A request is quarantined because of its length, unless a shorter one is answered."""
 
-    def __init__(self, reason: str, is_named: bool = True) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(f"{TOO_LONG}: {reason}")
-        self.is_named = is_named  # whether the server has named its limit
 
 
 @dataclass(frozen=True)
