@@ -149,7 +149,7 @@ def test_an_error_in_a_stream_is_retryable(tmp_path: Path) -> None:
         )
         (outcome,) = ask(server, tmp_path, "a b", stream=True)
         assert outcome.values == (["a", "b"],)
-        assert len(bodies(server)) == 2
+        assert not answers
 
 
 def test_a_stream_times_out_only_between_two_pieces(tmp_path: Path) -> None:
