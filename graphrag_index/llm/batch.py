@@ -695,7 +695,8 @@ class BatchChatModel(CachedModel):
             most = Attempt.decode(result.attempt).max_tokens
             refusal = error.refusal if isinstance(error, LengthError) else None
             self.tokens.note_refusal(n_tokens, most, refusal)
-            is_retryable = self.tokens.max_reply_tokens(request, n_tokens) < most
+            has_less_room = self.tokens.max_reply_tokens(request, n_tokens) < most
+            is_retryable = has_less_room and result.reply is None
             if self._is_too_long(request, n_tokens) or not is_retryable:
                 raise TooLongError(client.redact(str(error)))
         if not is_retryable:

@@ -389,7 +389,8 @@ PREPARED, UPLOADED, SUBMITTED, COLLECTED = "prepared", "uploaded", "submitted", 
 _UPSERT_RESULT = """
 INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
-    failures = failures + excluded.failures, capabilities = excluded.capabilities
+    failures = failures + excluded.failures, capabilities = excluded.capabilities,
+    attempt = CASE WHEN reply IS NULL THEN excluded.attempt ELSE attempt END
 """
 _DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 

@@ -104,7 +104,7 @@ def run_job(root: Path, job: Job, store: JobStore) -> None:
     let_ctrl_c_end_waits()
     try:
         version, quarantined, n_final = _run(root, job, store)
-        advice = ": retry." if n_final < quarantined else ", and the server would refuse them again."
+        advice = ": retry." if n_final < quarantined else ": the server would refuse them again."
         message = f"{quarantined} requests have no valid reply{advice}" if quarantined else ""
         store.finish(job.id, JobState.DONE, message, version=version, quarantined=quarantined)
     except KeyboardInterrupt:
