@@ -237,7 +237,7 @@ def read_length_refusal(message: str) -> LengthRefusal | None:
 
 
 class TokenLimits:
-    """What is learned of the tokens of a model's server: its count and its limits.
+    """Learned token limits of a model on its server, and how the server counts tokens.
 
     It is kept in the ledger, beside the other capabilities of the server. Prompts are measured as
     this program counts them, `n_tokens`; `ratio` is the server's count of one of these tokens.

@@ -23,8 +23,8 @@ from graphrag_index.llm.protocol import (
 )
 from graphrag_index.llm.request import Request
 from graphrag_index.llm.retries import RetryError
-from tests.fixtures.chat_requests import request, words_of_text
-from tests.llm.test_embeddings import embedding
+from tests.fixtures.chat_requests import refuses, request, words_of_text
+from tests.llm.conftest import embedding
 from tests.model_server import ChatRequest, Server
 from tests.model_server.chat import Json
 from tests.model_server.embeddings import embed
@@ -290,16 +290,6 @@ def long_request(n_words: int) -> Request:
 
 def count_words(chat: ChatRequest) -> str:
     return json.dumps({"words": [str(len(chat.texts[-1].split()))]})
-
-
-def refuses(most: int, message: str) -> Callable[[str, Json], tuple[int, Json] | None]:
-    """A server that refuses prompts of more than `most` characters."""
-
-    def refuse(endpoint: str, body: Json) -> tuple[int, Json] | None:
-        n = sum(len(m["content"]) for m in body["messages"])
-        return (400, {"error": {"message": message.format(n // 4)}}) if n > most else None
-
-    return refuse
 
 
 @pytest.mark.parametrize(

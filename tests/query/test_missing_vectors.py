@@ -11,9 +11,9 @@ from graphrag_index.llm.request import Message
 from graphrag_query.answer import Outcome
 from graphrag_query.llm import LLM, run_within_limits
 from tests.conftest import REPOSITORY
+from tests.fixtures.chat_requests import refuses
 from tests.fixtures.model_project import KEY, run, write_project
 from tests.llm.conftest import open_model
-from tests.llm.test_learned_limits import refuses
 from tests.model_server import Server
 from tests.model_server.chat import Json
 
