@@ -225,7 +225,11 @@ class RunSession:
             [r.name for r in result.version.steps if r.quarantined]
         )
         if failed:
+            n_final = sum(row.is_final for row in failed)
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
+            if n_final:
+                hint = f"{hint} " if n_final < len(failed) else ""
+                hint += f"The server would refuse {n_final} of them again: see the reasons."
             print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
         if self._is_complete(result):
             return ExitCode.DONE

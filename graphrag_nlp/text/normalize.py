@@ -64,6 +64,10 @@ _PLAIN_CLASS = r"[\x00-\u058f\u1e00-\u206f\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaf
 _remove_formatting = partial(
     re.compile(rf"\xad(?!\s*\n)|(?<={_PLAIN_CLASS})[{_FORMATTING[1:]}]+(?={_PLAIN_CLASS})").sub, ""
 )
+# A pair of surrogates, a lone surrogate, or another escape in a JSON string.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\."
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a text of which only letters, digits, "'" and spaces are left.
@@ -180,6 +184,13 @@ def remove_formatting(text: str) -> str:
     """Remove the characters that only format a text, and would cut a name: the soft hyphen."""
     has_some = not text.isascii() and any(character in text for character in _FORMATTING)
     return _remove_formatting(text) if has_some else text
+
+
+def replace_escaped_surrogates(text: str) -> str:
+    """Replace each escape of a lone surrogate in JSON by the escape of U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
 
 
 def is_unspaced(text: str) -> bool:

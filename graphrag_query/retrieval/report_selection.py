@@ -129,21 +129,25 @@ def _stands_out(index: IndexStore, question: Question) -> bool:
     usual = index.open_mapped("text_unit_vectors").matrix("vector", sample) @ question.vector
     best = vectors.nearest(question.vector, 1, ["human_readable_id"])["similarity"].to_numpy()
     expected = math.sqrt(2 * math.log(index.links.n_text_units))
-    return bool(best.max() >= usual.mean() + (expected + MIN_DEVIATIONS) * usual.std())
+    return bool(
+        best.size and best.max() >= usual.mean() + (expected + MIN_DEVIATIONS) * usual.std()
+    )
 
 
 def score_reports(question: Question) -> pl.DataFrame:
     """Return all reports without their texts, with `similarity` to the question and `score`.
 
     `similarity` is the cosine, or 0 for a report that is not among the `MAX_SIMILAR_REPORTS`
-    nearest ones. `score` also takes the rank of the report into account.
+    nearest ones, and null for one without a vector, which the search reads too. `score` also takes
+    the rank of the report into account.
     """
     reports = question.index.report_list
     table = question.index.vectors("community_full_content")
     n_nearest = max(1, min(reports.height, MAX_SIMILAR_REPORTS))
     rows = table.nearest(question.vector, n_nearest, ["community"])
+    other = None if rows.height < n_nearest else 0
     return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
-        pl.col("similarity").cast(pl.Float64).fill_null(0),
+        pl.col("similarity").cast(pl.Float64).fill_null(pl.lit(other, pl.Float64)),
         score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
     )
 
@@ -155,7 +159,7 @@ def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     `MIN_LEVEL_REPORTS` reports.
     """
     levels = reports.group_by("level").agg(
-        pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_LEVEL_REPORTS).mean()
+        pl.len().alias("n"), fit=pl.col("similarity").fill_null(0).top_k(MIN_LEVEL_REPORTS).mean()
     )
     if about_all:
         levels = levels.filter(pl.col("n") >= MIN_LEVEL_REPORTS).sort("level")
@@ -222,7 +226,9 @@ def _take_within_budget(
     """Return the first reports that fit into the token budget, at least one."""
     n_bytes_of_level = int(reports["n_bytes"].sum())
     if not about_all:
-        reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
+        reports = reports.filter(
+            pl.col("similarity").is_null() | (pl.col("similarity") >= settings.min_similarity)
+        )
     # The limit is in bytes, because counting the tokens of a large level takes long.
     max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"
