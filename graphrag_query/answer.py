@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_index.errors import format_count, quote_argument
+from graphrag_nlp.text.lines import locate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +68,8 @@ class Citation:
 
     @classmethod
     def within(cls, number: int, unit: Mapping[str, Any], start: int, end: int) -> "Citation":
-        """Cite the characters `start` to `end` of a text unit's text."""
+        """Cite the characters `start` to `end` of a text unit's text (see `IndexStore`)."""
+        start, end = locate(unit["text"], unit["source"], start, end)
         return cls(
             number=number,
             document=unit["title"],
@@ -75,7 +77,7 @@ class Citation:
             path=unit["path"],
             start_char=unit["start_char"] + start,
             end_char=unit["start_char"] + end,
-            quote=unit["text"][start:end],
+            quote=unit["source"][start:end],
             text_unit=unit["human_readable_id"],
             cited_as=f"Sources ({unit['human_readable_id']})",
             prepended=unit["prepended"],
