@@ -85,9 +85,7 @@ def extract_graph_nlp(
     bounds = [0, *starts[1:].tolist(), len(ids)]
     texts = JoinedTexts(lambda: _read_texts(documents))
     joined = texts.join_spans(sentences)
-    read_mentions, entities = find_mentions(
-        texts.read, joined, bounds, settings, progress, shards
-    )
+    read_mentions, entities = find_mentions(texts.read, joined, bounds, settings, progress, shards)
     spans = sentences.select("document", "start_char", "end_char", quotable=are_quotable(sentences))
     del sentences, joined
 

@@ -306,13 +306,13 @@ def _find_rows(text: str) -> Iterator[Statement]:
     Headers have no text. A table with a long cell is text in columns.
     """
     for table in find_tables(text):
-        header = table.rows[0].cells if table.has_header else []
+        header = table.rows[table.header].cells if table.header >= 0 else []
         cells = (cell for row in table.rows for cell in row.cells)
         if any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in cells):
             continue
         for i, row in enumerate(table.rows):
             end = row.start + len(row.line.rstrip())
-            if row.is_rule or (table.has_header and i == 0) or not any(row.cells):
+            if row.is_rule or i <= table.header or not any(row.cells):
                 yield Statement(row.start, end, "")
                 continue
             named = [

@@ -32,9 +32,7 @@ _HYPHEN = re.compile(
 _UNSPACED_LINE_END = re.compile(
     rf"(?<={UNSPACED}){_INDENT}(?={UNSPACED})(?![^\n]{{1,10}}[:：]|[一二三四五六七八九十]{{1,3}}[、.．])"
 )
-_SPACED_WORDS = re.compile(
-    r"(?<!\S)[^\W\d_](?:[ \u00a0\u3000]{1,4}[^\W\d_]){2,}(?![^\s.,:;!?)])"
-)
+_SPACED_WORDS = re.compile(r"(?<!\S)[^\W\d_](?:[ \u00a0\u3000]{1,4}[^\W\d_]){2,}(?![^\s.,:;!?)])")
 # A text that this pattern does not match has nothing to join. It needs no look-around, for polars.
 _MAY_BREAK = (
     rf"[\u00ad¬]|[\p{{L}}\p{{N}}][-\u2010]{_INDENT}[>\p{{L}}\p{{N}}]|{UNSPACED}{_INDENT}{UNSPACED}"

@@ -26,27 +26,35 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The rows of a table. With a header, it is the first row, perhaps above a rule."""
+    """The rows of a table, and the number of the row that names its columns; -1 if none does."""
 
     start: int
     end: int
     rows: list[Row]
-    has_header: bool
+    header: int
 
 
 def find_tables(text: str) -> Iterator[Table]:
-    """Find the tables of a text. A first row is a header if a rule or two more rows follow it.
+    """Find the tables of a text. The first row is a header if a rule or two more rows follow it.
 
-    Without a rule, a header has no digits.
+    Without a rule below it, a header has no digits. Converters of office files write an empty
+    header above the first row.
     """
     for found in _TABLE.finditer(text) if "|" in text or "\t" in text else ():
         rows = [
-            Row(found.start() + row.start(), row[0], _split_row(row[0]), bool(_RULE.fullmatch(row[0])))
+            Row(
+                found.start() + row.start(),
+                row[0],
+                _split_row(row[0]),
+                bool(_RULE.fullmatch(row[0])),
+            )
             for row in re.finditer(r"[^\n]+", found[0])
         ]
-        rules = [number for number, row in enumerate(rows) if row.is_rule]
-        is_bare = len(rows) > 2 and not any(c.isdigit() for c in rows[0].line)
-        yield Table(*found.span(), rows, rules[:1] == [1] or is_bare)
+        has_rule = len(rows) > 1 and rows[1].is_rule
+        first = 2 if has_rule and not any(rows[0].cells) else 0
+        is_bare = len(rows) > first + 2 and not any(c.isdigit() for c in rows[first].line)
+        is_header = is_bare or (has_rule and not first)
+        yield Table(*found.span(), rows, first if is_header else -1)
 
 
 def _split_row(row: str) -> list[str]:
@@ -61,13 +69,14 @@ def repeat_header(tables: Sequence[Table], position: int) -> str:
     the document.
     """
     at = bisect_left(tables, position, key=itemgetter(0)) - 1
-    if at < 0 or position >= tables[at].end or not tables[at].has_header:
+    if at < 0 or position >= tables[at].end or tables[at].header < 0:
         return ""
-    header, second, *_ = tables[at].rows
-    own = next(row for row in reversed(tables[at].rows) if row.start <= position)
+    rows, header = tables[at].rows, tables[at].rows[tables[at].header]
+    own = next(row for row in reversed(rows) if row.start <= position)
     cut_row = own.line[: position - own.start]
     is_text = any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in header.cells)
-    if is_text or sum(map(bool, header.cells)) < 2 or len(cut_row) > MAX_CHARS_OF_CUT_ROW:
+    is_header = own.start > header.start and sum(map(bool, header.cells)) > 1
+    if is_text or not is_header or len(cut_row) > MAX_CHARS_OF_CUT_ROW:
         return ""
-    rule = second.line if second.is_rule else _CELL.sub("---", header.line)
+    rule = rows[1].line if rows[1].is_rule else _CELL.sub("---", header.line)
     return f"{header.line}\n{rule}\n{cut_row}"

@@ -72,5 +72,6 @@ def _is_too_weak(
         )
     asked = {*question.content_words} - STEMS_ABOUT_CORPUS
     asked -= {word for name in named for word in content_words(name)}
-    said = frozenset[str]().union(*(one.statement.stems for one in evidence))
+    stems = (one.statement.stems | one.statement.label_stems for one in evidence)
+    said = frozenset[str]().union(*stems)
     return bool(asked) and not asked & said and similarity < NAMED_FACTOR * min_similarity

@@ -105,9 +105,7 @@ def split_into_candidates(
         prior = priors[unit["human_readable_id"]]
         for s in find_statements(unit["text"]):
             about, one = " ".join((s.label, s.time, s.about)), Candidate.of_statement(s, unit)
-            found.append(
-                replace(one, prior=prior, label=s.label, about=about, prose=not s.cells)
-            )
+            found.append(replace(one, prior=prior, label=s.label, about=about, prose=not s.cells))
     return found
 
 

@@ -84,8 +84,9 @@ def extract(
             "end_char": [len(unit) for unit in units],
             "text": units,
             "headings": [""] * n,
+            "reading": None,
         },
-        schema_overrides={"text": pl.String, "headings": pl.String},
+        schema_overrides=dict.fromkeys(("text", "headings", "reading"), pl.String),
     )
     replies = iter(answer if isinstance(answer, list) else [])
     model = FakeChatModel((lambda request: next(replies)) if isinstance(answer, list) else answer)
@@ -413,6 +414,7 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
             "end_char": [20, 40],
             "text": ["Ada slept.", "It is Ada."],
             "headings": ["", "Days > Nights"],
+            "reading": [None, "It is Ada."],
         }
     )
     model = FakeChatModel(lambda request: reply(entity("Ada")))
