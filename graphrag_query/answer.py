@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_index.errors import format_count, quote_argument
-from graphrag_nlp.text.lines import locate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,6 +68,9 @@ class Citation:
     @classmethod
     def within(cls, number: int, unit: Mapping[str, Any], start: int, end: int) -> "Citation":
         """Cite the characters `start` to `end` of a text unit's text (see `IndexStore`)."""
+        # Import this module only here: a command begins without it.
+        from graphrag_nlp.text.lines import locate
+
         start, end = locate(unit["text"], unit["source"], start, end)
         return cls(
             number=number,

@@ -24,7 +24,6 @@ from graphrag_nlp.names.mention_links import (
     merge_pairs,
 )
 from graphrag_nlp.names.uncased import find_fallback_entity
-from graphrag_nlp.text.lines import JoinedTexts
 from graphrag_nlp.text.sentences import Quotations, are_quotable
 
 # Mean size of the texts of a shard, and maximum size if it has several documents, in bytes. After
@@ -83,16 +82,12 @@ def extract_graph_nlp(
     # Documents at which ranges of documents begin, and the number of documents.
     starts = np.unique(units["document"].to_numpy()[::RANGE_TEXT_UNITS])
     bounds = [0, *starts[1:].tolist(), len(ids)]
-    texts = JoinedTexts(lambda: _read_texts(documents))
-    joined = texts.join_spans(sentences)
-    read_mentions, entities = find_mentions(texts.read, joined, bounds, settings, progress, shards)
+    read_mentions, entities = find_mentions(
+        lambda: _read_texts(documents), sentences, bounds, settings, progress, shards
+    )
     spans = sentences.select("document", "start_char", "end_char", quotable=are_quotable(sentences))
-    del sentences, joined
-
-    def locate_mentions(first: int, last: int) -> pl.DataFrame:
-        return texts.locate(read_mentions(first, last))
-
-    found = _LocatedMentions(locate_mentions, entities, units, spans, documents)
+    del sentences
+    found = _LocatedMentions(read_mentions, entities, units, spans, documents)
     n_ranges = found.max_entities // RANGE_ENTITIES + 1
     with (
         shards.open_partitions(units.height // LINKED_TEXT_UNITS + 1, PAIR_COLUMNS) as linked,
