@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import polars as pl
 from fastapi import APIRouter, Form, Request, UploadFile
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from graphrag_index.readers import READERS
 from graphrag_index.readers.input_files import find_files, input_folder
@@ -60,19 +60,23 @@ class InputFolder:
         name = safe_name(client_name)
         target = self._folder / UPLOAD_FOLDER / name
         temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{target.suffix.lower()}"
+        hint = f"There is a file {name!r}: send replace=true to replace it."
+        file_exists = RequestError(409, "file_exists", hint)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             if target.exists() and not replace:
-                raise RequestError(
-                    409,
-                    "file_exists",
-                    f"There is a file {name!r}: send replace=true to replace it.",
-                )
+                raise file_exists
             with temporary.open("xb") as file:
                 shutil.copyfileobj(content, file)
             check_type(name, temporary)
             if reason := check_parsing(temporary):
                 raise RequestError(422, "unreadable_file", f"{name} cannot be read: {reason}.")
+            if not replace:
+                # Of several uploads at once, only the one that creates the name goes on.
+                try:
+                    target.open("xb").close()
+                except FileExistsError:
+                    raise file_exists from None
             os.replace(temporary, target)
         except OSError as error:
             text = f"{name} was not stored: {reason_not_stored(error)}."
@@ -115,7 +119,7 @@ def safe_name(client_name: str) -> str:
 
 
 def check_type(name: str, file: Path) -> None:
-    """Raise RequestError if the content of a file is not that of its suffix."""
+    """Raise RequestError if a file is broken, or its content is not that of its suffix."""
     suffix = Path(name).suffix.lower()
     with file.open("rb") as stream:
         head = stream.read(_HEAD)
@@ -124,7 +128,7 @@ def check_type(name: str, file: Path) -> None:
     elif suffix == ".parquet":
         fits = head.startswith(b"PAR1")
     elif suffix in _OFFICE_PARTS:
-        fits = _is_office(file, _OFFICE_PARTS[suffix])
+        fits = head.startswith(b"PK") and _is_office(name, file, _OFFICE_PARTS[suffix])
     else:
         # UTF-16 has null bytes; other texts have none.
         fits = b"\0" not in head or head.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -135,13 +139,14 @@ def check_type(name: str, file: Path) -> None:
         )
 
 
-def _is_office(file: Path, part: str) -> bool:
+def _is_office(name: str, file: Path, part: str) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             total = sum(info.file_size for info in archive.infolist())
     except (zipfile.BadZipFile, OSError):
-        return False
+        detail = f"{name} cannot be read: it is broken, such as a file that was cut off."
+        raise RequestError(415, "broken_file", detail) from None
     # A small archive that unpacks to gigabytes is an attack.
     is_bomb = total > 100 * max(file.stat().st_size, _CHUNK)
     has_parts = "[Content_Types].xml" in names and any(name.startswith(part) for name in names)
@@ -172,6 +177,13 @@ class FileList(BaseModel):
     types: list[str]  # of uploaded files: suffixes such as ".txt"
 
 
+class Upload(BaseModel, extra="forbid"):
+    """Files to store."""
+
+    files: list[UploadFile]
+    replace: bool = Field(False, description="Replace files of the same name.")
+
+
 class StoredFiles(BaseModel):
     """The files that were stored. A run adds them to the index."""
 
@@ -199,14 +211,12 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
 
 @router.post("", status_code=201)
 def upload_files(
-    index: WriteIndex,
-    files: list[UploadFile],
-    replace: Annotated[bool, Form(description="Replace files of the same name.")] = False,
+    index: WriteIndex, form: Annotated[Upload, Form(media_type="multipart/form-data")]
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
     folder = InputFolder(index)
     return StoredFiles(
-        stored=[folder.add(file.filename or "", file.file, replace) for file in files]
+        stored=[folder.add(one.filename or "", one.file, form.replace) for one in form.files]
     )
 
 

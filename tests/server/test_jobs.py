@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -155,6 +157,35 @@ def test_a_file_that_no_run_could_read_is_refused(
     assert reply.status_code == status, reply.text
     folder = tmp_path / "docs" / "input" / "uploads"
     assert not folder.exists() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.docx", "b.xlsx", "c.pptx"])
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"PK\x03\x04 cut off", "broken_file"), (b"some text", "wrong_type")]
+)
+def test_a_broken_office_file_is_told_from_one_of_another_type(
+    client: TestClient, name: str, content: bytes, code: str
+) -> None:
+    reply = client.post("/v1/indexes/docs/files", files=[("files", (name, content))])
+    assert reply.json()["code"] == code
+
+
+def test_of_uploads_at_once_one_is_stored_of_each_name(client: TestClient, tmp_path: Path) -> None:
+    names = ["a.txt", "x/a.txt", "b.txt", "..\\a.txt", "b.txt", "c?.txt", "c*.txt"]
+
+    def upload(number: int) -> tuple[int, str, str]:
+        content = f"Text {number} of many."
+        files = [("files", (names[number], content.encode()))]
+        reply = client.post("/v1/indexes/docs/files", files=files)
+        name = reply.json().get("stored", [""])[0]
+        return reply.status_code, name.removeprefix("uploads/"), content
+
+    with ThreadPoolExecutor(len(names)) as threads:
+        replies = list(threads.map(upload, range(len(names))))
+    stored = {name: content for status, name, content in replies if status == 201}
+    folder = tmp_path / "docs" / "input" / "uploads"
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == stored
+    assert Counter(status for status, _, _ in replies) == {201: 3, 409: 4}
 
 
 @pytest.mark.parametrize("path", ["../settings.yaml", "none.txt", "uploads", "%2e%2e/x"])
