@@ -56,7 +56,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 @step(
     writes=["loaded_documents", "unread_files"],
-    code_version=3,
+    code_version=4,
     fingerprint=fingerprint_input,
     check=check_input,
     input_table="loaded_documents",

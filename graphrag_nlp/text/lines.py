@@ -41,9 +41,11 @@ _MAY_BREAK = (
 _HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _WORD_BEFORE, _WORD_AFTER = re.compile(r"[^\W_]+\Z"), re.compile(r"[^\W_]+")
 # Minimum number of characters of a full line in a script without spaces, and the minimum share of
-# the longest line beside it: other lines end with a word, such as those of a list.
-MIN_CHARS_OF_LINE = 10
-MIN_SHARE_OF_LINE = 0.75
+# the longest line beside it: other lines end with a word, such as titles and those of a list. Lines
+# with a mark between parts of sentences are no titles.
+MIN_CHARS_OF_LINE, MIN_SHARE_OF_LINE = 10, 0.75
+MIN_CHARS_OF_PROSE, MIN_SHARE_OF_PROSE = 6, 0.5
+_PROSE_MARK = re.compile("[，、；。！？]")
 # Minimum number of spaced letters: capitals, one of them a vowel, and those without spaces.
 MIN_SPACED_CAPITALS, MIN_SPACED_UNSPACED = 4, 3
 # What a joined text lacks of its source.
@@ -93,8 +95,11 @@ def _find_line_ends(text: str) -> Iterator[Join]:
         start = text.rfind("\n", 0, found.start()) + 1
         above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
         line, below = text[start : found.start()], text[found.end() :].partition("\n")[0]
+        is_prose = _PROSE_MARK.search(line)
+        least = MIN_CHARS_OF_PROSE if is_prose else MIN_CHARS_OF_LINE
+        share = MIN_SHARE_OF_PROSE if is_prose else MIN_SHARE_OF_LINE
         longest = max(map(len, (above, line, below)))
-        if len(line) >= max(MIN_CHARS_OF_LINE, MIN_SHARE_OF_LINE * longest) and line[0] != "#":
+        if len(line) >= max(least, share * longest) and line[0] != "#":
             yield Join(*found.span(), "")
 
 
