@@ -58,7 +58,8 @@ def test_spans_of_joined_documents_are_those_of_the_documents(texts: list[str]) 
     found = joined.locate(spans.with_columns(end=pl.col("start") + 1))
     for (n, at), (document, start, end) in zip(places, found.iter_rows(), strict=True):
         source = texts[document]
-        assert n == document and source[start:end] in (read["text"][n][at], "-\n", "\u00ad")
+        assert n == document
+        assert source[start:end] in (read["text"][n][at], "-\n", "\u00ad")
     back = joined.join_spans(found.rename({"start": "start_char", "end": "end_char"}))
     assert back["start_char"].to_list() == [at for _, at in places]
 
