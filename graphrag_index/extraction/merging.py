@@ -147,7 +147,7 @@ def _add_rows(
     found: FoundRecords,
     places: Mapping[str, NameMentions],
 ) -> None:
-    """Add the records of one text unit and the mentions of its entities, with offsets in `source`.
+    """Add the records of one text unit and the mentions of its entities, as spans of `source`.
 
     An entity whose mention is the whole text is mentioned where its relationships are stated.
     """

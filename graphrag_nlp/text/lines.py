@@ -198,7 +198,7 @@ class JoinedTexts:
         return spans.with_columns(move("start_char"), move("end_char"))
 
     def locate(self, spans: pl.DataFrame) -> pl.DataFrame:
-        """Replace `start` and `end` in the joined text of a `document` by those in the document."""
+        """Replace `start` and `end` in the joined text of a `document` by its own offsets."""
         if not len(self._document):
             return spans
         documents = spans["document"].to_numpy().astype(np.int64)

@@ -1,4 +1,4 @@
-"""Tables in texts: rows of cells with bars around or between them, or with tabs between them."""
+"""Tables in texts: rows of cells with bars around or between them, or with tabs."""
 
 import re
 from bisect import bisect_left
