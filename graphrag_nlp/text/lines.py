@@ -152,7 +152,7 @@ def _offsets(text: str) -> list[int]:
 
 
 class JoinedTexts:
-    """Texts of documents with joined words, and the offsets of their characters in the documents.
+    """Texts of documents with joined words, and the offsets of these in the documents.
 
     A function reads the documents in batches, with the columns `number` and `text`, in order.
     """
