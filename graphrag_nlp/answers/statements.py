@@ -31,11 +31,8 @@ _HEAD_FIELDS = (
     _TIME_FIELDS | _SENDER_FIELDS | _SUBJECT_FIELDS | word_set(_LISTS["recipient_fields"])
 )
 _LABELLED_LINE = re.compile(expand_pattern(_LISTS["patterns"], "LABELLED_LINE"), re.MULTILINE)
-# An indented line goes on with the item above, unless it begins another one or a field.
 _LIST_ITEM = re.compile(
-    r"^(?P<indent>[^\S\n]*)(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?(?:\n(?P=indent)[^\S\n]+"
-    r"(?![-*+•|#>`]\s|\d{1,3}[.)]\s|`{3}|[|]|\w+:\s)\S[^\n]*?)*)[^\S\n]*$",
-    re.MULTILINE,
+    r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
 _LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
 # The end of a sentence, also before emojis.

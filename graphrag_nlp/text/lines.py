@@ -1,4 +1,4 @@
-"""Words that lines and spaces break: their parts, joined for reading, and the way back.
+"""Words and items that lines and spaces break, joined for reading, and the way back.
 
 A hyphen at the end of a line, the end of a line inside a word of a script without spaces, soft
 hyphens, and spaces between the letters of a word are layout: readers do not see a part of a word.
@@ -8,7 +8,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +32,18 @@ _HYPHEN = re.compile(
 _UNSPACED_LINE_END = re.compile(
     rf"(?<={UNSPACED}){_INDENT}(?={UNSPACED})(?![^\n]{{1,10}}[:：]|[一二三四五六七八九十]{{1,3}}[、.．])"
 )
+# An item of a list, and indented lines that go on with it: no further items, fields or rows.
+_MARKER = r"(?:[-*+•]|\d{1,3}[.)])"
+_ITEM = re.compile(
+    rf"^(?P<indent>[^\S\n]*){_MARKER}[^\S\n]+\S[^\n]*"
+    rf"(?P<more>(?:\n(?P=indent)[^\S\n]+(?!{_MARKER}\s|[#>`|]|\w+:\s)\S[^\n]*)+)",
+    re.MULTILINE,
+)
 _SPACED_WORDS = re.compile(r"(?<!\S)[^\W\d_](?:[ \u00a0\u3000]{1,4}[^\W\d_]){2,}(?![^\s.,:;!?)])")
 # A text that this pattern does not match has nothing to join. It needs no look-around, for polars.
 _MAY_BREAK = (
     rf"[\u00ad¬]|[\p{{L}}\p{{N}}][-\u2010]{_INDENT}[>\p{{L}}\p{{N}}]|{UNSPACED}{_INDENT}{UNSPACED}"
+    rf"|(?m:^)[^\S\n]*{_MARKER}[^\S\n][^\n]*\n[^\S\n]+[^\s#>`|]"
     r"|(?:^|\s)\p{L}(?:[ \u00a0\u3000]{1,4}\p{L}){2}(?:\s|$|[.,:;!?)])"
 )
 _HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
@@ -67,9 +75,20 @@ def may_break_words(texts: pl.Series) -> pl.Series:
 
 def find_joins(text: str) -> list[Join]:
     """Find what breaks words in a text, in its order. Fenced blocks of code have no words."""
-    found = sorted((*_find_hyphens(text), *_find_line_ends(text), *_find_spaces(text)))
+    finders = (_find_hyphens, _find_line_ends, _find_item_lines, _find_spaces)
+    found: list[Join] = []
+    for join in sorted(chain.from_iterable(find(text) for find in finders)):
+        if not found or join.start >= found[-1].end:
+            found.append(join)
     code = find_fenced_blocks(text) if found else []
     return [join for join in found if not is_inside(code, join.start)] if code else found
+
+
+def _find_item_lines(text: str) -> Iterator[Join]:
+    for item in _ITEM.finditer(text):
+        for end in re.finditer(r"\n[^\S\n]+", item["more"]):
+            start = item.start("more")
+            yield Join(start + end.start(), start + end.end(), " ")
 
 
 def _find_hyphens(text: str) -> Iterator[Join]:
