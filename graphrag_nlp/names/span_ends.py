@@ -156,10 +156,7 @@ def find_span(
 
 
 def find_unbroken_end(text: str, start: int, end: int) -> int:
-    """Return the end of a span without a part of a compound that another one completes.
-
-    Such as Miet- in "Miet- in Eigentumswohnungen".
-    """
+    """Return the end of a span without a part of a compound: Miet- in Eigentumswohnungen."""
     last = text[start:end].split()[-1]
     is_part = text[end : end + 2] == "- " and text[end + 2 : end + 3].islower() and last.istitle()
     is_part = is_part and not find_known_type(last) and last.lower() not in large_place_names()

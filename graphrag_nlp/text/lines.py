@@ -57,7 +57,7 @@ _PROSE_MARK = re.compile("[，、；。！？]")
 # Minimum number of spaced letters: capitals, one of them a vowel, and those without spaces.
 MIN_SPACED_CAPITALS, MIN_SPACED_UNSPACED = 4, 3
 # What a joined text lacks of its source.
-_KEPT = re.compile(r"[^\s>\-\u00ad\u2010¬]")
+LAYOUT = re.compile(r"[\s>\-\u00ad\u2010¬]")
 
 
 class Join(NamedTuple):
@@ -158,7 +158,7 @@ def locate(text: str, source: str, start: int, end: int) -> tuple[int, int]:
         n_before = len(text) - len(source)
         start, end = max(start - n_before, 0), end - n_before
         return (start, end) if end > start else (0, len(source))
-    own, of_source = _offsets(text), _offsets(source)
+    own, of_source = find_letters(text), find_letters(source)
     n_before = len(own) - len(of_source)
     first = max(bisect_left(own, start) - n_before, 0)
     last = bisect_left(own, end) - n_before - 1
@@ -166,8 +166,9 @@ def locate(text: str, source: str, start: int, end: int) -> tuple[int, int]:
 
 
 @lru_cache(256)
-def _offsets(text: str) -> list[int]:
-    return [found.start() for found in _KEPT.finditer(text)]
+def find_letters(text: str) -> list[int]:
+    """Return the offsets of all characters of a text but spaces, hyphens and marks of quotation."""
+    return [at for at, character in enumerate(text) if not LAYOUT.match(character)]
 
 
 class JoinedTexts:
@@ -195,10 +196,8 @@ class JoinedTexts:
     def read(self) -> Iterator[pl.DataFrame]:
         """Yield the batches with joined texts."""
         for batch in self._texts():
-            found = np.isin(batch["number"].to_numpy(), self._document)
-            rows = np.flatnonzero(found)
-            texts = (batch["text"][row] for row in rows.tolist())
-            joined = [join_words(text, find_joins(text)) for text in texts]
+            rows = np.flatnonzero(np.isin(batch["number"].to_numpy(), self._document))
+            joined = [join_words(text, find_joins(text)) for text in batch["text"].gather(rows)]
             yield batch.with_columns(batch["text"].scatter(rows, joined)) if joined else batch
 
     def join_spans(self, spans: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.code import find_fenced_blocks, is_inside
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
-from graphrag_nlp.text.lines import find_joins, join_words, may_break_words
+from graphrag_nlp.text.lines import LAYOUT, find_joins, find_letters, join_words, may_break_words
 
 
 class Sentence(NamedTuple):
@@ -265,7 +265,6 @@ MIN_LINE_REPEATS = 3
 MIN_REPEATED_LINE_SHARE = 0.8
 # E-mail quotation marks (">") at the start of a line, but not "> 5 mm" and ">= limit".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?!=|[^\S\n]*\d)", re.MULTILINE)
-_SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010¬]")
 
 
 def are_quotable(sentences: pl.DataFrame) -> pl.Series:
@@ -313,8 +312,7 @@ def join_lines(text: str) -> str:
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Find the span of a quotation, also after `join_lines`; None if it is not in the text."""
-    places = [at for at, c in enumerate(text) if not _SPACE_OR_HYPHEN.match(c)]
-    letters = _SPACE_OR_HYPHEN.sub("", quotation)
+    places, letters = find_letters(text), LAYOUT.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
     return (places[at], places[at + len(letters) - 1] + 1) if at >= 0 and letters else None
 
