@@ -325,7 +325,7 @@ class Index:
                     path=rows[number]["path"] or "",
                     start_char=rows[number]["start_char"],
                     end_char=rows[number]["end_char"],
-                    text=rows[number]["text"],
+                    text=rows[number]["source"],
                 )
                 for number, score in scores.items()
             ]

@@ -168,7 +168,10 @@ class Page(HTMLParser):
         self.kind = ""  # kind of the current block: "item" or ""
         # Current row of each open table: a list of cells; a cell is a list of blocks.
         self.rows: list[list[list[str]]] = []
-        self.blocks: list[tuple[str, str]] = []  # (text, kind), kind: "item", "row" or ""
+        self.n_tables = 0  # number of tables begun
+        self.n_header_cells = 0  # number of `th` elements of the current row
+        # (text, kind), kind: "item", "row" with the number of a table, or "".
+        self.blocks: list[tuple[str, str]] = []
         self.page_title: list[str] = []
         self.heading = ""
         try:
@@ -215,11 +218,13 @@ class Page(HTMLParser):
             self.prefix, self.kind = "  " * max(lists - 1, 0) + "- ", "item"
         elif tag == "table":
             self.rows.append([])
+            self.n_tables += 1
         elif tag == "tr" and self.rows:
             self._end_table_row()
         elif tag in ("td", "th") and self.rows:
             self._end_block()
             self.rows[-1].append([])
+            self.n_header_cells += tag == "th"
 
     def handle_endtag(self, tag: str) -> None:
         # Close the open elements inside the element too.
@@ -304,11 +309,15 @@ class Page(HTMLParser):
         """End the row of the innermost table, and add its text to the enclosing cell or page."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
-        outside = self.rows[:-1]
+        is_header, self.n_header_cells = self.n_header_cells == len(cells) > 1, 0
+        outside, kind = self.rows[:-1], f"row {self.n_tables}"
         if all(len(cell) <= 1 and not "".join(cell).startswith(_FENCE) for cell in cells):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
+            is_first = not self.blocks or self.blocks[-1][1] != kind
             if line.strip(" |"):
-                self._add_block(line, "row", outside)
+                self._add_block(line, kind, outside)
+                if is_header and is_first and not outside:
+                    self.blocks.append((" | ".join(["---"] * len(cells)), kind))
         else:
             # Treat a row with several blocks or code in a cell as page layout, not as data.
             for block in chain.from_iterable(cells):

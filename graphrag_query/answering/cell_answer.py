@@ -128,8 +128,8 @@ def fill_cells(
             chosen, is_clear = _choose(question, topic, place, cell, min_similarity)
             if chosen is None:
                 continue
-            candidate = Candidate.of_statement(chosen.statement, chosen.passage)
-            unit = text_units[candidate.text_unit]
+            unit = text_units[chosen.passage.number]
+            candidate = Candidate.of_statement(chosen.statement, unit)
             cited_as = f"Sources ({candidate.text_unit})"
             number = add_citation(table.citations, candidate, unit, cited_as)
             note = "" if is_clear else f"{format_refusal('nearest', question.language)} "

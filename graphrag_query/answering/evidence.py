@@ -78,7 +78,8 @@ def _is_too_weak(
         )
     of_names = {word for name in named for word in content_words(name)}
     asked = frozenset(question.content_words) - STEMS_ABOUT_CORPUS - of_names
-    said = frozenset[str]().union(*(one.statement.stems for one in evidence))
+    stems = (one.statement.stems | one.statement.label_stems for one in evidence)
+    said = frozenset[str]().union(*stems)
     if not asked or asked & said:
         return False
     if similarity < NAMED_FACTOR * min_similarity:

@@ -110,7 +110,7 @@ class TestHtml:
             "He was born in 1868.\nIn Devonport – Devon.\n\n"
             "Second.\n\n"
             "- one\n- two\n  - inner\n\n"
-            "Ship | Year\nTerra Nova | 1910\n | x\n\n"
+            "Ship | Year\n--- | ---\nTerra Nova | 1910\n | x\n\n"
             "## Log\n\n"
             "```\n  a\n    b\n```\n\n"
             "A form"
