@@ -103,6 +103,7 @@ class AskedQuestion(Protocol):
     def vector(self) -> "np.ndarray[Any, Any]": ...
 
     def unmentioned_beside(self, written: list[str]) -> list[str]: ...
+    def names_near_series(self) -> list[str]: ...
 
 
 def find_coverage(question: AskedQuestion) -> Coverage:
@@ -114,7 +115,9 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     index, facets = question.index, question.facets
     things = [thing for thing in facets.things if _is_thing_of(index, facets, thing)]
     if not things:
-        return Coverage()
+        # In a series, a name that is spelt nearly as another is a stranger, not a slip.
+        names = question.names_near_series() if facets.periods else []
+        return Coverage(tuple(_list_missing(names, facets)))
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
     missing = question.unmentioned_beside([thing.text for thing in things])
@@ -129,9 +132,13 @@ def find_coverage(question: AskedQuestion) -> Coverage:
         return Coverage()
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
-    asked = [str(period) for period in facets.periods] or [""]
-    cells += [Cell(name, period, "no_thing") for name in missing for period in asked]
+    cells += _list_missing(missing, facets)
     return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
+
+
+def _list_missing(names: Sequence[str], facets: Facets) -> list[Cell]:
+    asked = [str(period) for period in facets.periods] or [""]
+    return [Cell(name, period, "no_thing") for name in names for period in asked]
 
 
 def _is_thing_of(index: IndexStore, facets: Facets, thing: Thing) -> bool:

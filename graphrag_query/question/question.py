@@ -272,6 +272,18 @@ class Question:
             return []
         return self.mentions.unmentioned_names(written)
 
+    def names_near_series(self) -> list[str]:
+        """Return the names that are spelt nearly as a thing with documents of several periods."""
+        fuzzy = {m.entity: {*m.name.split()} for m in self.mentions.entities if m.kind == "fuzzy"}
+        titles = self.index.entities([*fuzzy])["title"] if fuzzy else ()
+        near = [
+            words
+            for words, title in zip(fuzzy.values(), titles, strict=True)
+            if any(t.is_series for t in find_facets(self.index, title, self.language).things)
+        ]
+        spans = {span.text: {*fold_name(span.text).split()} for span in self.mentions.spans}
+        return [name for name, words in spans.items() if any(one <= words for one in near)]
+
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""
         is_known = self.index.share_of_known_languages >= MIN_SHARE_OF_KNOWN
