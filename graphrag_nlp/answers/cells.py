@@ -158,8 +158,10 @@ class Topic:
         Then the cell does not state it at all, since documents of a series use the same words.
         """
         best, recurs = self.best_of_others, max(self.forms.values(), default=0) >= MIN_RECURRING
-        if best is None or (found and found.value):
-            return bool(best and found) and recurs and self.rate(best) > self.rate(found)
+        if best is None:
+            return False
+        if found and found.value:
+            return recurs and self.rate(best) > self.rate(found)
         return self._n_words_before(best.statement) <= MAX_WORDS_BEFORE + recurs
 
     def _n_words_before(self, statement: Statement) -> int:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # Kinds of questions that one statement answers, whichever period it is of.
 KINDS_OF_ONE = frozenset(("person", "title", "date", "time", "reason"))
-# Maximum number of statements of a cell that are compared by their vectors, and of passages of other
-# documents that tell how they state a topic.
+# Maximum number of statements of a cell that are compared by their vectors, and of passages of
+# other documents that tell how they state a topic.
 MAX_COMPARED = 12
 
 
