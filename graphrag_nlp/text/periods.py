@@ -11,7 +11,7 @@ from datetime import MAXYEAR, date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from graphrag_nlp.text.languages import MONTHS, expand_pattern, read_lists, word_set
+from graphrag_nlp.text.languages import MONTHS, Language, expand_pattern, read_lists, word_set
 from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.values import range_of_day, range_of_months
 
@@ -78,7 +78,22 @@ def find_periods(text: str) -> list[Period]:
     """
     if not _HAS_YEAR(text):
         return []
-    return [*_join_ranges(text, _resolve_years(text, [*_find_parts(text)]))]
+    parts = [part for part in _find_parts(text) if not part.is_bare]
+    return [*_join_ranges(text, _resolve_years(parts))]
+
+
+def find_dates(text: str, language: Language) -> list["DatePart"]:
+    """Find the days and months that a text names, in their order, also without a year.
+
+    "May" and "mars" alone are months if they have a capital and do not begin the text.
+    """
+    has_small = language.code in ("en", "de")
+    return [
+        part
+        for part in _find_parts(text)
+        if part.n_months == 1
+        and (part.year or part.day or (part.start and not (has_small and part.text.islower())))
+    ]
 
 
 def names_latest(text: str) -> bool:
@@ -91,15 +106,36 @@ def names_latest(text: str) -> bool:
     )
 
 
-class _Part(NamedTuple):
-    """A part of a period: its first month, number of months, and day; year 0 is not known."""
+class DatePart(NamedTuple):
+    """A part of a period: its first month, number of months, and day; 0 is not known.
 
+    `is_bare` is true for a month or day that has no year beside it.
+    """
+
+    text: str
     start: int
     end: int
     year: int
     month: int
     n_months: int
     day: int = 0
+    is_bare: bool = False
+
+    def compact_forms(self) -> list[str]:
+        """Return the day as one number, such as 20260408; nothing if a part is missing."""
+        return self.titles(self.year)[:1] if self.year and self.day else []
+
+    def titles(self, year: int) -> list[str]:
+        """Return the beginnings of folded titles of documents of this day or month."""
+        parts = [str(year), f"{self.month:02}", *[f"{self.day:02}"] * bool(self.day)]
+        return ["".join(parts), " ".join(parts)]
+
+    def matches(self, day: str) -> bool:
+        """Return whether an ISO date is of this day or month."""
+        year, month, number = day[:4], day[5:7], day[8:10]
+        has_year = not self.year or year == str(self.year)
+        has_day = not self.day or number == f"{self.day:02}"
+        return has_year and month == f"{self.month:02}" and has_day
 
 
 @cache
@@ -130,19 +166,20 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, "PART"))
 
 
-def _find_parts(text: str) -> Iterator[_Part]:
+def _find_parts(text: str) -> Iterator[DatePart]:
     """Yield the parts of periods in a text, in their order."""
     for found in _pattern().finditer(_fold_letters(text)):
         named = {name.split("_")[0]: value for name, value in found.groupdict().items() if value}
+        place = text[slice(*found.span())], *found.span()
         if named.pop("iso", ""):
             named["year"], named["month"] = found["iso_year"], found["iso_month"]
             named["day"] = found["iso_day"] or "0"
         elif named.pop("dot", ""):
             named["day"], named["month"] = found["dot_day"], found["dot_month"]
         year = int(named.get("year", 0)) or (2000 + int(named["short"]) if "short" in named else 0)
-        if "month" in named:
-            month = int(named["month"]) if named["month"].isdigit() else _months()[named["month"]]
-            yield _Part(*found.span(), year, month, 1, int(named.get("day", 0)))
+        if name := named.get("month") or named.get("bare"):
+            month = int(name) if name.isdigit() else _months()[name]
+            yield DatePart(*place, year, month, 1, int(named.get("day", 0)), "bare" in named)
             continue
         number, n_months = 1, 12
         if "kind" in named:
@@ -151,7 +188,7 @@ def _find_parts(text: str) -> Iterator[_Part]:
             number = _number_of(named["ordinal"])
             n_months = 6 if _is_in(named["noun"], _words("halves")) else 3
         if number * n_months <= 12:
-            yield _Part(*found.span(), year, n_months * (number - 1) + 1, n_months)
+            yield DatePart(*place, year, n_months * (number - 1) + 1, n_months)
 
 
 @cache
@@ -164,7 +201,7 @@ def _fold_letters(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = (fold(c) if c.isalnum() and not c.isascii() else c.lower() for c in text)
-    return "".join(one if len(one) == 1 else " " for one in folded)
+    return "".join(one if len(one) == 1 else c for one, c in zip(folded, text, strict=True))
 
 
 def _number_of(ordinal: str) -> int:
@@ -174,7 +211,7 @@ def _number_of(ordinal: str) -> int:
     return next(int(n) for n, words in lists.items() if _is_in(ordinal, word_set(words)))
 
 
-def _resolve_years(text: str, parts: Sequence[_Part]) -> list[Period]:
+def _resolve_years(parts: Sequence[DatePart]) -> list[Period]:
     """Give a quarter without a year the year of the next part, or else of the part before."""
     found: list[Period] = []
     for i, part in enumerate(parts):

@@ -13,9 +13,9 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
+from graphrag_nlp.text.periods import DatePart, find_dates, find_periods
 from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.coverage import Coverage, find_coverage
 from graphrag_query.question.entity_linking import (
     EntityLinker,
@@ -79,10 +79,11 @@ class Mentions:
 
     @cached_property
     def spans(self) -> list[NameSpan]:
-        """The capitalized names, without dates such as "April" and "May 4"."""
-        dates = " ".join(date.text for date in find_asked_dates(self.text, self.language))
+        """The capitalized names, without dates such as "April", "May 4" and "Q3"."""
+        dates = [date.text for date in find_dates(self.text, self.language)]
+        dates += [self.text[period.start : period.end] for period in find_periods(self.text)]
         spans = name_spans(self.text, self.language)
-        return [span for span in spans if span.text not in dates] if dates else spans
+        return [span for span in spans if not any(span.text in date for date in dates)]
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -249,9 +250,9 @@ class Question:
         return unseen
 
     @cached_property
-    def asked_dates(self) -> list[AskedDate]:
+    def asked_dates(self) -> list[DatePart]:
         """The days and months that the question names."""
-        return find_asked_dates(self.text, self.language)
+        return find_dates(self.text, self.language)
 
     @cached_property
     def facets(self) -> Facets:
@@ -265,9 +266,7 @@ class Question:
 
     def unmentioned_beside(self, written: list[str]) -> list[str]:
         """Return the names that no document mentions, beside things of documents as written."""
-        dates = [self.text[period.start : period.end] for period in self.facets.periods]
         spans = (span.text for span in self.mentions.spans)
-        spans = (span for span in spans if not any(span in date for date in dates))
         if all(any(span in text or text in span for text in written) for span in spans):
             return []
         return self.mentions.unmentioned_names(written)

@@ -8,7 +8,7 @@ and its time does not depend on the size of the index.
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from graphrag_query.question.asked_dates import find_dated_text_units
+from graphrag_nlp.text.periods import DatePart
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.question.stem_matching import match_stems
@@ -74,6 +74,9 @@ MAX_LINKED_TEXT_UNITS = 40
 MAX_KEPT_LINKS = 2_000
 # Number of questions whose rankings are kept in memory, about 30 KB each.
 MAX_KEPT_RANKINGS = 64
+# Maximum number of documents of one date that are read.
+MAX_DOCUMENTS_OF_DATE = 2_000
+_YEAR = re.compile(r"(?:19|20)\d\d")
 # Number of the best text units that the model of `search.rerank_model` scores.
 TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
@@ -117,7 +120,7 @@ def start_search(
         full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
         dates = question.asked_dates
-        dated = find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
+        dated = _find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
         rarity = rarity_of(len(dated), len(text_units)) if dated else 0.0
         titles = titled | dict.fromkeys(dated, rarity)
         adjacent = partial(find_adjacent, index)
@@ -163,6 +166,57 @@ def find_adjacent(index: IndexStore, number: int) -> list[int]:
     own = documents[number - first]
     near = [n for n, document in zip(numbers, documents, strict=True) if document == own]
     return [n for n in near if n != number and index.text_units_behind("Sources", n)]
+
+
+def _find_dated_text_units(
+    index: IndexStore, dates: Sequence[DatePart], found: Iterable[int], most: int
+) -> list[int]:
+    """Return text units of documents whose title or date is one of the dates, ascending.
+
+    Titles are searched in the whole index; if they have more than `most` text units, only those
+    in `found` are returned. Dates of documents are compared for text units in `found`.
+    """
+    units, wanted = index.open_mapped("text_unit_rows"), sorted(found)
+    starts, stops = units.bounds("document", np.sort(_find_titled_documents(index, dates)))
+    titled = {n for first, stop in zip(starts, stops, strict=True) for n in range(first, stop)}
+    if len(titled) > most:
+        titled.intersection_update(wanted)
+    documents = units.rows(wanted, "document")["document"]
+    distinct = documents.unique().sort()
+    days = index.documents(distinct)["creation_date"].to_list()
+    of_date = {
+        document
+        for document, day in zip(distinct, days, strict=True)
+        if day and any(date.matches(day) for date in dates)
+    }
+    dated = {n for n, document in zip(wanted, documents, strict=True) if document in of_date}
+    return [n for n in sorted(titled | dated) if index.text_units_behind("Sources", n)]
+
+
+def _find_titled_documents(index: IndexStore, dates: Iterable[DatePart]) -> list[int]:
+    """Return the documents whose titles begin with one of the dates."""
+    titles = index.open_mapped("title_names")
+    found: dict[int, None] = {}
+    for date in dates:
+        for year in [date.year] if date.year else _years_of_titles(index):
+            for title in date.titles(year):
+                first = titles.find_row("name", title)
+                stop = titles.find_row("name", title + "\U0010ffff", first)
+                rows = titles.slice("document", first, min(stop, first + MAX_DOCUMENTS_OF_DATE))
+                found |= dict.fromkeys(rows.tolist())
+    return list(found)
+
+
+def _years_of_titles(index: IndexStore) -> Iterator[int]:
+    """Yield the years with which titles of documents begin, in ascending order."""
+    titles = index.open_mapped("title_names")
+    row = titles.find_row("name", "1900")
+    while row < len(titles):
+        year = _YEAR.match(titles.text("name", row))
+        if year is None:
+            return
+        yield int(year[0])
+        row = titles.find_row("name", str(int(year[0]) + 1), row)
 
 
 def _choose_search_words(question: Question) -> str:

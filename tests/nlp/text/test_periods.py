@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_nlp.text.periods import find_periods, format_period, names_latest
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.periods import find_dates, find_periods, format_period, names_latest
 from tests.fixtures.cases import cases
 
 # Parts of periods, so that random texts have some.
@@ -34,6 +35,12 @@ def test_the_periods_of_a_text(text: str, periods: str) -> None:
 @cases("text")
 def test_no_period(text: str) -> None:
     assert find_periods(text) == []
+
+
+@cases("text, language, dates")
+def test_the_days_and_months_of_a_text(text: str, language: str, dates: list[list[int]]) -> None:
+    found = find_dates(text, language_of(language))
+    assert [[date.year, date.month, date.day] for date in found] == dates
 
 
 @pytest.mark.parametrize(
