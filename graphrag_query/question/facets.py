@@ -219,7 +219,9 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
     documents = np.unique(names.lists("documents", np.array(kept))[0])
     if (flags := index.row_flags("documents")) is not None:
         documents = documents[flags[documents]]
-    if not len(documents):
+    # A name of all documents, such as that of a folder, is no thing in a question without capitals.
+    is_any = not words[0].is_marked and len(documents) == index.n_rows("document_rows") > 1
+    if is_any or not len(documents):
         return None, length
     start, end = words[0].start, words[length - 1].end
     share = max(shares[row] for row in kept)
