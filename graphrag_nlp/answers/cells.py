@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from graphrag_nlp.answers.kinds import compile_words, fold_words
 from graphrag_nlp.answers.statements import WORD, Passage, Statement, find_statements, find_stems
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language, language_of, read_lists
 from graphrag_nlp.text.periods import Period, find_periods
 from graphrag_nlp.text.values import FoundNumber, find_numbers
 
@@ -120,11 +120,12 @@ class Topic:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
-            if is_timed and self._is_of_other_time(statement.text):
+            language = language_of(passage.language) if passage.language else self.language
+            if is_timed and _is_of_other_time(statement.text, language):
                 continue
             if _is_of_other_period(statement.text, period):
                 continue
-            value = self._find_value(statement)
+            value = self._find_value(statement, language)
             found.append(CellStatement(statement, passage, self.share(statement), value))
         # The sort is stable: passages begin with the best.
         return sorted(found, key=lambda one: -self.rate(one))
@@ -183,22 +184,10 @@ class Topic:
         self._before[text] = min(before, 4)
         return self._before[text]
 
-    def _is_of_other_time(self, text: str) -> bool:
-        """Return whether the first figure of a text is an earlier or later one than it tells of.
-
-        "11.2%, up from 10.1% a year earlier" begins with one of its own time.
-        """
-        if _is_of("later", text, self.language):
-            return True
-        if not _is_of("earlier", text, self.language):
-            return False
-        values = list(find_numbers(text, self.language.code))
-        return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], self.language)
-
-    def _find_value(self, statement: Statement) -> FoundNumber | None:
+    def _find_value(self, statement: Statement, language: Language) -> FoundNumber | None:
         """Return the value behind the topic's words, or else the last one before them."""
         text = statement.text
-        values = list(find_numbers(text, self.language.code))
+        values = list(find_numbers(text, language.code))
         words = [w for w in WORD.finditer(text) if not find_stems(w[0]).isdisjoint(self.words)]
         last = words[-1].end() if words else 0
         behind = [value for value in values if value.start_char >= last]
@@ -219,6 +208,19 @@ def _form_of(statement: Statement) -> frozenset[str]:
 def _is_same(form: Set[str], other: Set[str]) -> bool:
     """Return whether two forms are the same but for a few words."""
     return len(form & other) >= MIN_SAME_WORDS * len(form | other)
+
+
+def _is_of_other_time(text: str, language: Language) -> bool:
+    """Return whether the first figure of a text is an earlier or later one than it tells of.
+
+    "11.2%, up from 10.1% a year earlier" begins with one of its own time.
+    """
+    if _is_of("later", text, language):
+        return True
+    if not _is_of("earlier", text, language):
+        return False
+    values = list(find_numbers(text, language.code))
+    return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], language)
 
 
 def _is_of_other_period(text: str, period: Period | None) -> bool:

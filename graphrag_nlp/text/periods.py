@@ -18,6 +18,8 @@ from graphrag_nlp.text.values import range_of_day, range_of_months
 # Number of characters before a period that are searched for a word such as "since".
 BEFORE_CHARS = 30
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(MAXYEAR, 12, 31)
+# Lengths in months, and the lists of their names.
+_LENGTHS = {12: "years", 6: "halves", 3: "quarters", 1: "months"}
 _WORDS = re.compile(r"[^\W_]+")
 _HAS_YEAR = re.compile(r"\d\d").search
 _DASH = re.compile(r"\s*(?:[-–—]|\.\.)\s*")
@@ -98,12 +100,33 @@ def find_dates(text: str, language: Language) -> list["DatePart"]:
 
 def names_latest(text: str) -> bool:
     """Return whether a text asks for the last period: "the latest quarter"."""
-    words = [fold(word) for word in _WORDS.findall(text)]
-    return any(
-        _is_in(word, _words("latest"))
-        and any(_is_in(near, _words("nouns")) for near in words[i + 1 : i + 3])
-        for i, word in enumerate(words)
-    )
+    return _find_length(text, "latest") is not None
+
+
+def find_each(text: str) -> tuple[int, int, int] | None:
+    """Find what asks for all periods of a length: "each quarter".
+
+    Returns its first and last character and the number of months.
+    """
+    return _find_length(text, "each")
+
+
+def _find_length(text: str, name: str) -> tuple[int, int, int] | None:
+    """Find a word of a list with the name of a length of time, at most two words behind it."""
+    words = list(_WORDS.finditer(text))
+    for i, word in enumerate(words):
+        for near in words[i + 1 : i + 3] if _is_in(fold(word[0]), _words(name)) else ():
+            for n_months, noun in _LENGTHS.items():
+                if _is_in(fold(near[0]), _words(noun)):
+                    return word.start(), near.end(), n_months
+    return None
+
+
+def period_around(period: Period, n_months: int) -> Period:
+    """Return the year, half, quarter or month with all days of a period, or else the period."""
+    month = (period.first.month - 1) // n_months * n_months + 1
+    around = Period(0, 0, *range_of_months(str(period.first.year), month, n_months))
+    return around if around.contains(period) else period._replace(start=0, end=0)
 
 
 class DatePart(NamedTuple):

@@ -47,8 +47,9 @@ class Subject(NamedTuple):
     """The subject of a document.
 
     `names` are its title, headline, the names of its file and folders, and the values of its fields
-    and metadata, folded and without their periods. `label` says the subject in a line of a prompt. `entity` is the thing
-    that the document is about, or "". `period` is the time that it is about, if that is known.
+    and metadata, folded and without their periods. `label` says the subject in a line of a prompt.
+    `entity` is the thing that the document is about, or "". `period` is the time that it is about,
+    if that is known.
     """
 
     names: tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphrag_nlp.text.periods import Period
+from graphrag_nlp.text.periods import Period, period_around
 from graphrag_query.answer import Cell
 from graphrag_query.question.facets import MIN_LISTED_SHARE, MIN_TEXT_UNITS, Facets, Thing
 from graphrag_query.question.question_words import content_words
@@ -162,6 +162,12 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
     asked: Sequence[Period | None] = facets.periods or (None,)
     if facets.asks_latest and covered and not facets.periods:
         asked = covered[-1:]
+    each = _find_each_period(facets, covered)
+    if 0 < len(each) <= max(MIN_CELLS_PER_THING, MAX_CELLS // n_things):
+        return [
+            Cell(thing.text, str(own), "found", _documents_of(thing, [own]), days=own)
+            for own in each
+        ]
     cells: list[Cell] = []
     for period in asked:
         fitting = [own for own in covered if period is None or _fits(own, period)]
@@ -182,6 +188,17 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
             for own in fitting
         ]
     return cells
+
+
+def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[Period]:
+    """Return the periods of documents that "each quarter" asks for, and shorter ones in others."""
+    units: dict[Period, list[Period]] = {}
+    for own in covered if facets.each else ():
+        unit = period_around(own, facets.each)
+        if not facets.periods or any(asked.contains(unit) for asked in facets.periods):
+            units.setdefault(unit, []).append(own)
+    # A report on a year tells its figures, and those on quarters do not.
+    return [own for unit, held in units.items() for own in ([unit] if unit in held else held)]
 
 
 def _fits(own: Period, asked: Period) -> bool:
