@@ -211,9 +211,9 @@ def outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, fl
 def citation_scores(index: Index, answer: Answer, weights: WordWeights) -> dict[str, float]:
     """Score the citations of an answer; empty if the search gave no answer.
 
-    `citations_valid` is the share of the citations whose quotation stands at its place in the
-    document. `supported` is the share of the sentences of the answer that the text units or
-    reports cited in them state, by the lexical test of `stated_shares`.
+    `citations_valid` is the share of citations whose quotation is found at its place in the
+    document. `supported` is the share of the answer's sentences that the cited text units or
+    reports support, by the lexical test of `stated_shares`.
     """
     if answer.outcome is not Outcome.ANSWERED:
         return {}

@@ -166,7 +166,7 @@ def visible_index(request: Request, caller: Caller, name: str, scope: Scope) -> 
 
 
 def _index_for(scope: Scope) -> Any:
-    """Return a dependency: the index of the path, for a caller who has a scope."""
+    """Return a FastAPI dependency that finds the requested index and checks the scope."""
 
     async def find(request: Request, caller: CurrentCaller, index: str) -> HostedIndex:
         return visible_index(request, caller, index, scope)

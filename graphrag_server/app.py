@@ -19,7 +19,7 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -31,7 +31,7 @@ from graphrag_index.export import explorer_page
 from graphrag_index.pipeline.workflow import find_asking_steps, load_workflow
 from graphrag_server.access import AccessControl, CurrentCaller, OriginGuard, require_scope
 from graphrag_server.asking import Asker
-from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.hosted_index import HostedIndex, name_paths
 from graphrag_server.jobs.job_runner import JobRunner
 from graphrag_server.keys import Scope
 from graphrag_server.problems import (
@@ -83,9 +83,9 @@ _SECURITY_SCHEMES = {
 operation = APIRouter(tags=["operation"])
 _PROTOCOLS = (chat_protocols.router, chat_protocols.ollama)
 # The shapes of errors of other protocols, by the beginnings of the paths.
-_ERROR_SHAPES: dict[str, ErrorShape] = {
-    "/v1/chat/": openai_error,
-    "/v1/models": openai_error,
+_ERROR_SHAPES: dict[str, ErrorShape | None] = {
+    "/v1/indexes": None,
+    "/v1/": openai_error,
     "/api/": ollama_error,
 }
 # Clients of other protocols, browsers and probes may add parameters of their own.
@@ -156,7 +156,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         # A redirection would repeat the Host header, which the client chooses.
         redirect_slashes=False,
         responses=PROBLEM_RESPONSES,
-        # The name of a function is the stable name of an operation for clients.
+        # Use the name of a route's function as operationId: generated clients rely on it.
         generate_unique_id_function=lambda route: route.name,
         # Traces of its own have a span for each question; those of FastAPI show whole queries.
         telemetry={"tracing": False, "metrics": False, "logs": False},
@@ -178,7 +178,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         expose_headers=["*"],
     )
     app.add_middleware(OriginGuard, access=app.state.access)
-    app.add_middleware(RequestRecorder, metrics=app.state.metrics, settings=settings)
+    roots = name_paths(app.state.indexes.values())
+    app.add_middleware(RequestRecorder, metrics=app.state.metrics, settings=settings, roots=roots)
     strict = [Depends(refuse_unknown_parameters)]
     for router in ROUTERS:
         is_tolerant = any(router is tolerant for tolerant in TOLERANT_ROUTERS)
@@ -188,14 +189,20 @@ def create_app(settings: ServerSettings) -> FastAPI:
 
 
 def _add_agents(app: FastAPI) -> "AgentEndpoint | None":
-    """Serve agents at `/mcp` if the package `mcp` is installed."""
+    """Serve agents at `/mcp`; without the package `mcp`, say there which extra is missing."""
     if find_spec("mcp") is None:
+        app.router.routes.append(Route("/mcp", _refuse_agents, methods=["GET", "POST", "DELETE"]))
         return None
     from graphrag_server.mcp_server import PATH, AgentEndpoint
 
     endpoint = AgentEndpoint(app)
     app.router.routes.append(Route(PATH, endpoint))
     return endpoint
+
+
+def _refuse_agents(request: Request) -> Response:
+    text = 'This server lacks the package for agents: pip install "graphrag-index[mcp]".'
+    raise RequestError(501, "extra_missing", text)
 
 
 @operation.get("/health")
@@ -206,19 +213,17 @@ async def read_health() -> dict[str, str]:
 
 @operation.get("/ready")
 def read_readiness(request: Request) -> dict[str, str]:
-    """Open all indexes, and say that the server can answer questions; else reply with 503.
-
-    An index that has not been built yet is ready for its first documents.
-    """
+    """Open all indexes, and say that the server can answer questions; else reply with 503."""
+    # Nobody was identified, so the reply does not tell which index, nor where.
     try:
-        for index in request.app.state.indexes.values():
-            _open_version(index)
+        versions = [_open_version(index) for index in request.app.state.indexes.values()]
     except GraphRAGError as error:
-        # Nobody was identified, so the reply does not tell which index, nor where.
         logger.error("%s", error)
         raise RequestError(
             503, "not_ready", "An index cannot be opened; the log has the reason."
         ) from None
+    if not all(versions):
+        raise RequestError(503, "not_ready", "An index has not been built yet: start a run.")
     return {"status": "ready"}
 
 

@@ -1,8 +1,10 @@
 """The indexes of a server: each is opened at its current version, or at an earlier one."""
 
 import asyncio
+import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,11 +23,31 @@ from graphrag_index.storage.working_copy import locate_output
 from graphrag_query.index import Index
 from graphrag_server.graph_map import GraphMap
 from graphrag_server.problems import RequestError
+from graphrag_server.tracing import hide_roots
 
 # Maximum number of earlier versions that stay open.
 MAX_EARLIER_VERSIONS = 4
 # Maximum number of versions whose checks are kept.
 _MAX_KEPT_CHECKS = 8
+
+
+def name_paths(indexes: "Iterable[HostedIndex]") -> dict[str, str]:
+    """Map paths of this machine to names that a client may see, the longest path first.
+
+    That of a project is the name of its index; others are called by their last part.
+    """
+    # Models are kept in the home folder, if there is one.
+    home = os.path.expanduser("~")
+    names = {home: "~"} if len(home) > 1 else {}
+    for index in indexes:
+        root, folder = index.root, index.settings.load_documents.folder
+        for path in (root, index.store.output, root / folder):
+            if path == root or not path.resolve().is_relative_to(root.resolve()):
+                forms = map(str, (path, path.absolute(), path.resolve()))
+                # A relative path of one part, such as `.` or `docs`, may be a word of a message.
+                name = index.name if path == root else path.name
+                names |= {form: name for form in forms if os.sep in form}
+    return dict(sorted(names.items(), key=lambda item: -len(item[0])))
 
 
 class HostedIndex:
@@ -105,7 +127,11 @@ class HostedIndex:
         checked = open_own(self.store.output, version)
         health = report_as_json(check_index(checked, self.settings.check))
         # The path of the folder is of no use to a client.
-        return {name: value for name, value in health.items() if name != "index"}
+        del health["index"]
+        for check in health["checks"]:
+            for finding in check["findings"]:
+                finding["means"] = hide_roots(finding["means"])
+        return health
 
     def close(self) -> None:
         """Close the connections to models."""

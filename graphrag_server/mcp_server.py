@@ -72,10 +72,10 @@ class AgentHost(Protocol):
     """The access of one request to the indexes; `request` is None on stdio."""
 
     def scopes(self, request: Any) -> Collection[str]:
-        """Return the names of the scopes of the sender."""
+        """Return the names of the scopes that the sender of a request has."""
 
     def tools(self, request: Any) -> "ToolCalls":
-        """Return the tools of the sender."""
+        """Return the tools for the sender of a request."""
 
 
 def build_server(host: AgentHost) -> Server[Any]:
@@ -194,24 +194,29 @@ class _LocalHost:
         self._roots = roots
         self._lock = threading.Lock()
         self._opened: ToolCalls | None = None
+        self._names: dict[str, str] = {}
 
     def scopes(self, request: Any) -> Collection[str]:
         return ("read", "ask")
 
     def tools(self, request: Any) -> "ToolCalls":
+        from graphrag_server.tracing import CURRENT, RequestRecord
+
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
-            return self._opened
+        CURRENT.set(RequestRecord("", roots=self._names))
+        return self._opened
 
     def _open(self) -> "ToolCalls":
         from graphrag_server.access import Caller
         from graphrag_server.asking import Asker
-        from graphrag_server.hosted_index import HostedIndex
+        from graphrag_server.hosted_index import HostedIndex, name_paths
         from graphrag_server.keys import Scope
         from graphrag_server.tool_calls import ToolCalls
 
         indexes = {name: HostedIndex(name, root) for name, root in self._roots.items()}
+        self._names = name_paths(indexes.values())
         caller = Caller("stdio", frozenset(map(Scope, self.scopes(None))))
         return ToolCalls(indexes, Asker(4, 16), caller)
 

@@ -76,9 +76,9 @@ class ContextArguments(PageArguments):
 class GraphArguments(PageArguments):
     """Arguments of `graph`."""
 
-    mode: Literal["neighbourhood", "path", "entity"] = "neighbourhood"
+    mode: Literal["neighbourhood", "path", "entity"] | None = None
     entity: Text = Field(description="Name or number")
-    to: Name = Field("", description="End of the path")
+    to: Name = Field("", description="End of the paths")
     hops: int = Field(1, ge=1, le=4)
 
 
@@ -125,7 +125,7 @@ _PAGE = {"left_out": "integer", "cursor": "string"}
 TOOLS = (
     ToolDefinition(
         "search",
-        "Find passages, entities and reports. Read a result with fetch.",
+        "Find passages, entities and reports. Titles quote documents. Read a result with fetch.",
         SearchArguments,
         {"results": "array"},
     ),
@@ -155,7 +155,8 @@ TOOLS = (
     ),
     ToolDefinition(
         "graph",
-        "Show what is around an entity, the paths between two, or one entity with its evidence.",
+        "Show what is around an entity, the paths between two (with to), or one entity with its "
+        "evidence.",
         GraphArguments,
         {"entities": "array", "relationships": "array", "paths": "array"} | _PAGE,
     ),

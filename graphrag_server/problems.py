@@ -91,7 +91,10 @@ def as_request_error(error: Exception) -> RequestError:
     if isinstance(error, RequestValidationError):
         return RequestError(422, "invalid_request", describe_invalid_request(error.errors()))
     if isinstance(error, HTTPException) and error.status_code == 404:
-        detail = "The server has no such path: /openapi.json lists its paths."
+        detail = (
+            "The server has no such path: /openapi.json lists its paths; chats are answered at "
+            "/v1/chat/completions and /api/chat."
+        )
         return RequestError(404, "not_found", detail)
     if isinstance(error, HTTPException):
         code = HTTPStatus(error.status_code).name.lower()
@@ -165,20 +168,20 @@ def reason_not_stored(error: OSError) -> str:
 ErrorShape = Callable[[RequestError], dict[str, Any]]
 
 
-def add_problem_handlers(app: FastAPI, shapes: Mapping[str, ErrorShape]) -> None:
+def add_problem_handlers(app: FastAPI, shapes: Mapping[str, ErrorShape | None]) -> None:
     """Answer every error of an application with problem details.
 
-    `shapes` has the shapes of other protocols, by the beginnings of their paths.
+    `shapes` has the shapes of other protocols, by the beginnings of their paths; the first counts.
     """
 
     async def respond(request: Request, error: Exception) -> JSONResponse:
         found = as_request_error(error)
         # The path of the mounted application, without the root path of a proxy.
         path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
-        for beginning, shape in shapes.items():
-            if path.startswith(beginning):
-                return JSONResponse(shape(found), found.status, found.headers)
-        return found.response()
+        shape = next((shape for start, shape in shapes.items() if path.startswith(start)), None)
+        if shape is None:
+            return found.response()
+        return JSONResponse(shape(found), found.status, found.headers)
 
     # The middleware RequestRecorder answers all other exceptions.
     for kind in (RequestError, RequestValidationError, HTTPException, GraphRAGError):

@@ -10,7 +10,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -122,9 +122,10 @@ _SECURITY_HEADERS = {
 class RequestRecorder:
     """Middleware around all others. It also answers exceptions that nothing has expected."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, settings: ServerSettings) -> None:
-        self.app, self.metrics, self.settings = app, metrics, settings
-        self._roots = _absolute_roots(settings)
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, settings: ServerSettings, roots: Mapping[str, str]
+    ) -> None:
+        self.app, self.metrics, self.settings, self._roots = app, metrics, settings, roots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -218,17 +219,6 @@ class RequestRecorder:
             return message
 
         return receive_part
-
-
-def _absolute_roots(settings: ServerSettings) -> dict[str, str]:
-    """Return the names of indexes by the absolute paths of their projects, the longest first."""
-    roots = {
-        str(path): name
-        for name, root in settings.indexes.items()
-        for path in (root, root.resolve())
-        if path.is_absolute()
-    }
-    return dict(sorted(roots.items(), key=lambda item: -len(item[0])))
 
 
 class QuestionRecorder:

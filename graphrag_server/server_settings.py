@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -14,6 +15,7 @@ from graphrag_index.schema.settings.section import (
 )
 
 DEFAULT_PORT = 8321
+Protocol = Literal["ollama", "openai"]
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_.-]{0,62}[a-z0-9])?")
 # An origin as browsers send it: without a path, and in small letters.
 _ORIGIN = re.compile(r"https?://[a-z0-9._-]+(?::[0-9]+)?")
@@ -56,6 +58,9 @@ class ServerSettings(Section):
     log_questions: bool = Field(False, description="Whether the log has the texts of questions.")
     trace_contents: bool = Field(
         False, description="Whether traces have the texts of questions, prompts and answers."
+    )
+    append_sources: list[Protocol] = Field(
+        ["ollama"], description="Protocols whose replies end with a line for each source."
     )
     max_concurrent_questions: int = Field(
         8, description="Searches that run at once; further questions wait.", ge=1

@@ -171,9 +171,14 @@ def write_json(values: object) -> str:
     return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
+def mark_text(text: str) -> str:
+    """Put marks that a document cannot know around a text of documents."""
+    return f"<quotation {_MARK}>{text}</quotation {_MARK}>"
+
+
 def quote_text(text: str) -> str:
-    """Mark a text as a quotation from a document."""
-    return f"{NOTICE}\n<quotation {_MARK}>\n{text}\n</quotation {_MARK}>"
+    """Mark a text as a quotation from a document, and say what that means."""
+    return f"{NOTICE}\n" + mark_text(f"\n{text}\n")
 
 
 def link_passage(row: RowId, title: str, start_char: int, end_char: int) -> ResourceLink:
@@ -219,7 +224,7 @@ def build_result(
     values["left_out"] = n_left
     if version:
         values["cursor"] = f"{version}.{offset + n_kept}" if n_left else ""
-    text = f"<quotation {_MARK}>\n{write_json(values)}\n</quotation {_MARK}>"
+    text = mark_text(f"\n{write_json(values)}\n")
     return CallToolResult(content=[TextContent(text=text), *links], structured_content=values)
 
 
@@ -305,7 +310,7 @@ class ToolCalls:
         return OpenVersion(hosted, index, index.store, index.store)
 
     def _open_page(self, arguments: PageArguments) -> tuple[OpenVersion, int]:
-        """Open the version of a page; return it and the number of records before the page."""
+        """Open the index version that the cursor names; return it and the offset of the page."""
         version, offset = read_cursor(arguments.cursor)
         return self.open(arguments.index, version), offset
 
@@ -413,7 +418,7 @@ class ToolCalls:
             title = f"{values['document']}: {start}"
         else:
             title = values["title"][:_MAX_TITLE_CHARS]
-        return {"id": str(row), "title": title, "url": row.address(self.base_url)}
+        return {"id": str(row), "title": mark_text(title), "url": row.address(self.base_url)}
 
     def fetch(self, arguments: FetchArguments) -> CallToolResult:
         """Read the text of a row, as much as fits."""
@@ -569,9 +574,10 @@ def graph_records(
     The entities at the ends of a relationship come before the relationship.
     """
     entity = find_entity(opened, arguments.entity)
-    if arguments.mode == "entity":
+    mode = arguments.mode or ("path" if arguments.to else "neighbourhood")
+    if mode == "entity":
         return {"mode": "entity", "entity": entity}, _entity_records(opened, entity)
-    if arguments.mode == "path":
+    if mode == "path":
         if not arguments.to:
             raise RequestError(400, "invalid_request", "A path needs its end: give `to`.")
         to = find_entity(opened, arguments.to)

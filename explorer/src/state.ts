@@ -61,9 +61,12 @@ export function hasFilters({ documents, types, since, until }: Filters): boolean
   return Boolean(types.length || since || until || Object.keys(documents).length);
 }
 
-/** Parse the hash of an address. Invalid parts are ignored: people edit addresses by hand. */
+/**
+ * Parse the hash of an address. Invalid parts are ignored: people edit addresses by hand. So is what other programs
+ * put behind an address to find a text in a page, such as `#:~:text=`: our own parts have `#` and `:` encoded.
+ */
 export function parseAddress(hash: string): Address {
-  const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split(/\?(.*)/s);
+  const [path = "", query = ""] = hash.replace(/^#?\/?/, "").replace(/(#|:~:).*/s, "").split(/\?(.*)/s);
   const [index = "", kind = "", ...rest] = path.split("/").map(decode);
   const parameters = new URLSearchParams(query);
   const address: Address = { ...EMPTY_ADDRESS, index, selection: parseSelection(kind, rest) };

@@ -94,7 +94,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Source:
-    """The passages of one question; `topic` is what they have in common."""
+    """The passages from which a model writes one question; `topic` is their common subject."""
 
     kind: str
     split: str

@@ -191,7 +191,7 @@ def _merge_similar(
     sums, sizes, is_kept, means = sums.copy(), sizes.copy(), is_kept.copy(), normalize_rows(sums)
 
     def compare(one: int) -> Floats:
-        """Return the similarity to each group; -inf for groups that must not be merged with."""
+        """Return the similarity of `one` to each group; -inf where the two may not be merged."""
         found: Floats = np.round(means @ means[one], DECIMALS)
         is_small = sizes < settings.min_component_size
         is_allowed = (is_small | is_small[one]) & ~(is_kept & is_kept[one])

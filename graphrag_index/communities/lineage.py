@@ -269,7 +269,7 @@ def _read_communities(
     n_theme_levels = communities.filter("theme")["level"].n_unique()
     themes, levels = levels[:n_theme_levels], levels[n_theme_levels:]
     if not levels:
-        # Go on without communities: the lineage may contain numbers of earlier ones.
+        # Go on even without communities: the lineage may hold numbers that must not be used again.
         levels.append(np.full(len(ids), -1))
     endpoints = read_endpoints(links, ids)
     is_known = (endpoints >= 0).all(axis=1)

@@ -169,7 +169,10 @@ def _place_communities(shard: ShardFrames) -> ShardFrames:
 
 
 def _pack_families(graphs: Sequence[Graph], radii: Floats, iterations: int) -> Iterable[Floats]:
-    """Return the centres of the siblings of several families with equally many siblings."""
+    """Pack the siblings of each family, and return their centres.
+
+    A family is the communities of one parent. All families here have the same size.
+    """
     n = radii.shape[1]
     reserved = radii * RESERVED_RADIUS
     if n <= 2:

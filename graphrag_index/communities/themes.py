@@ -143,7 +143,7 @@ def find_homes(
     homes = []
     for themes in levels:
         n_themes = int(themes.max()) + 1
-        # Without words, the vectors of communities are of another space: entities decide.
+        # Without word vectors of texts, the communities have other vectors: compare entities only.
         means = np.zeros((n_themes, texts.shape[1]))
         if texts.any():
             means = compute_means(vectors, sizes, themes, n_themes)

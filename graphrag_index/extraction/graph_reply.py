@@ -283,7 +283,10 @@ class RelationshipKind(NamedTuple):
         return type_key(self.type), type_key(self.source or ""), type_key(self.target or "")
 
     def allows_entity_types(self, source: str, target: str) -> bool:
-        """Return whether this relationship may join entities of two types (`type_key`)."""
+        """Return whether this relationship may join entities of two types.
+
+        `source` and `target` are normalized by `type_key`.
+        """
         _, own_source, own_target = self.type_keys
         return own_source in ("", source) and own_target in ("", target)
 

@@ -42,7 +42,10 @@ BUILT_IN_SERVICES = ("settings", "root", "progress", "previous", "shards")
 
 @dataclass(frozen=True)
 class Service:
-    """A service for steps. Its functions get the step and the settings of the step."""
+    """Functions that open, check and close an object for a step, such as a chat model.
+
+    Each gets the step and its settings, except `close`.
+    """
 
     # Opens the service; called only for a step that runs.
     open: Callable[[Step, Any], Any]

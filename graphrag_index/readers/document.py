@@ -45,17 +45,22 @@ class ReadFailure:
     """A file or record that could not be read. Messages show the path, then the reason."""
 
     reason: str
+    is_skipped: bool = False  # nothing is wrong: the file holds nothing that is read
 
     def to_printable(self) -> "ReadFailure":
         """Return a copy with a valid Unicode reason of at most `_MAX_REASON_CHARS` characters."""
         reason = replace_surrogates(self.reason)
-        return ReadFailure(
-            reason if len(reason) <= _MAX_REASON_CHARS else reason[: _MAX_REASON_CHARS - 1] + "…"
-        )
+        if len(reason) > _MAX_REASON_CHARS:
+            reason = reason[: _MAX_REASON_CHARS - 1] + "…"
+        return replace(self, reason=reason)
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
     """Error that ends the reading of a file. Its message has the reason."""
+
+
+class NotText(UnreadableFile):
+    """Error that ends the reading of a file as text, because the file is not text."""
 
 
 MISSING: Any = object()  # sentinel for an absent field; None is a possible value of a field

@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
     Document,
     ReadFailure,
@@ -31,6 +32,7 @@ from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
 _INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
 # Slide numbers, and NaN for empty cells, that the converters add.
 _SLIDE_NUMBER = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
@@ -79,6 +81,8 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Convert a PDF or Office file to Markdown, if the extra `documents` is installed."""
     suffix = path.suffix.lower()
+    if suffix not in OFFICE_SUFFIXES:
+        suffix = identify_content(path).suffix
     try:
         from markitdown import MarkItDownException, StreamInfo
 
@@ -91,10 +95,7 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
     except MarkItDownException as error:
         if "MissingDependencyException" in str(error):
             raise UnreadableFile(_INSTALL_HINT) from error
-        # Take the last line, the message of the library that failed.
-        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-        reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
-        raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
+        raise UnreadableFile(_describe_office_error(str(error), suffix, path)) from error
     text = _SLIDE_NUMBER.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
     document = make_document(text, as_one_line(found.title), name, settings)
     if suffix == ".pdf" and isinstance(document, ReadFailure):
@@ -102,6 +103,19 @@ def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
             f"{document.reason}: a scanned PDF needs text recognition (OCR) first"
         )
     yield document
+
+
+def _describe_office_error(message: str, suffix: str, path: Path) -> str:
+    """Tell a file with a password, an empty one, one of another type and a damaged one apart."""
+    content = identify_content(path)
+    # The last line has the type and the message of the error of the library that failed.
+    last = (message.strip().splitlines() or [""])[-1]
+    if content == WITH_PASSWORD or "PasswordIncorrect" in last:
+        return "needs a password: save it without one"
+    if content.suffix == suffix or (content == DAMAGED_ARCHIVE and suffix != ".pdf"):
+        reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
+        return f"is a damaged or incomplete {suffix} file: {reason}"
+    return "is empty" if not path.stat().st_size else f"is not a {suffix} file but {content.noun}"
 
 
 def get_markitdown_version() -> str:

@@ -200,7 +200,7 @@ class _ShortForms:
         self.explained_by_name = explained
         # Pairs of an acronym and a full name for which a text explains the acronym.
         self.explained_by_text: set[tuple[int, int]] = set()
-        # Letters of the full names that a short form may stand for, by (short form, its kind).
+        # Full names, as letters only, that fit a short form; by its number and kind of evidence.
         self.full_names: dict[tuple[int, str], set[str]] = defaultdict(set)
         for pair, likeness in similarities.items():
             for short, long in (pair, pair[::-1]):

@@ -107,7 +107,7 @@ def _finalize_entities(
     text_unit_ids: pl.Series,
     shards: Shards,
 ) -> Iterator[tuple[slice, pl.DataFrame]]:
-    """Merge the rows of each entity, in batches; `naming` has the pairs of `_NAMING`."""
+    """Merge the rows of each entity, in batches; `naming` pairs entities with text units."""
     for batch, own in _split_by_number(rows, merged.numbers, len(merged.ids), shards):
         named, ids = naming.read(batch.start // BATCH_ROWS), merged.ids[batch]
         owners, text_units = distinct_pairs(*(named[name].to_numpy() for name in _NAMING))

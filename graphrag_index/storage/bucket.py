@@ -53,7 +53,7 @@ NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 TRANSFERS_AT_ONCE = 8
-# Names of values in the files, and in the configuration of obstore.
+# Names of values: in the files of `aws configure`, and in the settings of obstore.
 _NAMES = {
     "aws_access_key_id": "access_key_id",
     "aws_secret_access_key": "secret_access_key",

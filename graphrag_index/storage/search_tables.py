@@ -304,7 +304,7 @@ def _claim_tables(
 
 # Rows per batch of links. They limit memory.
 LINKS_PER_BATCH = 1_000_000
-# Maximum number of characters before the entity that a text unit begins with: "The ", or a mark.
+# Maximum number of characters, such as "The " or a quotation mark, before the topic of a text unit.
 MAX_CHARS_BEFORE_TOPIC = 12
 _TEXT_IN_BRACKETS = r"\s*\([^()]*\)"
 

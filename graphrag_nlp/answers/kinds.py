@@ -38,8 +38,8 @@ MAX_NOUN_WORDS = 5
 VAGUE_TYPES = frozenset(("name", "acronym", "noun phrase"))
 # How well a name fits whose type is unknown, and one of another type than the wanted one.
 FIT_OF_UNKNOWN, FIT_OF_OTHER = 0.5, 0.1
-# How well a number fits that stands before the noun which is counted, and the number of words
-# behind it that are searched for the noun.
+# Fit of a number before the counted noun ("12 ships"), where other numbers have 1. The noun must be
+# among so many words after the number.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 3
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
@@ -113,7 +113,7 @@ def find_answer_spans(
 ) -> list[AnswerSpan]:
     """Find the parts of a sentence that are of the wanted kind, in their order.
 
-    `asked` are the words of the question in lower case: what has no other words is no answer.
+    `asked` are the words of the question in lower case. A part with only such words is left out.
     `types` maps names of entities in lower case to their types.
     """
     if wanted.kind in VALUES:

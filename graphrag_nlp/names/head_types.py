@@ -50,7 +50,7 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     `lower` are the words in lower case, and `code` is the language of the text.
     """
     if code in _COMPOUND_LANGUAGES:
-        # A body stands before its place: Landgericht Hildesheim.
+        # An organization stands before its place: Landgericht Hildesheim (a court in Hildesheim).
         first = lower[0].removesuffix("s")
         if len(words) > 1 and len(first) > 7 and first.endswith(_ENDS[0][1]):
             return "organization"

@@ -305,7 +305,7 @@ class NameCandidates:
     def _add_defined_name(
         self, text: str, start: int, end: int, language: Language
     ) -> tuple[int, int, int, int]:
-        """Return the row of a name that a text defines."""
+        """Store a whole name; return its start, end, number and marks, as `rows` have them."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
         return start, _skip_bracket(text, end), number, INITIAL | PROSE | WORD_AFTER
 

@@ -236,7 +236,7 @@ def read_case(text: str, sentence: Sentence, all_prose: bool, language: Language
     """
     words = text[sentence.start : sentence.end]
     has_full_stop = words[-1] in _SENTENCE_ENDS
-    # The first line may be the headline of a newspaper, which is a sentence.
+    # In Romance languages, a headline on the first line is written like a sentence.
     # A copy of the text before each sentence would take quadratic time.
     is_first = language.code in HEAD_FIRST and not _NON_SPACE.search(text, 0, sentence.start)
     is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)

@@ -39,8 +39,8 @@ MAX_COMPARED_NAMES = 50
 # the person is named in full in so many times the documents of the relative: Trump, Ivanka Trump.
 MIN_DOCUMENTS_OF_FAMOUS = 5
 MIN_RATIO_OF_FAMOUS = 10
-# A word means one person as a surname and another one as a given name. The corpus decides if it
-# means one of them in at least this many documents, and this many times those of the other one.
+# A word may be the surname of one person and the given name of another. One of them is meant if at
+# least this many documents mean that person, and this many times as many as mean the other.
 MIN_DOCUMENTS_OF_USAGE = 3
 MIN_RATIO_OF_USAGE = 2
 # Many people have one of the short surnames of East Asia: Wang, Kim.
@@ -250,7 +250,7 @@ class _ShortForms:
         return {key: n for key, n in in_document.items() if root(key[1]) != root(n)}
 
     def _find_short_forms(self) -> dict[int, str]:
-        """Return the names of one word, without titles, that may be a short form of a person's."""
+        """Map names that may be short for a person's full name to their word, without title."""
         short: dict[int, str] = {}
         for number, words in enumerate(self.names.words):
             bare = words[n_titles(words) :]

@@ -245,7 +245,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
 
 
 def _join_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
-    """Return the kinds of each word of (kind, words)."""
+    """Map each word to its kinds, joined as bits; `lists` are pairs of a kind and its words."""
     kinds: dict[str, int] = {}
     for kind, words in lists:
         for word in words:

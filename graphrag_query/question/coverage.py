@@ -34,8 +34,9 @@ N_PER_MANY_CELLS, MAX_TEXT_UNITS = 2, 48
 SIMILARITY_WEIGHT = 0.5
 # Weight of the share of the topic's words, weighted by rarity, that stand near a number.
 NUMBER_WEIGHT = 0.3
-# Minimum share of a part of the topic, weighted by rarity, in the best text unit of a cell: its
-# mean over all cells tells whether an enumeration without a period is about these documents.
+# Minimum share of the words of a part of the topic, weighted by rarity, in the best text unit of a
+# cell, as a mean over all cells. Below it, these documents do not answer an enumeration without a
+# period.
 MIN_TOPIC_SHARE = 0.6
 # Parameters of BM25.
 K1, B = 1.2, 0.75

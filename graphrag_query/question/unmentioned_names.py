@@ -72,10 +72,10 @@ def find_unmentioned_names(
 
 
 def _is_unknown_person(index: IndexStore, name: NameSpan, texts: Sequence[str]) -> bool:
-    """Return whether a name joins words of two persons, and no text has it as a full name.
+    """Return whether a name mixes the names of two persons, and no text has it in full.
 
-    In "Ernest Evans", Ernest begins the name of a person and Evans ends that of another one. A
-    middle name may stand between, as in the entity "Robert Falcon Scott" for "Robert Scott".
+    "Ernest Evans" does, if the index has only Ernest Shackleton and Edgar Evans. "Robert Scott"
+    does not, if it has Robert Falcon Scott: one entity contains both words.
     """
     if len(name.words) != 2:
         return False

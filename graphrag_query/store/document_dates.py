@@ -23,8 +23,8 @@ _NO_YEAR = (
 )
 # Minimum share (0 to 1) of the titles of one form in which such a number may be a year.
 MIN_SHARE_OF_YEARS = 0.6
-# Minimum number of titles of one form, such as report-#; two may do if both have a year. The
-# others are compared together.
+# Minimum number of titles of one form, such as report-#. Two are enough if both have a year. Titles
+# of rarer forms are compared as one group.
 MIN_TITLES_OF_FORM = 3
 # Minimum number of words of a headline. Among other titles, only those with a number are compared.
 MIN_WORDS_OF_HEADLINE = 4

@@ -51,7 +51,7 @@ class JobRunner:
         return self._queues[index].jobs
 
     def wake(self, index: str) -> None:
-        """Look at the queue of an index at once."""
+        """Run the waiting jobs of an index now, not after the next pause."""
         self._queues[index].wake()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from graphrag_server.problems import RequestError
+from graphrag_server.tracing import hide_roots
 
 FILE = "jobs.db"
 # Jobs that have ended are deleted when there are more than this.
@@ -221,7 +222,7 @@ class JobStore:
                 "SELECT number, kind, data FROM events WHERE job = ? AND number > ? ORDER BY number"
             )
             found = db.execute(query, (job, after)).fetchall()
-        return [(number, kind, json.loads(data)) for number, kind, data in found]
+        return [(number, kind, _read_event(data)) for number, kind, data in found]
 
 
 def _read(db: sqlite3.Connection, job: str) -> Job:
@@ -229,7 +230,13 @@ def _read(db: sqlite3.Connection, job: str) -> Job:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["state"] = JobState(values["state"])
     values["estimate"] = json.loads(values["estimate"]) if values["estimate"] else None
+    values["message"] = hide_roots(values["message"])
     return Job(**values)
+
+
+def _read_event(data: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(data)
+    return values | {name: hide_roots(values[name]) for name in values.keys() & {"message"}}
 
 
 def _set(db: sqlite3.Connection, job: str, values: dict[str, Any]) -> None:

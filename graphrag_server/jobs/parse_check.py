@@ -49,7 +49,7 @@ def _limit_process() -> None:
 
 
 def main() -> None:
-    """Parse the file of the command line."""
+    """Parse the file given on the command line; print the reason if it holds no document."""
     _limit_process()
     from graphrag_index.readers import ReadFailure, read_file
     from graphrag_index.schema.settings.step_sections import LoadDocuments

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from graphrag_query.answer import Answer, Citation, Outcome, RatedReport, SubQuestion, Usage
 from graphrag_query.index import Index
@@ -29,10 +29,8 @@ MAX_QUESTION_CHARS = 20_000
 MAX_TURNS = 200
 
 
-class QuestionFilters(BaseModel):
+class QuestionFilters(BaseModel, extra="forbid"):
     """Restrictions of a question, as those of `Index.where`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     documents: dict[str, list[str]] = Field(
         {},
@@ -48,20 +46,16 @@ class QuestionFilters(BaseModel):
         return {name: value for name, value in self.model_dump().items() if value}
 
 
-class EarlierTurn(BaseModel):
+class EarlierTurn(BaseModel, extra="forbid"):
     """One earlier question of a conversation, and its answer."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: str = Field(max_length=MAX_QUESTION_CHARS)
     answer: str = ""
     asked: str | None = Field(None, description="The question as it was rewritten, if it was.")
 
 
-class AskedBody(BaseModel):
+class AskedBody(BaseModel, extra="forbid"):
     """A question to an index, and what decides which rows are read for it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1, max_length=MAX_QUESTION_CHARS)
     settings: dict[str, Any] = Field({}, description="Settings of the search to override.")
@@ -101,10 +95,8 @@ class QuestionBody(AskedBody):
     context: bool = Field(False, description="Add the rows that were read, and the sub-graph.")
 
 
-class SuggestedSearch(BaseModel):
+class SuggestedSearch(BaseModel, extra="forbid"):
     """Another search, which finds evidence where this one found none."""
-
-    model_config = ConfigDict(extra="forbid")
 
     method: str
     arguments: list[str] = Field(description="The question, or names of entities.")
@@ -112,10 +104,8 @@ class SuggestedSearch(BaseModel):
     command: str
 
 
-class CoveredCell(BaseModel):
+class CoveredCell(BaseModel, extra="forbid"):
     """A thing and a period that the question names, and what the documents have on them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     thing: str
     period: str
@@ -127,13 +117,11 @@ class CoveredCell(BaseModel):
     text_units: list[int] = Field(description="Passages of these documents, the best first.")
 
 
-class AnswerReply(BaseModel):
+class AnswerReply(BaseModel, extra="forbid"):
     """An answer with its evidence.
 
     `context` and the fields after it are present if `context` was true and the search has them.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     answer: str = Field(description="The text; [1] refers to the citation with that number.")
     question: str

@@ -3,9 +3,9 @@
 import json
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
@@ -32,6 +32,7 @@ from graphrag_server.event_stream import STREAM_HEADERS, stream_events, write_ev
 from graphrag_server.keys import Scope
 from graphrag_server.problems import RequestError
 from graphrag_server.routes.ask import MAX_QUESTION_CHARS, MAX_TURNS, QuestionFilters
+from graphrag_server.server_settings import Protocol
 from graphrag_server.tracing import current_request_id
 
 router = APIRouter(tags=["OpenAI"])
@@ -51,6 +52,53 @@ _ATTACHED_TEXTS = re.compile(r"<context>.*</context>", re.DOTALL)
 _TAGGED_QUESTION = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 PREFIX = "graphrag"
 _MARK = re.compile(r"\[(\d+)\]")
+# The end of the text of a link or an image, the beginning of a tag, and the fence before the
+# language of a block of code, behind the marks of lists and quotations.
+_FENCE = r"(?<=[\r\n])[ \t>*+\-\d.)]*"
+_ACTIVE = re.compile(
+    rf"(?P<link>\])(?=[(:])|(?P<tag><)(?=[A-Za-z/!?])"
+    rf"|(?P<code>{_FENCE}(?:`{{3,}}(?!`)|~{{3,}}(?!~))[ \t]*)(?=[^ \t\r\n])"
+)
+# The end of a text that the next piece may make active.
+_UNDECIDED = re.compile(rf"(?:{_FENCE}[`~]*[ \t]*[\]<]?|[\]<])\Z")
+# A line of a source at the end of an earlier answer.
+_SOURCE_LINE = re.compile(r"- \[\d+\] .*: https?://\S+")
+# Fields that ask for something else than one text, and their values that do not.
+_OTHER_REPLIES: dict[str, object] = {
+    **{"n": 1, "tools": [], "functions": [], "response_format": {"type": "text"}, "format": ""},
+    **{"logprobs": False, "modalities": ["text"]},
+}
+
+
+class PlainText:
+    """A text in pieces, in which nothing is left that a page of Markdown loads, opens or runs.
+
+    Documents are hostile, and models repeat what they read: an image would be fetched, the
+    block of code of a web page would be run. The rest of the Markdown is kept.
+    """
+
+    def __init__(self) -> None:
+        self.text = self._held = ""
+
+    def add(self, piece: str, is_last: bool = False) -> str:
+        """Add a piece, and return the text that later pieces cannot change."""
+        # What is before decides whether a line begins here.
+        piece = (self.text[-1:] or "\n") + self._held + piece
+        undecided = None if is_last else _UNDECIDED.search(piece)
+        end = undecided.start() if undecided else len(piece)
+        self._held = piece[max(1, end) :]
+        plain = _ACTIVE.sub(_make_plain, piece[:end])[1:]
+        self.text += plain
+        return plain
+
+
+def make_plain(text: str) -> str:
+    """Return a whole text as `PlainText` has it."""
+    return PlainText().add(text, is_last=True)
+
+
+def _make_plain(found: re.Match[str]) -> str:
+    return {"link": "]\\", "tag": "&lt;"}.get(found.lastgroup or "", f"{found[0]}text ")
 
 
 def is_task(prompt: str) -> bool:
@@ -103,9 +151,12 @@ class ChatMessage(BaseModel):
 
     role: str
     content: str | list[dict[str, Any]] | None = None
+    images: list[Any] | None = None  # of Ollama
 
     def text(self) -> str:
         """Return the text of the message. Raises RequestError for images and other parts."""
+        if self.images:
+            raise RequestError(400, "unsupported_content", "A message has images: send texts only.")
         if isinstance(self.content, str) or self.content is None:
             return self.content or ""
         texts = []
@@ -121,9 +172,9 @@ class ChatMessage(BaseModel):
 
 
 class ChatBody(BaseModel):
-    """A request for an answer. Fields of the protocols without a use here are ignored."""
+    """A request for an answer. Fields that steer how a model writes are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="allow")
 
     model: str
     messages: list[ChatMessage]
@@ -133,13 +184,22 @@ class ChatBody(BaseModel):
     filters: QuestionFilters = QuestionFilters()
     settings: dict[str, Any] = {}
     as_of: int | None = None
+    append_sources: bool | None = None
+    protocol: ClassVar[Protocol] = "openai"
+
+    def check_fields(self) -> None:
+        """Raise RequestError for a field that asks for something else than one text."""
+        for name, usual in _OTHER_REPLIES.items():
+            if (value := (self.model_extra or {}).get(name)) is not None and value != usual:
+                hint = f"{name!r} is not supported: a reply is one text, so leave it out."
+                raise RequestError(400, "unsupported_parameter", hint)
 
 
 def read_chat(messages: list[ChatMessage]) -> tuple[str, tuple[Turn, ...]]:
     """Return the last question of a chat, and the turns before it.
 
-    System messages are ignored: the prompts are those of this program. Raises RequestError if
-    there is no question.
+    A chat that ends with an answer asks for its question again ("continue"). System messages are
+    ignored: the prompts are those of this program. Raises RequestError if there is no question.
     """
     turns: list[Turn] = []
     question = ""
@@ -148,8 +208,13 @@ def read_chat(messages: list[ChatMessage]) -> tuple[str, tuple[Turn, ...]]:
         if message.role == "user":
             question = unwrap_question(text)
         elif message.role == "assistant" and question:
-            turns.append(Turn(question, question, text))
+            lines = text.split("\n")
+            while lines and _SOURCE_LINE.fullmatch(lines[-1]):
+                lines.pop()
+            turns.append(Turn(question, question, "\n".join(lines).rstrip()))
             question = ""
+    if turns and messages[-1].role == "assistant":
+        question = turns.pop().question
     if not question:
         raise RequestError(400, "no_question", "The last message must be a question of the user.")
     # A hidden prompt holds the whole chat, and is not searched for.
@@ -171,6 +236,7 @@ def read_question(body: ChatBody, request: Request, caller: Caller) -> AskedQues
 
     The name of a model is `graphrag/INDEX/SEARCH`. Raises RequestError for any other name.
     """
+    body.check_fields()
     question, turns = read_chat(body.messages)
     known, model = model_names(request, caller), body.model.removesuffix(":latest")
     if model not in known:
@@ -191,39 +257,95 @@ def read_question(body: ChatBody, request: Request, caller: Caller) -> AskedQues
     )
 
 
-def annotate(
-    text: str, answer: Answer, asked: AskedQuestion, request: Request
-) -> list[dict[str, Any]]:
-    """Return an annotation for each citation mark in a text; offsets count code points.
+class Source(NamedTuple):
+    """The quotation of a citation, and the address of its passage in the explorer."""
 
-    It has the title of the document, and the address of the passage in the explorer.
-    """
-    store = asked.hosted.open(asked.as_of).store
-    if store.version.number != answer.version:
-        store = asked.hosted.open(answer.version).store
-    rows = store.text_units(citation.text_unit for citation in answer.citations)
-    base = f"{str(request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
-    links = {
-        citation.number: {
-            "url": f"{base}/{rows[citation.text_unit]['document']}/"
-            f"{citation.start_char}-{citation.end_char}",
-            "title": citation.document,
+    title: str
+    url: str
+    quote: str
+
+
+class ReplyText:
+    """The text of the reply to one question, and the sources of its citations."""
+
+    def __init__(self, body: "ChatBody", asked: AskedQuestion, request: Request) -> None:
+        self._asked, self._request, self._plain = asked, request, PlainText()
+        by_default = body.protocol in request.app.state.settings.append_sources
+        self._with_lines = by_default if body.append_sources is None else body.append_sources
+        self.sources: dict[int, Source] = {}  # by the numbers of citations
+
+    def read(self, event: AskEvent) -> str:
+        """Return the text of an event. Raises RequestError if it is the end of a failed answer."""
+        if isinstance(event, TextEvent | RestartEvent):
+            return self._plain.add(event.text if isinstance(event, TextEvent) else RESTART_TEXT)
+        if isinstance(event, ErrorEvent):
+            raise event.error
+        return self._end(event.answer) if isinstance(event, AnswerEvent) else ""
+
+    def read_whole(self, answer: Answer) -> str:
+        """Return the text of a whole answer. Raises RequestError if the model failed."""
+        return self._plain.add(answer.text) + self._end(answer)
+
+    def _end(self, answer: Answer) -> str:
+        """Return the rest of the text, with a line for each source if the reply shall have them."""
+        if answer.outcome == "provider_error":
+            # This is no answer, but a failure.
+            raise RequestError(502, "provider_error", answer.text)
+        rest = self._plain.add("", is_last=True)
+        self.sources = self._read_sources(answer)
+        lines = [f"- [{number}] {one.title}: {one.url}" for number, one in self.sources.items()]
+        return "\n".join([f"{rest}\n", *lines]) if lines and self._with_lines else rest
+
+    def _read_sources(self, answer: Answer) -> dict[int, Source]:
+        asked = self._asked
+        store = asked.hosted.open(asked.as_of).store
+        if store.version.number != answer.version:
+            store = asked.hosted.open(answer.version).store
+        rows = store.text_units(citation.text_unit for citation in answer.citations)
+        base = f"{str(self._request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
+        return {
+            citation.number: Source(
+                make_plain(" ".join(citation.document.split())),
+                f"{base}/{rows[citation.text_unit]['document']}/"
+                f"{citation.start_char}-{citation.end_char}",
+                make_plain(citation.quote),
+            )
+            for citation in answer.citations
+            if citation.text_unit in rows
         }
-        for citation in answer.citations
-        if citation.text_unit in rows
-    }
-    return [
-        {
-            "type": "url_citation",
-            "url_citation": {
-                "start_index": mark.start(),
-                "end_index": mark.end(),
-                **links[int(mark[1])],
-            },
-        }
-        for mark in _MARK.finditer(text)
-        if int(mark[1]) in links
-    ]
+
+    def annotations(self) -> list[dict[str, Any]]:
+        """Return an annotation for each citation mark in the text; offsets count code points."""
+        return [
+            {
+                "type": "url_citation",
+                "url_citation": {
+                    "start_index": mark.start(),
+                    "end_index": mark.end(),
+                    "url": source.url,
+                    "title": source.title,
+                },
+            }
+            for mark in _MARK.finditer(self._plain.text)
+            if (source := self.sources.get(int(mark[1])))
+        ]
+
+    def source_events(self) -> list[dict[str, Any]]:
+        """Return an event of Open WebUI for each source: `[2]` opens the second one.
+
+        Its names are different, because it counts sources of one name as one.
+        """
+        titles = [source.title for source in self.sources.values()]
+        counts = [titles[:i].count(title) for i, title in enumerate(titles, 1)]
+        names = [f"{t} ({n})" if n > 1 else t for t, n in zip(titles, counts, strict=True)]
+        return [
+            {
+                "source": {"name": one.title, "url": one.url},
+                "document": [one.quote],
+                "metadata": [{"source": one.url, "source_url": one.url, "name": name}],
+            }
+            for one, name in zip(self.sources.values(), names, strict=True)
+        ]
 
 
 def describe(answer: Answer) -> dict[str, Any]:
@@ -267,14 +389,13 @@ async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller)
     """Answer the last question of a chat, whole or streamed, with citations as annotations."""
     asker: Asker = request.app.state.asker
     asked = read_question(body, request, caller)
-    completion = _Completion(body.model, asked, request)
+    completion = _Completion(body.model, ReplyText(body, asked, request))
     if (task := answer_task(asked.question)) is not None:
         if not body.stream:
             return JSONResponse(completion.whole(task))
         return stream_events(completion.stream_text(task))
     if not body.stream:
-        answer = await asker.answer(asked, request)
-        return JSONResponse(completion.answered(answer))
+        return JSONResponse(completion.answered(await asker.answer(asked, request)))
     with_usage = bool((body.stream_options or {}).get("include_usage"))
     return stream_events(completion.stream(await asker.begin(asked), with_usage))
 
@@ -282,14 +403,14 @@ async def complete_chat(body: ChatBody, request: Request, caller: CurrentCaller)
 class _Completion:
     """The replies to one request, which share an id."""
 
-    def __init__(self, model: str, asked: AskedQuestion, request: Request) -> None:
-        self._asked, self._request = asked, request
+    def __init__(self, model: str, reply: ReplyText) -> None:
+        self._reply = reply
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
 
     def whole(self, text: str, **more: Any) -> dict[str, Any]:
         """Return a whole completion."""
-        message = {"role": "assistant", "content": text, "refusal": None}
-        message |= {"annotations": more.pop("annotations", [])}
+        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        message["annotations"] = self._reply.annotations()
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         usage = more.pop("usage", write_usage(Usage()))
         head = {**self._head, "object": "chat.completion"}
@@ -297,14 +418,8 @@ class _Completion:
 
     def answered(self, answer: Answer) -> dict[str, Any]:
         """Return the completion of an answer. Raises RequestError if the model failed."""
-        check_provider(answer)
-        annotations = annotate(answer.text, answer, self._asked, self._request)
-        return self.whole(
-            answer.text,
-            annotations=annotations,
-            usage=write_usage(answer.usage),
-            graphrag=describe(answer),
-        )
+        text = self._reply.read_whole(answer)
+        return self.whole(text, usage=write_usage(answer.usage), graphrag=describe(answer))
 
     async def stream_text(self, text: str) -> AsyncIterator[bytes]:
         """Yield the chunks of a text."""
@@ -315,36 +430,30 @@ class _Completion:
     async def stream(self, events: AsyncIterator[Any], with_usage: bool) -> AsyncIterator[bytes]:
         """Yield the chunks of an answer; a failure is the last chunk before the end."""
         yield self._chunk({"role": "assistant", "content": ""})
-        written = ""
-        async for event in events:
-            if isinstance(event, StatusEvent):
-                yield self._status(event.message, done=False)
-            elif isinstance(event, TextEvent | RestartEvent):
-                text = event.text if isinstance(event, TextEvent) else RESTART_TEXT
-                written += text
-                yield self._chunk({"content": text})
-            elif isinstance(event, ErrorEvent):
-                yield write_event(None, openai_error(event.error))
-            elif isinstance(event, AnswerEvent):
-                for chunk in self._end(written, event.answer, with_usage):
-                    yield chunk
+        try:
+            async for event in events:
+                if isinstance(event, StatusEvent):
+                    yield self._status(event.message, done=False)
+                if text := self._reply.read(event):
+                    yield self._chunk({"content": text})
+                if isinstance(event, AnswerEvent):
+                    for chunk in self._end(event.answer, with_usage):
+                        yield chunk
+        except RequestError as error:
+            yield write_event(None, openai_error(error))
         yield _DONE
 
-    def _end(self, written: str, answer: Answer, with_usage: bool) -> list[bytes]:
-        try:
-            check_provider(answer)
-        except RequestError as error:
-            return [write_event(None, openai_error(error))]
-        annotations = annotate(written, answer, self._asked, self._request)
-        chunks = [self._status(f"Answered by {answer.method} search.", done=True)]
-        if annotations:
-            chunks.append(self._chunk({"annotations": annotations}))
-        chunks.append(self._chunk({}, finish="stop", graphrag=describe(answer)))
+    def _end(self, answer: Answer, with_usage: bool) -> Iterator[bytes]:
+        yield self._status(f"Answered by {answer.method} search.", done=True)
+        for source in self._reply.source_events():
+            yield self._chunk({}, event={"type": "source", "data": source})
+        if annotations := self._reply.annotations():
+            yield self._chunk({"annotations": annotations})
+        yield self._chunk({}, finish="stop", graphrag=describe(answer))
         if with_usage:
             usage = {"choices": [], "usage": write_usage(answer.usage)}
             head = {**self._head, "object": "chat.completion.chunk"}
-            chunks.append(write_event(None, {**head, **usage}))
-        return chunks
+            yield write_event(None, {**head, **usage})
 
     def _status(self, message: str, done: bool) -> bytes:
         """Return a chunk with a status, which Open WebUI shows; other clients ignore it."""
@@ -358,12 +467,6 @@ class _Completion:
 
 
 _DONE = b"data: [DONE]\n\n"
-
-
-def check_provider(answer: Answer) -> None:
-    """Raise RequestError if a model did not answer: this is no answer, but a failure."""
-    if answer.outcome == "provider_error":
-        raise RequestError(502, "provider_error", answer.text)
 
 
 def write_usage(usage: Usage) -> dict[str, Any]:
@@ -380,6 +483,7 @@ class OllamaBody(ChatBody):
     """A request of Ollama's protocol, whose replies are streamed by default."""
 
     stream: bool = True
+    protocol: ClassVar[Protocol] = "ollama"
 
 
 def ollama_error(error: RequestError) -> dict[str, Any]:
@@ -406,18 +510,16 @@ async def chat(body: OllamaBody, request: Request, caller: CurrentCaller) -> Res
     """Answer the last question of a chat; the reply is streamed unless `stream` is false."""
     asker: Asker = request.app.state.asker
     asked = read_question(body, request, caller)
-    replies = _OllamaReplies(body.model)
+    replies = _OllamaReplies(body.model, ReplyText(body, asked, request))
     if (task := answer_task(asked.question)) is not None:
         return JSONResponse(replies.last(task))
     if not body.stream:
-        answer = await asker.answer(asked, request)
-        check_provider(answer)
-        return JSONResponse(replies.last(answer.text, answer))
+        return JSONResponse(replies.answered(await asker.answer(asked, request)))
     events = await asker.begin(asked)
     lines = (
         json.dumps(reply, ensure_ascii=False, default=str).encode() + b"\n"
         async for event in events
-        if (reply := replies.of_event(event))
+        for reply in replies.of_event(event)
     )
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=STREAM_HEADERS)
 
@@ -425,24 +527,22 @@ async def chat(body: OllamaBody, request: Request, caller: CurrentCaller) -> Res
 class _OllamaReplies:
     """The replies of Ollama to one request, of which the last one has counts."""
 
-    def __init__(self, model: str) -> None:
-        self._model, self._started = model, time.perf_counter_ns()
+    def __init__(self, model: str, reply: ReplyText) -> None:
+        self._model, self._reply, self._started = model, reply, time.perf_counter_ns()
 
-    def of_event(self, event: AskEvent) -> dict[str, Any] | None:
-        """Return the reply for an event; None for an event that Ollama does not have."""
-        if isinstance(event, TextEvent):
-            return self._part(event.text)
-        if isinstance(event, RestartEvent):
-            return self._part(RESTART_TEXT)
-        if isinstance(event, ErrorEvent):
-            return ollama_error(event.error)
-        if isinstance(event, AnswerEvent):
-            try:
-                check_provider(event.answer)
-            except RequestError as error:
-                return ollama_error(error)
-            return self.last("", event.answer)
-        return None
+    def of_event(self, event: AskEvent) -> Iterator[dict[str, Any]]:
+        """Yield the replies for an event. The last one of an answer has no text."""
+        try:
+            if text := self._reply.read(event):
+                yield self._part(text)
+            if isinstance(event, AnswerEvent):
+                yield self.last("", event.answer)
+        except RequestError as error:
+            yield ollama_error(error)
+
+    def answered(self, answer: Answer) -> dict[str, Any]:
+        """Return the one reply of an answer. Raises RequestError if the model failed."""
+        return self.last(self._reply.read_whole(answer), answer)
 
     def last(self, text: str, answer: Answer | None = None) -> dict[str, Any]:
         """Return the last reply, with its counts."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.event_stream import stream_events, write_event
@@ -22,10 +22,8 @@ router = APIRouter(prefix="/v1/indexes/{index}/jobs", tags=["jobs"])
 _POLL_SECONDS = 0.2
 
 
-class JobBody(BaseModel):
+class JobBody(BaseModel, extra="forbid"):
     """A run that is wanted."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["run", "retry"] = Field(
         "run", description="`retry` sends requests without a valid reply again."
@@ -35,10 +33,8 @@ class JobBody(BaseModel):
     )
 
 
-class BudgetBody(BaseModel):
+class BudgetBody(BaseModel, extra="forbid"):
     """A new budget, in dollars. It counts all calls of the run, also those before."""
-
-    model_config = ConfigDict(extra="forbid")
 
     budget: float = Field(ge=0)
 

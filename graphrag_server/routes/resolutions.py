@@ -131,7 +131,7 @@ def _join(parts: Iterable[np.ndarray]) -> "np.ndarray":
     return np.unique(np.concatenate([np.zeros(0, np.int32), *parts]))
 
 
-class Merge(BaseModel):
+class Merge(BaseModel, extra="forbid"):
     """The names mean the same thing, which gets the title."""
 
     kind: Literal["merge"]
@@ -139,14 +139,14 @@ class Merge(BaseModel):
     names: list[Name] = Field(min_length=1, max_length=100)
 
 
-class KeepApart(BaseModel):
+class KeepApart(BaseModel, extra="forbid"):
     """No two of the names mean the same thing."""
 
     kind: Literal["never"]
     names: list[Name] = Field(min_length=2, max_length=100)
 
 
-class Rename(BaseModel):
+class Rename(BaseModel, extra="forbid"):
     """The name gets a new title."""
 
     kind: Literal["rename"]
@@ -154,7 +154,7 @@ class Rename(BaseModel):
     title: Name
 
 
-class Part(BaseModel):
+class Part(BaseModel, extra="forbid"):
     """One of several things with the same name. A text unit must match all given conditions."""
 
     title: Name
@@ -164,7 +164,7 @@ class Part(BaseModel):
     types: Values = Field([], description="Types that a model gave in its reply on a text unit.")
 
 
-class Split(BaseModel):
+class Split(BaseModel, extra="forbid"):
     """Several things have the name; the first part that matches a text unit gets the text unit."""
 
     kind: Literal["split"]

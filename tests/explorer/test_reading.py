@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.explorer.conftest import Keep, press_until
@@ -28,6 +29,17 @@ def test_a_citation_leads_to_its_marked_span(page: Page, keep: Keep) -> None:
     expect(marked.first).to_be_in_viewport()
     assert "".join(marked.all_inner_texts()) == quote
     keep("citation")
+
+
+@pytest.mark.parametrize(
+    "suffix", ["", "#:~:text=Tom,seaman", ":~:text=Tom", "?version=1#:~:text=x"]
+)
+def test_a_text_that_another_page_adds_to_an_address_keeps_the_mark(
+    page: Page, suffix: str
+) -> None:
+    page.goto(f"/#/sample/document/0/3-40{suffix}")
+    expect(page.locator("mark").first).to_be_in_viewport()
+    assert len("".join(page.locator("mark").all_inner_texts())) == 37
 
 
 def test_keys_alone_ask_and_follow_a_citation(page: Page) -> None:

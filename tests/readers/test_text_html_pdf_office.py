@@ -189,6 +189,16 @@ class TestOffice:
             "has no text: a scanned PDF needs text recognition (OCR) first"
         ]
 
+    def test_a_pdf_with_a_password_and_a_cut_one_say_so(self, tmp_path: Path) -> None:
+        page = pdf("Karl Ost.")
+        keys = f"/O <{'0' * 64}> /U <{'1' * 64}>"
+        lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 {keys} /P -4 >> /ID [<00> <00>] /Root"
+        locked = page.replace(b"/Root", lock.encode("ascii"))
+        assert reasons(tmp_path / "a.pdf", locked) == ["needs a password: save it without one"]
+        assert reasons(tmp_path / "b.pdf", page[: len(page) // 2]) == [
+            "is a damaged or incomplete .pdf file: Unexpected EOF"
+        ]
+
     def test_slides_and_sheets_bear_no_marks_of_the_converter(self, tmp_path: Path) -> None:
         openpyxl = pytest.importorskip("openpyxl")
         pptx = pytest.importorskip("pptx")
@@ -223,9 +233,36 @@ class TestOffice:
         assert found.stdout == 'needs more packages: pip install "graphrag-index[documents]"\n'
 
     @pytest.mark.parametrize("suffix", [".pdf", ".docx", ".pptx", ".xlsx"])
-    def test_a_damaged_file_does_not_pass_for_text(self, tmp_path: Path, suffix: str) -> None:
-        (reason,) = reasons(tmp_path / f"a{suffix}", "These are not the bytes of such a file.")
-        assert reason.startswith(f"is not a readable {suffix} file: ")
+    def test_another_type_is_told_from_a_damaged_file_and_a_password(
+        self, tmp_path: Path, suffix: str
+    ) -> None:
+        write_docx(tmp_path / "letter.docx", "Tom Crean was born in Annascaul.")
+        letter, page = (tmp_path / "letter.docx").read_bytes(), pdf("Scott.")
+        old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
+        contents = {
+            b"These are not the bytes of such a file.": f"is not a {suffix} file but text",
+            b"<!DOCTYPE html><p>Log in": f"is not a {suffix} file but a web page",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": f"is not a {suffix} file but binary data",
+            old: f"is not a {suffix} file but a file of an Office before 2007",
+            old + "EncryptedPackage".encode("utf-16-le"): "needs a password: save it without one",
+            b"": "is empty",
+        }
+        contents[page if suffix != ".pdf" else letter] = (
+            f"is not a {suffix} file but a {'PDF' if suffix != '.pdf' else '.docx file'}"
+        )
+        for content, said in contents.items():
+            assert reasons(tmp_path / f"a{suffix}", content) == [said]
+        cut = page[:300] if suffix == ".pdf" else letter[:300]
+        (reason,) = reasons(tmp_path / f"a{suffix}", cut)
+        assert reason.startswith(f"is a damaged or incomplete {suffix} file: ")
+
+    def test_files_without_their_suffix_are_told_by_their_content(self, tmp_path: Path) -> None:
+        write_docx(tmp_path / "a.bak", "Tom Crean was born in Annascaul.")
+        (found,) = read_file(tmp_path / "a.bak", "a.bak", LoadDocuments())
+        assert isinstance(found, Document)
+        assert found.text == "Tom Crean was born in Annascaul."
+        assert texts(tmp_path / "paper", pdf("Scott.")) == ["Scott.\n\n"]
+        assert texts(tmp_path / "page", "<!doctype HTML><p>One") == ["One"]
 
 
 def write_docx(path: Path, text: str) -> None:

@@ -145,6 +145,36 @@ def test_each_operation_has_a_name_a_summary_and_the_shape_of_its_errors() -> No
         assert list(operation["responses"]["default"]["content"]) == ["application/problem+json"]
 
 
+BODIES: list[tuple[str, dict]] = [
+    ("/ask", {"question": "Who?", "question_": 1}),
+    ("/ask", {"question": "Who?", "filters": {"sinse": "1914"}}),
+    ("/ask", {"question": "Who?", "conversation": [{"question": "?", "answers": ""}]}),
+    ("/search/{method}", {"question": "Who?", "stream ": True}),
+    ("/context", {"question": "Who?", "methods": "local"}),
+    ("/files", {"replaces": "true"}),
+    ("/jobs", {"kinds": "run"}),
+    ("/jobs/{job}/budget", {"budget": 1, "Budget": 1}),
+    ("/resolutions", {"kind": "merge", "title": "a", "names": ["b"], "name": "c"}),
+    ("/resolutions", {"kind": "never", "names": ["a", "b"], "titel": "x"}),
+    ("/resolutions", {"kind": "rename", "name": "a", "title": "b", "names": []}),
+    ("/resolutions/preview", {"kind": "split", "name": "a", "parts": [{"title": "b"}], "x": 1}),
+    ("/resolutions/preview", {"kind": "split", "name": "a", "parts": [{"title": "b", "y": 1}]}),
+]
+
+
+def test_every_body_refuses_an_unknown_key(client: TestClient) -> None:
+    document = json.loads(FILE.read_text(encoding="utf-8"))
+    start = "/v1/indexes/{index}"
+    posts = {path for path, methods in document["paths"].items() if "post" in methods}
+    without = {"/v1/chat/completions", "/api/chat", f"{start}/jobs/{{job}}/cancel"}
+    assert posts - without == {f"{start}{end}" for end, _ in BODIES}
+    for end, body in BODIES:
+        path = f"/v1/indexes/docs{end}".replace("{method}", "local").replace("{job}", "x")
+        form = {"files": [("files", ("a.txt", b"a"))], "data": body}
+        reply = client.post(path, **(form if end == "/files" else {"json": body}))
+        assert (reply.status_code, "unknown key" in reply.json()["detail"]) == (422, True), body
+
+
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project without an index, with a report of hostile texts and a damaged one."""

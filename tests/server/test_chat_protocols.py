@@ -181,7 +181,8 @@ def test_open_webui_sees_status_sources_and_usage(sample_client: TestClient) -> 
     body |= {"stream_options": {"include_usage": True}, "params": {}, "features": {}}
     lines = sample_client.post("/v1/chat/completions", json=body).text.splitlines()
     chunks = [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
-    statuses = [chunk["event"]["data"] for chunk in chunks if "event" in chunk]
+    events = [chunk["event"] for chunk in chunks if "event" in chunk]
+    statuses = [event["data"] for event in events if event["type"] == "status"]
     assert [status["done"] for status in statuses][-1] is True
     deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     sources = [source for delta in deltas for source in delta.get("annotations", [])]

@@ -17,8 +17,8 @@ from tests.fixtures.served import Served, serve
 
 PROBLEM = {"type", "title", "status", "detail", "code", "request_id"}
 SHAPES = {
-    "/v1/chat/": ("application/json", {"error"}),
-    "/v1/models": ("application/json", {"error"}),
+    "/v1/indexes": ("application/problem+json", PROBLEM),
+    "/v1/": ("application/json", {"error"}),
     "/api/": ("application/json", {"error"}),
 }
 

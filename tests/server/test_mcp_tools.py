@@ -1,6 +1,7 @@
 """The tools for agents, called over HTTP, and over standard input and output."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -131,6 +132,30 @@ def test_search_and_fetch_have_the_shape_of_connectors(served: Served) -> None:
         assert row["text"]
 
 
+@pytest.mark.parametrize("query", [QUESTION, "Terra Nova", "How did scurvy affect them?"])
+def test_every_title_of_a_search_is_a_marked_quotation(served: Served, query: str) -> None:
+    results = values(call(served, "search", query=query, limit=50))["results"]
+    marks = {re.sub(r">.*<", ">…<", result["title"], flags=re.DOTALL) for result in results}
+    assert len(results) > 5
+    assert len(marks) == 1
+    # The mark is that of the other tools, which no document can know.
+    mark = re.fullmatch(r"<(quotation \w{8})>…</\1>", marks.pop())
+    assert mark is not None
+    assert call(served, "context", question=query).content[0].text.startswith(f"<{mark[1]}>")
+
+
+def test_a_server_without_the_package_of_agents_says_which_extra_is_missing(
+    sample_project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What Python finds of a package that is not installed.
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    with serve(ServerSettings(indexes={"sample": sample_project})) as served:
+        replies = [httpx2.post(f"{served.url}/mcp", json={}), httpx2.get(f"{served.url}/mcp")]
+    for reply in replies:
+        assert (reply.status_code, reply.json()["code"]) == (501, "extra_missing")
+        assert 'pip install "graphrag-index[mcp]"' in reply.json()["detail"]
+
+
 def test_a_document_is_read_in_parts_that_join_to_its_text(
     served: Served, sample_project: Path
 ) -> None:
@@ -192,8 +217,10 @@ def test_a_question_to_some_files(served: Served) -> None:
     assert {citation["document"] for citation in citations} == {"tom-crean.txt"}
 
 
-def test_a_path_and_its_rows(served: Served) -> None:
-    found = values(call(served, "graph", mode="path", entity="Tom Crean", to="Fridtjof Nansen"))
+@pytest.mark.parametrize("mode", [{"mode": "path"}, {}])
+def test_a_path_and_its_rows(served: Served, mode: dict[str, str]) -> None:
+    found = values(call(served, "graph", entity="Tom Crean", to="Fridtjof Nansen", **mode))
+    assert found["mode"] == "path"
     numbers = {entity["number"] for entity in found["entities"]}
     assert found["paths"][0]["entities"][0] == found["entity"]
     assert numbers.issuperset(found["paths"][0]["entities"])
@@ -430,8 +457,11 @@ def test_nothing_but_the_protocol_is_on_standard_output(
     assert "Tom Crean" in replies[3]["content"][0]["text"]
 
 
-def test_the_official_client_asks_over_stdio(sample_project: Path) -> None:
-    arguments = command("mcp", "--root", str(sample_project))
+def test_the_official_client_asks_over_stdio(sample_project: Path, tmp_path: Path) -> None:
+    """A damaged index is told by its name, without the path that it has on the machine."""
+    shutil.copytree(sample_project, tmp_path / "letters")
+    (tmp_path / "letters" / "output" / "index.json").write_text("{", encoding="utf-8")
+    arguments = command("mcp", "--root", str(sample_project), "--root", str(tmp_path / "letters"))
     server = StdioServerParameters(
         command=arguments[0], args=arguments[1:], env=environment(), cwd=sample_project
     )
@@ -444,6 +474,11 @@ def test_the_official_client_asks_over_stdio(sample_project: Path) -> None:
             assert first["url"] == f"graphrag://{first['id']}"
             read = await client.read_resource(first["url"])
             assert "Tom Crean" in read.contents[0].text
+            for tool in ("ask", "context"):
+                asked = {"question": QUESTION, "index": "letters"}
+                told = (await client.call_tool(tool, asked)).content[0].text
+                assert "letters/output/index.json is damaged" in told
+                assert str(tmp_path) not in told
 
     anyio.run(use)
 

@@ -9,7 +9,8 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from fastapi.testclient import TestClient
 from graphrag_server import app, request_recorder
 from graphrag_server.app import JsonFormatter, create_app
 from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
 from tests.fixtures.commands import command, environment, wait_for
@@ -181,14 +183,65 @@ def test_a_damaged_index_is_not_ready_and_nobody_is_told_which(
     (root / "output").mkdir()
     settings = ServerSettings(indexes={"secret": root})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
-        assert client.get("/ready").json() == {"status": "ready"}
+        replies = [client.get("/ready")]
         (root / "output" / "index.json").write_text("{", encoding="utf-8")
-        reply = client.get("/ready")
+        replies.append(client.get("/ready"))
         assert client.get("/health").json() == {"status": "ok"}
         assert client.get("/metrics").is_success
-    assert (reply.status_code, reply.json()["code"]) == (503, "not_ready")
-    assert "secret" not in reply.text
-    assert str(root) not in reply.text
+        shutil.copytree(sample_project / "output", root / "output", dirs_exist_ok=True)
+        assert client.get("/ready").json() == {"status": "ready"}
+    for reply, said in zip(replies, ("not been built", "log has the reason"), strict=True):
+        assert (reply.status_code, reply.json()["code"]) == (503, "not_ready")
+        assert said in reply.json()["detail"]
+        assert "secret" not in reply.text
+        assert str(root) not in reply.text
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no-output": lambda root: shutil.rmtree(root / "output"),
+    "cut-pointer": lambda root: (root / "output" / "index.json").write_text("{"),
+    "list-pointer": lambda root: (root / "output" / "index.json").write_text("[]"),
+    "no-tables": lambda root: [path.unlink() for path in root.rglob("*.parquet")],
+    "no-rows": lambda root: [path.unlink() for path in root.rglob("*.arrow")],
+    "no-vectors": lambda root: shutil.rmtree(root / "output" / "lancedb"),
+    "cut-tables": lambda root: [path.write_bytes(b"PAR1") for path in root.rglob("*.parquet")],
+    "no-input": lambda root: shutil.rmtree(root / "input"),
+    "resolutions": lambda root: (root / "resolutions.yaml").write_text("merge: 1"),
+    "no-jobs": lambda root: (root / "output" / "jobs.db").write_bytes(b"no database"),
+}
+
+
+def test_messages_name_indexes_and_never_paths(sample_project: Path, tmp_path: Path) -> None:
+    indexes = {name: tmp_path / f"machine-{name}" for name in DAMAGES}
+    for number, (name, root) in enumerate(indexes.items()):
+        shutil.copytree(sample_project, root)
+        DAMAGES[name](root)
+        # Tables outside of the project have a path, too.
+        moved = tmp_path / f"elsewhere-{name}" if number % 2 else root / "output"
+        if (root / "output").exists():
+            (root / "output").rename(moved)
+        settings = f"workflow: embedded\noutput: {moved}\n"
+        (root / "settings.yaml").write_text(settings, encoding="utf-8")
+    jobs = JobStore(tmp_path / "elsewhere-no-vectors")
+    job = jobs.create("run", None).id
+    jobs.finish(job, JobState.FAILED, f"{indexes['no-vectors']}/settings.yaml is not valid.")
+    app = create_app(ServerSettings(indexes=indexes, state_folder=tmp_path))
+    paths = [path for path, operations in app.openapi()["paths"].items() if "get" in operations]
+    replies = []
+    with TestClient(app, base_url=ADDRESS, raise_server_exceptions=False) as client:
+        for name in indexes:
+            chat = {"model": f"graphrag/{name}/ask", "messages": [{"role": "user", "content": "?"}]}
+            replies.append(client.post("/v1/chat/completions", json=chat))
+            replies.append(client.post(ASK.replace("sample", name), json=QUESTION))
+            for path in paths:
+                filled = path.replace("{index}", name).replace("{job}", job)
+                filled = filled.replace("{table}", "entities")
+                replies.append(client.get(re.sub(r"\{.*?\}", "0", filled)))
+    assert [reply.text for reply in replies if str(tmp_path) in reply.text] == []
+    assert "no-vectors/settings.yaml is not valid." in "".join(reply.text for reply in replies)
+    statuses = Counter(reply.status_code for reply in replies)
+    assert statuses[500] == 0
+    assert statuses[503] > 50
 
 
 @pytest.mark.parametrize("prefix", ["", "/docs/graph"])
