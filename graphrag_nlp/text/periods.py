@@ -122,6 +122,11 @@ def _find_length(text: str, name: str) -> tuple[int, int, int] | None:
     return None
 
 
+def names_birth(label: str) -> bool:
+    """Return whether the label of a field names a birth: "Date of birth"."""
+    return any(_is_in(fold(word), _words("birth")) for word in _WORDS.findall(label))
+
+
 def period_around(period: Period, n_months: int) -> Period:
     """Return the year, half, quarter or month with all days of a period, or else the period."""
     month = (period.first.month - 1) // n_months * n_months + 1

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from graphrag_nlp.text.normalize import fold_name
-from graphrag_nlp.text.periods import Period, find_periods
+from graphrag_nlp.text.periods import Period, find_periods, names_birth
 
 # Number of characters, and of lines with text, at the start of a document that are read.
 HEAD_CHARS = 1_500
@@ -79,7 +79,9 @@ def find_subject(
         titles.append(headline)
     texts = [*titles, *fields.values(), file.stem, place]
     periods = [find_periods(one) for one in texts]
-    found = next(filter(None, periods), None) or find_periods(creation_date)
+    births = {value for key, value in fields.items() if names_birth(key)}
+    told = (found for one, found in zip(texts, periods, strict=True) if one not in births)
+    found = next(filter(None, told), None) or find_periods(creation_date)
     blank = {one: _blank(one, named) for one, named in zip(texts, periods, strict=True)}
     parts = blank[place].split("/")[::-1]
     named = [*map(blank.__getitem__, texts[:-2]), *parts]
