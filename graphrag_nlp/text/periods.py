@@ -149,14 +149,11 @@ class DatePart(NamedTuple):
     day: int = 0
     is_bare: bool = False
 
-    def compact_forms(self) -> list[str]:
-        """Return the day as one number, such as 20260408; nothing if a part is missing."""
-        return self.titles(self.year)[:1] if self.year and self.day else []
-
-    def titles(self, year: int) -> list[str]:
-        """Return the beginnings of folded titles of documents of this day or month."""
-        parts = [str(year), f"{self.month:02}", *[f"{self.day:02}"] * bool(self.day)]
-        return ["".join(parts), " ".join(parts)]
+    @property
+    def compact(self) -> str:
+        """The day as one number, such as 20260408; "" if a part is missing."""
+        is_whole = self.year and self.day
+        return f"{self.year}{self.month:02}{self.day:02}" if is_whole else ""
 
     def matches(self, day: str) -> bool:
         """Return whether an ISO date is of this day or month."""

@@ -8,8 +8,9 @@ and its time does not depend on the size of the index.
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,9 +75,6 @@ MAX_LINKED_TEXT_UNITS = 40
 MAX_KEPT_LINKS = 2_000
 # Number of questions whose rankings are kept in memory, about 30 KB each.
 MAX_KEPT_RANKINGS = 64
-# Maximum number of documents of one date that are read.
-MAX_DOCUMENTS_OF_DATE = 2_000
-_YEAR = re.compile(r"(?:19|20)\d\d")
 # Number of the best text units that the model of `search.rerank_model` scores.
 TOP_K_RERANKED = 20
 # Maximum number of entities or documents that are read for one name.
@@ -171,52 +169,27 @@ def find_adjacent(index: IndexStore, number: int) -> list[int]:
 def _find_dated_text_units(
     index: IndexStore, dates: Sequence[DatePart], found: Iterable[int], most: int
 ) -> list[int]:
-    """Return text units of documents whose title or date is one of the dates, ascending.
+    """Return text units of documents that are about one of the dates, ascending.
 
-    Titles are searched in the whole index; if they have more than `most` text units, only those
-    in `found` are returned. Dates of documents are compared for text units in `found`.
+    If these are more than `most`, only those in `found` are returned.
     """
-    units, wanted = index.open_mapped("text_unit_rows"), sorted(found)
-    starts, stops = units.bounds("document", np.sort(_find_titled_documents(index, dates)))
-    titled = {n for first, stop in zip(starts, stops, strict=True) for n in range(first, stop)}
-    if len(titled) > most:
-        titled.intersection_update(wanted)
-    documents = units.rows(wanted, "document")["document"]
-    distinct = documents.unique().sort()
-    days = index.documents(distinct)["creation_date"].to_list()
-    of_date = {
-        document
-        for document, day in zip(distinct, days, strict=True)
-        if day and any(date.matches(day) for date in dates)
-    }
-    dated = {n for n, document in zip(wanted, documents, strict=True) if document in of_date}
-    return [n for n in sorted(titled | dated) if index.text_units_behind("Sources", n)]
-
-
-def _find_titled_documents(index: IndexStore, dates: Iterable[DatePart]) -> list[int]:
-    """Return the documents whose titles begin with one of the dates."""
-    titles = index.open_mapped("title_names")
-    found: dict[int, None] = {}
-    for date in dates:
-        for year in [date.year] if date.year else _years_of_titles(index):
-            for title in date.titles(year):
-                first = titles.find_row("name", title)
-                stop = titles.find_row("name", title + "\U0010ffff", first)
-                rows = titles.slice("document", first, min(stop, first + MAX_DOCUMENTS_OF_DATE))
-                found |= dict.fromkeys(rows.tolist())
-    return list(found)
-
-
-def _years_of_titles(index: IndexStore) -> Iterator[int]:
-    """Yield the years with which titles of documents begin, in ascending order."""
-    titles = index.open_mapped("title_names")
-    row = titles.find_row("name", "1900")
-    while row < len(titles):
-        year = _YEAR.match(titles.text("name", row))
-        if year is None:
-            return
-        yield int(year[0])
-        row = titles.find_row("name", str(int(year[0]) + 1), row)
+    if not index.has_table("document_subjects"):
+        return []
+    first, n_more = index.document_days[:, 0], np.diff(index.document_days)[:, 0]
+    days = {int(day): date.fromordinal(day).isoformat() for day in np.unique(first) if day}
+    is_dated = np.zeros(len(first), bool)
+    for asked in dates:
+        matching = [day for day, text in days.items() if asked.matches(text)]
+        is_dated |= np.isin(first, matching) & (n_more < (1 if asked.day else 31))
+    units = index.open_mapped("text_unit_rows")
+    starts, stops = units.bounds("document", np.flatnonzero(is_dated))
+    if (stops - starts).sum() <= most:
+        numbers = [n for span in zip(starts, stops, strict=True) for n in range(*span)]
+    else:
+        wanted = np.array(sorted(found), np.int64)
+        documents = units.rows(wanted, "document")["document"].to_numpy()
+        numbers = wanted[is_dated[documents]].tolist()
+    return [n for n in numbers if index.text_units_behind("Sources", n)]
 
 
 def _choose_search_words(question: Question) -> str:
@@ -225,7 +198,7 @@ def _choose_search_words(question: Question) -> str:
     content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
     names = question.mentions.spans
     spacings = [word for name in names for words in name.other_spacings for word in words]
-    days = [title for date in question.asked_dates for title in date.compact_forms()]
+    days = [one.compact for one in question.asked_dates if one.compact]
     return " ".join([*content_words, *spacings, *days]) or question.text
 
 
