@@ -152,7 +152,7 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
 def _asks_which_of_all(
     index: IndexStore, text: str, language: Language, periods: Sequence[Period]
 ) -> bool:
-    """Return whether a question such as "Which company ...?" names no thing, not even a stranger.
+    """Return whether "Which company ...?" asks about all things, and names no stranger.
 
     Where nouns have capitals, only a word that no document has may be a name.
     """
