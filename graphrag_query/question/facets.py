@@ -130,6 +130,9 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
     blank = text
     named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
     each = find_each(text)
+    if each and any(start < each[1] and each[0] < end for start, end in named):
+        # "Every third quarter of 2022" names a period.
+        each = None
     named += [each[:2]] if each else []
     for start, end in sorted(named, reverse=True):
         # In "ticket T-17", the word before says only what kind of thing it is.

@@ -102,6 +102,12 @@ def test_without_names_and_documents_of_a_period_there_are_no_things(
     assert asked(series, question).facets.things == ()
 
 
+def test_a_word_such_as_every_before_a_period_asks_for_no_other(series: Index) -> None:
+    found = facets(series, "What was the margin of Ostwick in every third quarter of 2022?")
+    assert (found.each, [*map(str, found.periods)]) == (0, ["Q3 2022"])
+    assert found.parts == (("margin",),)
+
+
 def test_too_many_things_of_a_period_are_not_compared(
     series: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
