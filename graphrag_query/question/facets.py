@@ -270,8 +270,9 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
         if not len(still):
             break
         held, run, found, length = fewer, longer, still, length + 1
-    if not found:
-        return None, 1
+    # "Inc" of an unknown "Acme, Inc." is no name.
+    if not found or {word.folded for word in words[:length]} <= _LEGAL_FORMS:
+        return None, length if found else 1
     shares = {row: _share_of(index, run, name) for row, name in found.items()}
     kept = [
         row
