@@ -173,6 +173,8 @@ class Topic:
         text, before = statement.text, 0
         if text in self._before:
             return self._before[text]
+        if (statement.stems | statement.label_stems).isdisjoint(self.words):
+            return 4
         spans = [found[:2] for found in find_numbers(text, self.language.code)]
         spans += [found[:2] for found in find_periods(text)]
         for word in WORD.finditer(text):
@@ -188,10 +190,12 @@ class Topic:
         """Return the value behind the topic's words, or else the last one before them."""
         text = statement.text
         values = list(find_numbers(text, language.code))
+        if len(values) < 2:
+            return values[0] if values else None
         words = [w for w in WORD.finditer(text) if not find_stems(w[0]).isdisjoint(self.words)]
         last = words[-1].end() if words else 0
         behind = [value for value in values if value.start_char >= last]
-        return behind[0] if behind else values[-1] if values else None
+        return behind[0] if behind else values[-1]
 
 
 def _split(passages: Sequence[Passage]) -> Iterator[tuple[Statement, Passage]]:
