@@ -333,7 +333,7 @@ def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iter
             n_before += several.height
 
 
-@step(writes=["entity_values"], code_version=2)
+@step(writes=["entity_values"], code_version=3)
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 

@@ -12,9 +12,9 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
+from graphrag_nlp.text.periods import DatePart, find_dates, find_periods
 from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.coverage import Coverage, find_coverage
 from graphrag_query.question.entity_linking import (
     EntityLinker,
@@ -77,10 +77,11 @@ class Mentions:
 
     @cached_property
     def spans(self) -> list[NameSpan]:
-        """The capitalized names, without dates such as "April" and "May 4"."""
-        dates = " ".join(date.text for date in find_asked_dates(self.text, self.language))
+        """The capitalized names, without dates such as "April", "May 4" and "Q3"."""
+        dates = [date.text for date in find_dates(self.text, self.language)]
+        dates += [self.text[period.start : period.end] for period in find_periods(self.text)]
         spans = name_spans(self.text, self.language)
-        return [span for span in spans if span.text not in dates] if dates else spans
+        return [span for span in spans if not any(span.text in date for date in dates)]
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -257,9 +258,9 @@ class Question:
         return unseen
 
     @cached_property
-    def asked_dates(self) -> list[AskedDate]:
+    def asked_dates(self) -> list[DatePart]:
         """The days and months that the question names."""
-        return find_asked_dates(self.text, self.language)
+        return find_dates(self.text, self.language)
 
     @cached_property
     def facets(self) -> Facets:
@@ -273,9 +274,7 @@ class Question:
 
     def unmentioned_beside(self, written: list[str]) -> list[str]:
         """Return the names that no document mentions, beside things of documents as written."""
-        dates = [self.text[period.start : period.end] for period in self.facets.periods]
         spans = (span.text for span in self.mentions.spans)
-        spans = (span for span in spans if not any(span in date for date in dates))
         if all(any(span in text or text in span for text in written) for span in spans):
             return []
         return self.mentions.unmentioned_names(written)
@@ -283,6 +282,18 @@ class Question:
     def may_be_mentioned(self, name: str) -> bool:
         """Return whether the documents may mention a name in a form that nothing compares."""
         return may_be_mentioned(self.index, name, self.language)
+
+    def names_near_series(self) -> list[str]:
+        """Return the names that are spelt nearly as a thing with documents of several periods."""
+        fuzzy = {m.entity: {*m.name.split()} for m in self.mentions.entities if m.kind == "fuzzy"}
+        titles = self.index.entities([*fuzzy])["title"] if fuzzy else ()
+        near = [
+            words
+            for words, title in zip(fuzzy.values(), titles, strict=True)
+            if any(t.is_series for t in find_facets(self.index, title, self.language).things)
+        ]
+        spans = {span.text: {*fold_name(span.text).split()} for span in self.mentions.spans}
+        return [name for name, words in spans.items() if any(one <= words for one in near)]
 
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""

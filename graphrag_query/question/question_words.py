@@ -231,7 +231,11 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
         return []
     names: list[list[re.Match[str]]] = []
     for token in inside:
-        if not (token[0][0].isupper() or (takes_uncased and is_uncased(token[0]))):
+        # The number of a record is a name with its letters: T-1042.
+        end = names[-1][-1].end() if names else 0
+        is_code = len(token[0]) > 2 and token[0].isdigit() and text[end : token.start()] == "-"
+        is_name = token[0][0].isupper() or is_code
+        if not (is_name or (takes_uncased and is_uncased(token[0]))):
             continue
         if names and _BETWEEN_WORDS_OF_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
             names[-1].append(token)

@@ -73,6 +73,9 @@ def find_unmentioned_names(
             prefix = word[: max(MIN_STEM, len(word) - MAX_ENDING_CHARS)]
             rows = rows_with_prefix(known, "word", prefix, MAX_WORD_FORMS)
             held.add_texts(known.texts("word", rows.start, rows.stop))
+            if index.has_table("subject_words"):
+                subjects = index.open_mapped("subject_words")
+                held.add_texts([word] * (find_row(subjects, "word", word) is not None))
     if held.missing_names(names):
         table = index.vectors("text_unit_text")
         for word in words:
