@@ -67,7 +67,11 @@ class Citation:
 
     @classmethod
     def within(cls, number: int, unit: Mapping[str, Any], start: int, end: int) -> "Citation":
-        """Cite the characters `start` to `end` of a text unit's text."""
+        """Cite the characters `start` to `end` of a text unit's text (see `IndexStore`)."""
+        # Import this module only here: a command begins without it.
+        from graphrag_nlp.text.lines import locate
+
+        start, end = locate(unit["text"], unit["source"], start, end)
         return cls(
             number=number,
             document=unit["title"],
@@ -75,7 +79,7 @@ class Citation:
             path=unit["path"],
             start_char=unit["start_char"] + start,
             end_char=unit["start_char"] + end,
-            quote=unit["text"][start:end],
+            quote=unit["source"][start:end],
             text_unit=unit["human_readable_id"],
             cited_as=f"Sources ({unit['human_readable_id']})",
             prepended=unit["prepended"],

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.spans import span
 from graphrag_query.answer import Answer, Context, Outcome, Passage
 from graphrag_query.answering.written_answer import AnswerStream, CountingSink
-from graphrag_query.llm import LLMPool, usage_of
+from graphrag_query.llm import LLMPool, run_within_limits, usage_of
 from graphrag_query.question.conversation import Conversation, suggest_questions
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import check_question, check_questions
@@ -26,6 +27,12 @@ from graphrag_query.store.filtered_index import FilteredIndex, Filters
 from graphrag_query.store.index_store import IndexStore
 from graphrag_query.structured.queries import run_cypher, run_sql
 from graphrag_query.structured.sandbox import QueryResult, read_limits
+
+# Text of an answer that may be in texts without a vector; an outage is no missing evidence.
+MISSING_VECTORS = (
+    "No passage that was read answers this, but {} texts of the index have no vector, and the "
+    "answer may be in them: `graphrag-index status --all` says why."
+)
 
 
 class Index:
@@ -146,8 +153,13 @@ class Index:
                     answer, parameters = self._incomplete_answer(asked, method, missing), {}
                 else:
                     with span("retrieval", method=method, question=question) as retrieval:
-                        answer = self._with_follow_ups(chosen.run(asked, settings), asked)
+                        answer = run_within_limits(partial(chosen.run, asked, settings), asked.llm)
+                        answer = self._with_follow_ups(answer, asked)
                         retrieval.set(n_citations=len(answer.citations))
+                n_missing = self._n_missing_vectors()
+                if answer.outcome is Outcome.NO_EVIDENCE and n_missing and not asked.refuse():
+                    text = MISSING_VECTORS.format(n_missing)
+                    answer = replace(answer, text=text, outcome=Outcome.INDEX_INCOMPLETE)
                 if answer.outcome is Outcome.NO_EVIDENCE:
                     suggestion = suggest_search(asked, method, self.settings)
                     answer = replace(answer, suggestion=suggestion)
@@ -219,6 +231,11 @@ class Index:
             return replace(answer, notes=(*answer.notes, note))
         usage = question.llm.usage if question.llm is not None else answer.usage
         return replace(answer, follow_ups=found, usage=usage)
+
+    def _n_missing_vectors(self) -> int:
+        """Return how many texts of the index have no vector, because their requests failed."""
+        steps = self.store.version.steps
+        return sum(step.quarantined for step in steps if step.name == "generate_text_embeddings")
 
     def _describe_gaps(self) -> tuple[str, ...]:
         """Return notes on missing parts of the index."""
@@ -308,7 +325,7 @@ class Index:
                     path=rows[number]["path"] or "",
                     start_char=rows[number]["start_char"],
                     end_char=rows[number]["end_char"],
-                    text=rows[number]["text"],
+                    text=rows[number]["source"],
                 )
                 for number, score in scores.items()
             ]

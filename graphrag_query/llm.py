@@ -3,10 +3,10 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphrag_index.errors import ModelError, OutageError, SettingsError
 from graphrag_index.llm.local.local_models import VECTORS_FILE, VectorCache, load_embedding_model
@@ -14,6 +14,8 @@ from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.reply_parser import parse_score
 from graphrag_index.llm.request import (
     PLAIN_TEXT,
+    SHORTENED_SHARE,
+    TOO_LONG,
     Message,
     Outcome,
     ParsedReply,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
     from graphrag_index.schema.settings.project_settings import Settings
     from graphrag_query.store.index_store import IndexStore
+
+T = TypeVar("T")
 
 # If the setting `search.model` is `auto`, the answers are written by the model of the first of
 # these steps that has run.
@@ -70,11 +74,24 @@ class LLM:
     rating_model: "ChatModel"
     on_outage: Callable[[OutageError], None] = lambda error: None
     spent: Spending = field(default_factory=Spending)
+    # Maximum tokens of a prompt after prompts were refused, and whether the last ones were.
+    prompt_limit: int = 1 << 40
+    is_refused: bool = False
 
     @property
     def max_prompt_tokens(self) -> int:
         """Maximum tokens of a prompt that `model` and `rating_model` accept."""
-        return min(self.model.max_prompt_tokens, self.rating_model.max_prompt_tokens)
+        models = (self.model, self.rating_model)
+        known = (min(model.max_prompt_tokens, model.tokens.max_prompt) for model in models)
+        return min(self.prompt_limit, *known)
+
+    def lower_prompt_limit(self, before: int) -> bool:
+        """Return whether prompts of at most `before` tokens were refused, and can be shorter."""
+        known, was_refused = self.max_prompt_tokens, self.is_refused
+        self.is_refused = False
+        # If the server names no limit, look for it in large steps.
+        self.prompt_limit = known if known < SHORTENED_SHARE * before else before // 2
+        return was_refused and self.prompt_limit >= MIN_PROMPT_TOKENS
 
     @property
     def usage(self) -> Usage:
@@ -88,14 +105,17 @@ class LLM:
         the requests. Raises `ModelError` if the model cannot be reached.
         """
         model = self.rating_model if rating else self.model
+        # A search shortens its prompts itself.
+        known = (replace(request, shorten=lambda: None) for request in requests)
         try:
-            outcomes = list(model.replies(requests))
+            outcomes = list(model.replies(known))
         except OutageError as error:
             if model is not self.model:
                 self.on_outage(error)
             raise
         for outcome in outcomes:
             self.spent.add(outcome.spent)
+            self.is_refused = self.is_refused or outcome.failure.startswith(TOO_LONG)
         return outcomes
 
     def write(
@@ -106,8 +126,7 @@ class LLM:
         Returns the text, and whether the output limit cut it off. The `sink` receives the text
         while it is being written. Raises `ModelError` if the request fails.
         """
-        [outcome] = self.model.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
-        self.spent.add(outcome.spent)
+        [outcome] = self.replies([Request(unit, messages, PLAIN_TEXT, sink=sink)])
         if outcome.failure:
             raise ModelError(f"The model gave no answer: {outcome.failure.rstrip('.')}.")
         return str(outcome.values[0]), outcome.dropped > 0
@@ -121,6 +140,21 @@ class LLM:
             Message(role="system", content=self.prompts.fill(prompt, values)),
             Message(role="user", content=asked),
         ]
+
+
+def run_within_limits(run: Callable[[], T], llm: LLM | None) -> T:
+    """Run a search, and again with shorter prompts if the server refuses some as too long."""
+    while llm is not None:
+        before = llm.max_prompt_tokens
+        try:
+            answer = run()
+        except ModelError:
+            if not llm.lower_prompt_limit(before):
+                raise
+        else:
+            if not llm.lower_prompt_limit(before):
+                return answer
+    return run()
 
 
 def usage_of(spent: Spending) -> Usage:

@@ -247,7 +247,8 @@ def _read_span(store: IndexStore, place: Mapping[str, Any], title: str) -> Span:
     holding = np.flatnonzero((firsts <= start) & (ends >= end))
     if len(holding):
         at = int(holding[0])
-        text = units.rows([found.start + at], "text")["text"][0]
+        rows = units.rows([found.start + at], "text", "source")
+        text = rows.select(pl.coalesce("source", "text")).item()
         first = int(firsts[at])
         # A text unit that begins with metadata has other offsets: its text is longer than its span.
         if len(text) == ends[at] - first:

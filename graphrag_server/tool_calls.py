@@ -24,6 +24,8 @@ from mcp_types import CallToolResult, ResourceLink, TextContent
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_nlp.text.normalize import fold_name
 from graphrag_query.answer import Answer, Cell, Citation
+from graphrag_query.question.entity_linking import find_entities_like
+from graphrag_query.question.question import note_namesakes
 from graphrag_server.access import Caller, require_scope
 from graphrag_server.asking import (
     AnswerEvent,
@@ -57,7 +59,6 @@ from graphrag_server.routes.entities import (
 )
 from graphrag_server.routes.graph import (
     MAX_RELATIONSHIPS,
-    find_entities,
     read_neighbourhood,
     read_path,
 )
@@ -573,22 +574,25 @@ def graph_records(
 
     The entities at the ends of a relationship come before the relationship.
     """
-    entity = find_entity(opened, arguments.entity)
+    taken = {name: find_entity(opened, name) for name in (arguments.entity, arguments.to) if name}
+    notes = note_namesakes(opened.whole, taken)
+    head: dict[str, Any] = {"notes": notes} if notes else {}
+    entity = taken[arguments.entity]
     mode = arguments.mode or ("path" if arguments.to else "neighbourhood")
     if mode == "entity":
-        return {"mode": "entity", "entity": entity}, _entity_records(opened, entity)
+        return {"mode": "entity", "entity": entity, **head}, _entity_records(opened, entity)
     if mode == "path":
         if not arguments.to:
             raise RequestError(400, "invalid_request", "A path needs its end: give `to`.")
-        to = find_entity(opened, arguments.to)
+        to = taken[arguments.to]
         found = read_path(opened, entity, to)
-        head = {"mode": "path", "entity": entity, "to": to}
+        head |= {"mode": "path", "entity": entity, "to": to}
         paths = [Record("paths", path.model_dump()) for path in found.paths]
         entities = {row.number: row.model_dump() for row in found.entities}
         return head, [*paths, *_relationship_records(entities, found.relationships)]
     around = read_neighbourhood(opened, entity, arguments.hops, MAX_RELATIONSHIPS)
     entities = {row.number: row.model_dump() for row in around.entities}
-    head = {"mode": "neighbourhood", "entity": entity}
+    head |= {"mode": "neighbourhood", "entity": entity}
     if around.left_out:
         head["not_read"] = around.left_out
     return head, _relationship_records(entities, around.relationships)
@@ -600,7 +604,7 @@ def find_entity(opened: OpenVersion, name: str) -> int:
         opened.check_row("entity_rows", int(name), "entity")
         return int(name)
     words = fold_name(name).split()
-    found = find_entities(opened.whole, words, 1) if words else []
+    found = find_entities_like(opened.whole, words, 1) if words else []
     if not found:
         raise RequestError(
             404, "no_such_entity", f"No entity is called {name!r}: find its name with search."

@@ -39,10 +39,14 @@ ONLY_FOR_INDEXING = {
     "huggingface_hub",
     "igraph",
     "leidenalg",
-    "markitdown",
+    "liteparse",
+    "mammoth",
     "networkx",
     "onnxruntime",
     "openai",
+    "openpyxl",
+    "pptx",
+    "pypdfium2",
     "tokenizers",
     "torch",
 }
@@ -197,7 +201,7 @@ def model_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
     """What a run of `standard`, and searches, have imported where a model is configured."""
     root = tmp_path_factory.mktemp("with-model")
     with Server() as server:
-        write_project(root, server.url)
+        write_project(root, server.url, n_documents=2)
         environment = {**os.environ, "MODEL_KEY": KEY}
         outputs = [
             subprocess.run(

@@ -149,6 +149,7 @@ export const texts = {
   documents: {
     explained: "These files are the documents of the index. Add and remove files, then start a run, which brings the index up to date with them.",
     files: "Files", noFiles: "There are no files yet: add some, then start a run.",
+    more: (count: number) => `and ${number(count)} more`,
     search: "Search the files", held: documents, isNew: "not in the index yet",
     size: formatBytes,
     choose: "Add files …", drop: "or drop them on this panel",
@@ -160,7 +161,6 @@ export const texts = {
       nCancelled ? `The upload of ${files(nCancelled)} was cancelled.` : "",
     ].filter(Boolean).join(" "),
     sendAgain: (count: number) => `Send ${files(count)} again`,
-    unknownType: (types: string[]) => `This type of file cannot be read. Types that can: ${types.join(", ")}.`,
     tooLarge: (size: number, limit: number) =>
       `The file has ${formatBytes(size)}, and at most ${formatBytes(limit)} are accepted: split it.`,
     taken: (names: string[]) =>

@@ -19,6 +19,7 @@ from graphrag_index.llm.registry import PurgeCounts
 from graphrag_index.pipeline.changes import CHANGE_KINDS, UNCHANGED, Difference, DryRun
 from graphrag_index.pipeline.estimate import MIN_PAST_CALLS, Estimate, StepCosts
 from graphrag_index.schema.tables import TABLES
+from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version, VersionOrigin
 from graphrag_nlp.text.normalize import display_width, fit_line
@@ -154,8 +155,8 @@ def write_versions(versions: Sequence[Version], current: int, out: TextIO) -> No
     print("\n".join(align_columns([heading, *rows], left=[len(heading) - 1])), file=out)
 
 
-def describe_state(store: TableStore, option: str) -> list[str]:
-    """Describe the current version and a run that goes on or was interrupted, a line for each."""
+def describe_state(store: TableStore, option: str, every: bool = False) -> list[str]:
+    """Describe the current version, its unread and skipped files, and an unfinished run."""
     from graphrag_index.pipeline.history import is_locked
 
     version = store.read_pointer()
@@ -168,6 +169,13 @@ def describe_state(store: TableStore, option: str) -> list[str]:
         if unread is not None and unread.rows:
             what = "file or record was" if unread.rows == 1 else "files or records were"
             lines.append(f"{unread.rows:,} {what} not read: the next run lists them again.")
+            if every:
+                rows = store.scan("unread_files", unread).collect().rows()
+                lines += [f"  {path}: {reason}" for path, reason in rows]
+        skipped = read_skipped(store, version)
+        if skipped:
+            lines.append(describe_skipped(skipped))
+            lines += [f"  {one.path}: {one.reason}" for one in skipped if every]
     done = [record.name for record in store.read_journal(store.next_number())]
     if is_locked(store):
         last = f"; the last finished step is {done[-1]}" if done else ""
@@ -425,9 +433,8 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     elif found.loader in found.kept:
         print_lines("The input has not changed.", out)
     if found.unread:
-        n = len(found.unread)
-        what = "file or record" if n == 1 else "files or records"
-        print_lines(f"{n:,} {what} would not be read:", out)
+        what = format_count("files or records", len(found.unread))
+        print_lines(f"{what} would not be read:", out)
         files = [f"{path}: {reason}" for path, reason in found.unread]
         print_lines("\n".join(indent_first_lines(files, MAX_PRINTED_NAMES)), out, indent=2)
     if not found.run:
@@ -462,10 +469,11 @@ def estimate_as_json(found: Estimate) -> str:
     return json.dumps(asdict(found), indent=2, ensure_ascii=False)
 
 
-def describe_unread_files(unread: Sequence[tuple[str, str]]) -> str:
+def describe_unread_files(unread: Sequence[tuple[str, str]], has_skipped: bool) -> str:
     """List the first files that were not read, with the reasons."""
     what = "1 file or record was" if len(unread) == 1 else f"{len(unread)} files or records were"
     files = [f"{path}: {reason}" for path, reason in unread]
     lines = indent_first_lines(files, MAX_PRINTED_FILES, ", all in the table unread_files.")
-    end = "All others are in the index. Correct or remove these files and run again."
+    others = "All others but the skipped files" if has_skipped else "All others"
+    end = f"{others} are in the index. Correct or remove these files and run again."
     return "\n".join([f"\n{what} not read:", *lines, end])

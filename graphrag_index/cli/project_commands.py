@@ -1,14 +1,16 @@
 """The commands that prepare a project: `init`, `validate`, `schema` and `download-model`."""
 
+import os
+import re
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from graphrag_index.cli import Root, Set, load_project, root_option
-from graphrag_index.errors import ModelError, print_lines, quote_argument
+from graphrag_index.errors import ModelError, SettingsError, print_lines, quote_argument
 
 if TYPE_CHECKING:
     from graphrag_index.pipeline.workflow import Workflow
@@ -27,21 +29,99 @@ def init(
     prompts: Annotated[
         bool, typer.Option(help="With --from: convert its prompts; else use the default prompts.")
     ] = True,
+    model: Annotated[str | None, typer.Option(help="Language model.", metavar="NAME")] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="Its server: http://localhost:11434/v1; else OpenAI.", metavar="URL"),
+    ] = None,
+    key_variable: Annotated[
+        str | None, typer.Option(help="Variable with its key: OPENAI_API_KEY.", metavar="NAME")
+    ] = None,
+    embedding_model: Annotated[
+        str | None, typer.Option(help="Model of the server for vectors.", metavar="NAME")
+    ] = None,
 ) -> None:
     """Create a project: settings.yaml with all settings, and the workflows."""
+    if model is None and (server or key_variable or embedding_model):
+        raise typer.BadParameter("--server, --key-variable and --embedding-model need --model.")
+    if source is not None and model is not None:
+        raise typer.BadParameter("--model does not go with --from, which keeps its models.")
     if source is not None:
         for line in _migrate_project(folder, source, input_folder, prompts=prompts):
             print_lines(line, indent=2)
         return
     if not prompts:
         raise typer.BadParameter("--no-prompts needs --from.")
-    from graphrag_index.schema.settings.project_settings import init_project
+    from graphrag_index.schema.settings.project_settings import check_new_project, init_project
 
-    for path in init_project(folder, input_folder):
+    values, lines = dict[str, Any](), list[str]()
+    if model is not None:
+        check_new_project(folder, input_folder)
+        models, left = _configure_models(folder, model, server, key_variable, embedding_model)
+        vectors = {"model": "embedding" if embedding_model else "static"}
+        values = {"workflow": "standard", "models": models, "generate_text_embeddings": vectors}
+        lines = [
+            *([f"To do: {left}."] if left else []),
+            "The model is asked about all; with --set workflow=fast, it writes the reports only.",
+            f"To see what works with it: graphrag-index validate --probe{root_option(folder)}",
+        ]
+    for path in init_project(folder, input_folder, values):
         print(f"Wrote {path}")
     if input_folder is None:
         print(f"Put documents into {folder / 'input'}.")
-    print(f"Next: graphrag-index run{root_option(folder)}")
+    print_lines("\n".join([*lines, f"Next: graphrag-index run{root_option(folder)}"]))
+
+
+def _configure_models(
+    folder: Path, model: str, server: str | None, key_variable: str | None, embedding: str | None
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """Return the settings of models on one server, and a sentence on what is left to do, if any.
+
+    Raises `GraphRAGError` if the server answers, and the project could not run with these settings.
+    """
+    import asyncio
+
+    from graphrag_index.llm.client import find_server
+    from graphrag_index.llm.protocol import OPENAI_ADDRESS
+    from graphrag_index.schema.settings.models import UNSET_KEY
+    from graphrag_index.schema.settings.project_settings import parse_settings, read_env_file
+
+    found = {**read_env_file(folder / ".env"), **os.environ}
+    variables = {name: value for name, value in found.items() if value}
+    host = re.sub(r"^\w+://|[:/].*", "", server or OPENAI_ADDRESS)
+    # As providers name it: GROQ_API_KEY for api.groq.com. A key of another one must not be sent.
+    provider = "".join(host.split(".")[-2:-1]).upper().replace("-", "_")
+    variable = key_variable or f"{provider}_API_KEY"
+    if not (key_variable or not server or variable in variables):
+        variable = ""
+    key = f"${{{variable}}}" if variable else ""
+    if key and not UNSET_KEY.fullmatch(key):
+        raise SettingsError("--key-variable takes the name of a variable, not the key itself.")
+    near = [name for name in variables if "KEY" in name and provider in name.replace("_", "")]
+    if variable and variable not in variables and near and not key_variable:
+        raise SettingsError(
+            f"{variable} is not set, but {' and '.join(sorted(near))}: name the right one with "
+            "--key-variable; nothing was written."
+        )
+    common = {"base_url": server, "api_key": variables.get(variable, key)}
+    models: dict[str, dict[str, Any]] = {"chat": {"model": model, **common}}
+    if host in ("localhost", "127.0.0.1"):
+        # A machine of one's own answers slowly, and few requests at once.
+        models["chat"] |= {"stream": True, "concurrency": 2}
+    if embedding:
+        models["embedding"] = {"model": embedding, **common}
+    checked = parse_settings({"models": models}, "--server").models
+    address, left = server, f"{variable} is not set: set it to the API key, or in {folder}/.env"
+    if not variable or variable in variables:
+        try:
+            address, left = asyncio.run(find_server(checked))
+        except ModelError as error:
+            raise ModelError(
+                f"{error} Nothing was written: see --model, --server and --key-variable."
+            ) from None
+    for values in models.values():
+        values |= {"base_url": address if server else None, "api_key": key}
+    return models, left
 
 
 def validate(

@@ -205,28 +205,31 @@ class RunSession:
         return share <= self.options.allowed_share and not self._unread_files(result)
 
     def _unread_files(self, result: "RunResult") -> list[tuple[str, str]]:
-        table = result.version.tables.get("unread_files")
-        if table is None or not table.rows:
-            return []
-        return list(self.store.scan("unread_files", table).collect().iter_rows())
+        from graphrag_index.storage.table_store import scan_table
+
+        return scan_table(self.store, result.version, "unread_files").collect().rows()
 
     def print_report(self, result: "RunResult") -> ExitCode:
         """Print the result of the run; return its exit code: the index may be incomplete."""
+        from graphrag_index.cli.printed_tables import describe_quarantined, describe_unread_files
+        from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
+
         self.models.mark_finished()
+        skipped = describe_skipped(read_skipped(self.store, result.version))
         if not self.options.quiet:
-            self._print_summary(result)
+            self._print_summary(result, skipped)
         unread = self._unread_files(result)
         if unread:
-            from graphrag_index.cli.printed_tables import describe_unread_files
-
-            print_lines(describe_unread_files(unread), sys.stderr, indent=2)
+            print_lines(describe_unread_files(unread, bool(skipped)), sys.stderr, indent=2)
         failed = self.models.quarantined_requests(
             [r.name for r in result.version.steps if r.quarantined]
         )
         if failed:
-            from graphrag_index.cli.printed_tables import describe_quarantined
-
+            n_final = sum(row.is_final for row in failed)
             hint = f"`graphrag-index retry{root_option(self.root)}` sends them again."
+            if n_final:
+                hint = f"{hint} " if n_final < len(failed) else ""
+                hint += f"The server would refuse {n_final} of them again: see the reasons."
             print_lines(f"\n{describe_quarantined(failed)}\n{hint}", sys.stderr, indent=2)
         if self._is_complete(result):
             return ExitCode.DONE
@@ -235,7 +238,7 @@ class RunSession:
             print_lines(f"Nothing was purged, since the index is incomplete: {why}.", sys.stderr)
         return ExitCode.QUARANTINED
 
-    def _print_summary(self, result: "RunResult") -> None:
+    def _print_summary(self, result: "RunResult", skipped: str) -> None:
         tables, number = result.version.tables, result.version.number
         if not result.steps_run:
             print_lines(f"\nNothing changed: {self.store.place} is up to date (version {number}).")
@@ -245,6 +248,9 @@ class RunSession:
             seconds = time.perf_counter() - self.started
             print_lines(f"\n{', '.join(counts) or 'Done'} in {seconds:.1f} s.")
             print_lines(f"The tables are in {self.store.place} (version {number}).")
+        if skipped:
+            hint = f"`graphrag-index status --all{root_option(self.root)}` lists them."
+            print_lines(f"{skipped} {hint}")
         print(f'Ask it: graphrag-query global "What are the main themes?"{self.query_options}')
         if self.purged:
             from graphrag_index.cli.printed_tables import describe_purge
@@ -351,7 +357,10 @@ def retry(
 def status(
     root: Root = Path(),
     every: Annotated[
-        bool, typer.Option("--all", help="List all quarantined requests, with their replies.")
+        bool,
+        typer.Option(
+            "--all", help="List all quarantined requests, and all files not in the index."
+        ),
     ] = False,
     save: Annotated[
         bool, typer.Option("--save", help="Store the ledger in the bucket of the output, now.")
@@ -365,7 +374,7 @@ def status(
     from graphrag_index.storage.table_store import TableStore
 
     store = TableStore(locate_output(root, settings))
-    print_lines("\n".join(describe_state(store, root_option(root))))
+    print_lines("\n".join(describe_state(store, root_option(root), every)))
     with closing(open_models(workflow, settings, root)) as models:
         if not models.has_ledger:
             print("No model was asked.")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, object_schema
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_nlp.text.languages import read_lists
-from graphrag_nlp.text.normalize import replace_surrogates, title_key
+from graphrag_nlp.text.normalize import remove_formatting, replace_surrogates, title_key
 
 # Maximum number of characters of a name or a type. A longer text is probably a sentence.
 MAX_NAME_CHARS = 200
@@ -237,10 +237,11 @@ def _read_name(value: Any) -> str:
 
 
 def clean_line(text: str) -> str:
-    """Put a text on one line, and remove control characters and lone surrogates."""
+    """Put a text on one line, without control, formatting and invalid characters."""
     if text.isprintable() and "  " not in text:
         return text.strip()
-    return " ".join(_CONTROL_CHARACTER.sub(" ", replace_surrogates(text)).split())
+    text = remove_formatting(replace_surrogates(text))
+    return " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
 
 
 def read_strength(value: Any) -> float:

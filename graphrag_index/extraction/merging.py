@@ -7,6 +7,7 @@ known by the number of its first record, until the entities have their final num
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from graphrag_index.step import Partitions, ShardFrames, Shards
 from graphrag_index.storage.memo import regroup_batches
 from graphrag_index.storage.partitions import hash_partitions
 from graphrag_nlp.list_columns import Integers, gather_by_owner
+from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.normalize import title_key
 
 FINDINGS = TABLES["text_unit_findings"]
@@ -41,7 +43,8 @@ class UnitReplies(NamedTuple):
     """A text unit with the records of its replies, before names are located in its text."""
 
     text_unit: int  # number of the text unit
-    text: str
+    text: str  # the reading of the text unit
+    source: str  # its characters in the document
     language: str
     subject: str  # lines of the prompt that tell what the document is about
     key: str  # name of the entity that stands for the document, see `Star`; may be empty
@@ -53,7 +56,7 @@ class UnitReplies(NamedTuple):
 
 _UNIT_SCHEMA: dict[str, Any] = {
     "text_unit": pl.Int64,
-    **dict.fromkeys(("text", "language", "subject", "key", "input_hash"), pl.String),
+    **dict.fromkeys(("text", "source", "language", "subject", "key", "input_hash"), pl.String),
     "request_keys": pl.List(pl.String),
     "dropped": pl.Int64,
 }
@@ -100,8 +103,8 @@ def align_records(shard: ShardFrames, star: Star | None) -> ShardFrames:
     units = shard["units"]
     # Rows of each list column. A row begins with the index of its text unit in the shard.
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in LIST_COLUMNS}
-    columns = units.select("text", "language", "subject", "key").iter_rows()
-    for unit, ((text, language, subject, key), found) in enumerate(
+    columns = units.select("text", "source", "language", "subject", "key").iter_rows()
+    for unit, ((text, source, language, subject, key), found) in enumerate(
         zip(columns, _read_records(shard), strict=True)
     ):
         passage = Passage(text, language, subject)
@@ -110,8 +113,8 @@ def align_records(shard: ShardFrames, star: Star | None) -> ShardFrames:
         )
         if key and star:
             found, places = _add_document_entity(found, places, passage, key, star)
-        _add_rows(rows, unit, passage, found, places)
-    findings = units.drop("text", "language", "subject", "key")
+        _add_rows(rows, unit, passage, source, found, places)
+    findings = units.drop("text", "source", "language", "subject", "key")
     for name in LIST_COLUMNS:
         kind: Any = FINDINGS.columns[name]
         fields = {"owner": pl.Int64, **kind.inner.to_schema()}
@@ -140,10 +143,11 @@ def _add_rows(
     rows: Mapping[str, list[tuple[Any, ...]]],
     unit: int,
     passage: Passage,
+    source: str,
     found: FoundRecords,
     places: Mapping[str, NameMentions],
 ) -> None:
-    """Add the records of one text unit and the mentions of its entities.
+    """Add the records of one text unit and the mentions of its entities, as spans of `source`.
 
     An entity whose mention is the whole text is mentioned where its relationships are stated.
     """
@@ -160,6 +164,7 @@ def _add_rows(
     places = {**places, **own}
     at: dict[str, int] = {}
     mentions: dict[tuple[int, ...], None] = {}
+    place_in_source = partial(locate, passage.text, source)
     for entity in sorted(found.entities, key=lambda e: places[e.name].spans[0][0]):
         place = places[entity.name]
         n = at.setdefault(title_key(entity.name), len(at))
@@ -167,13 +172,13 @@ def _add_rows(
         if place.whole:
             spelled = (passage.text[start:end] for start, end in place.spans)
             forms = {clean_line(form): None for form in spelled if form != entity.name}
-        mentions.update(((unit, n, *span), None) for span in place.spans)
-        span = passage.extend_to_sentences(*place.spans[0])
+        mentions.update(((unit, n, *place_in_source(*span)), None) for span in place.spans)
+        span = place_in_source(*passage.extend_to_sentences(*place.spans[0]))
         rows["entities"].append((unit, n, *entity, *span, list(forms)))
     rows["mentions"].extend(mentions)
     for span, (source, target, *record) in sorted(links, key=itemgetter(0)):
         endpoints = at[title_key(source)], at[title_key(target)]
-        rows["relationships"].append((unit, *endpoints, *record, *span))
+        rows["relationships"].append((unit, *endpoints, *record, *place_in_source(*span)))
 
 
 def _add_document_entity(

@@ -18,6 +18,7 @@ from graphrag_index.microsoft.read_files import (
 )
 from graphrag_index.microsoft.read_tables import detect_generation
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
+from graphrag_index.storage.skipped_files import describe_skipped, read_skipped
 from graphrag_index.storage.table_store import TableStore, open_index
 from graphrag_index.storage.vector_store import VectorTable
 from graphrag_index.storage.versions import INDEX_FILE
@@ -188,7 +189,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
     version = open_index(output)[1] if as_of is None else store.read_version(as_of)
     tables: dict[str, dict[str, pl.LazyFrame]] = {"public": {}, "mapped": {}}
     vectors: dict[str, MicrosoftVectors] = {}
-    models, damaged = {}, []
+    models, damaged, notes = {}, [], list[str]()
     for name, stored in version.tables.items():
         kind = TABLES[name].kind if name in TABLES else "other"
         if stored.vectors is not None and stored.vectors.identity is not None:
@@ -202,6 +203,8 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                 # Read the schema, which fails if the file is missing or truncated.
                 rows.collect_schema()
                 tables[kind][name] = rows
+            elif name == "skipped_files":
+                notes.append(describe_skipped(read_skipped(store, version)))
         except TableError as error:
             damaged.append(Finding(name, 1, 1, (), str(error)))
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -216,6 +219,7 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
         vectors,
         tables["mapped"],
         damaged,
+        list(filter(None, notes)),
         vector_models=models,
         is_imported=any(record.name == "read_imported" for record in version.steps),
     )

@@ -7,7 +7,6 @@ new results are validated, and requests without a result are submitted in the ne
 The import of `openai` is slow: only a run with batches imports this module.
 """
 
-import json
 import logging
 import secrets
 import time
@@ -37,11 +36,13 @@ from graphrag_index.llm.ledger import (
     Ledger,
     ReceivedResult,
 )
-from graphrag_index.llm.limits import Budget, cost_of, max_cost_of, max_reply_tokens, price_of_model
+from graphrag_index.llm.limits import Budget, cost_of, max_cost_of, price_of_model
 from graphrag_index.llm.protocol import (
     Capabilities,
     encode_json,
+    error_in_body,
     error_message,
+    parse_json,
     read_chat,
     read_usage,
 )
@@ -52,9 +53,15 @@ from graphrag_index.llm.request import (
     QuarantinedError,
     Reply,
     Request,
-    prompt_tokens,
+    TooLongError,
 )
-from graphrag_index.llm.retries import RejectedError, RetryError, UnsupportedError, backoff_seconds
+from graphrag_index.llm.retries import (
+    LengthError,
+    RejectedError,
+    RetryError,
+    UnsupportedError,
+    backoff_seconds,
+)
 from graphrag_index.schema.settings.models import ModelSettings, Price
 
 logger = logging.getLogger(__name__)
@@ -269,9 +276,9 @@ def read_results(path: Path, client: LLMClient, price: Price | None) -> Iterator
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                data = json.loads(line)
+                data = parse_json(line.encode("utf-8", "replace"))
                 received = _parse_result(str(data["custom_id"]), data, client, price)
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (RetryError, ValueError, KeyError, TypeError, AttributeError):
                 continue
             if received is not None:
                 yield received
@@ -284,6 +291,8 @@ def _parse_result(
     response = data.get("response") or {}
     status, body = int(response.get("status_code") or 0), response.get("body")
     message = error_message(body) or error_message(data)
+    if status == 200 and (error := error_in_body(body)) is not None:
+        status, message = error
     if status == 200:
         usage = read_usage(body.get("usage") if isinstance(body, dict) else None)
         cost = cost_of(usage, price)
@@ -589,6 +598,7 @@ class BatchChatModel(CachedModel):
     ) -> None:
         super().__init__(name, settings, step, ledger)
         self.queue = BatchQueue(self, folder, budget, forget)
+        self.tokens = self.queue.client.tokens
 
     def replies(self, requests: Iterable[Request]) -> Iterator[Outcome]:
         """Yield the outcomes in the order of the requests, up to the first missing outcome.
@@ -618,47 +628,53 @@ class BatchChatModel(CachedModel):
 
     def _find_outcome(self, chain: RequestChain) -> Outcome | None:
         """Return the outcome of a request and its follow-ups; None while a reply is missing."""
-        while (outcome := self._advance_over_cache(chain)) is None:
+        while True:
+            outcome, n_tokens = self._prepare_request(chain)
+            if outcome is not None:
+                return outcome
             try:
-                parsed = self._validate_or_queue(chain.key, chain.request)
+                parsed = self._validate_or_queue(chain.key, chain.request, n_tokens)
             except QuarantinedError as error:
-                self.ledger.update_label(chain.key, chain.request.unit)
+                if self._shorten_after(error, chain):
+                    continue
+                self.ledger.update_label(chain.full_key, chain.request.unit)
                 return chain.failed_outcome(error)
             if parsed is None:
                 return None
             chain.add_reply(parsed)
-        return outcome
 
-    def _validate_or_queue(self, key: str, request: Request) -> ParsedReply | None:
+    def _is_sent(self, key: str) -> bool:
+        return self.queue.is_waiting(key) or self.queue.ledger.find_result(key) is not None
+
+    def _validate_or_queue(self, key: str, request: Request, n_tokens: int) -> ParsedReply | None:
         """Validate the result of a request; if it is invalid or missing, queue the request.
 
         Returns None if the request is in a batch, or is queued for the next batch.
         """
         if self.queue.is_waiting(key):
             return None
-        n_tokens = prompt_tokens(request, self.settings)
         result = self.queue.ledger.find_result(key)
-        try:
-            attempt = Attempt(max_reply_tokens(request, self.settings, n_tokens), is_last=True)
-            if result is not None and result.reply is not None:
-                reply, last = Reply(result.reply, result.finish), Attempt.decode(result.attempt)
-                parsed = self._validate_reply(reply, request, last, n_tokens)
-                if isinstance(parsed, ParsedReply):
-                    reason = TRUNCATED if reply.finish == "length" else ""
-                    self.ledger.record_replies({key: result.reply}, reason)
-                    return parsed
-                attempt = parsed
-            if result is not None and result.status != 200:
-                self._check_retryable(result, request, attempt)
-        except QuarantinedError as error:
-            if result is None:
-                self.ledger.record_sent(key, self.step, request.unit, self.name)
-            self.ledger.record_failure(key, str(error), error.raw)
-            raise
+        if result is None:
+            self.ledger.record_sent(key, self.step, request.unit, self.name)
+        attempt = Attempt(self.tokens.max_reply_tokens(request, n_tokens), is_last=True)
+        if result is not None and result.reply is not None:
+            reply, last = Reply(result.reply, result.finish), Attempt.decode(result.attempt)
+            parsed = self._validate_reply(reply, request, last, n_tokens)
+            if isinstance(parsed, ParsedReply):
+                reason = TRUNCATED if reply.finish == "length" else ""
+                self.ledger.record_replies({key: result.reply}, reason)
+                return parsed
+            attempt = parsed
+        if result is not None and result.status != 200:
+            self._check_retryable(result, request, attempt, n_tokens)
+            most = self.tokens.max_reply_tokens(request, n_tokens)
+            attempt = replace(attempt, max_tokens=min(attempt.max_tokens, most))
         self.queue.add_request(key, request, attempt, n_tokens)
         return None
 
-    def _check_retryable(self, result: BatchResult, request: Request, attempt: Attempt) -> None:
+    def _check_retryable(
+        self, result: BatchResult, request: Request, attempt: Attempt, n_tokens: int
+    ) -> None:
         """Check that a failed request can be retried, without unsupported parameters if need be.
 
         Raises `QuarantinedError` if a retry would fail too.
@@ -671,6 +687,18 @@ class BatchChatModel(CachedModel):
             body = client.writer.chat_body(messages, request.format, attempt.max_tokens)
             sent = Capabilities.from_json(self.settings, result.capabilities)
             is_retryable = client.writer.adapt_to_error(error, body, sent)
+        if isinstance(error, LengthError) or (
+            not is_retryable
+            and isinstance(error, RejectedError)
+            and self._may_be_too_long(error, request, n_tokens)
+        ):
+            most = Attempt.decode(result.attempt).max_tokens
+            refusal = error.refusal if isinstance(error, LengthError) else None
+            self.tokens.note_refusal(n_tokens, most, refusal)
+            has_less_room = self.tokens.max_reply_tokens(request, n_tokens) < most
+            is_retryable = has_less_room and result.reply is None
+            if self._is_too_long(request, n_tokens) or not is_retryable:
+                raise TooLongError(client.redact(str(error)))
         if not is_retryable:
             times = f"failed in {result.failures} batches: " if result.failures else ""
             raise QuarantinedError(client.redact(f"{times}{error}"))

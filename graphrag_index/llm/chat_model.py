@@ -20,7 +20,13 @@ from weakref import WeakValueDictionary
 from graphrag_index.errors import GraphRAGError, ModelError
 from graphrag_index.llm.client import LLMClient
 from graphrag_index.llm.ledger import DONE, QUARANTINED, TRUNCATED, Ledger, LedgerEntry
-from graphrag_index.llm.limits import Budget, ReplyLimit, cost_of, max_cost_of
+from graphrag_index.llm.limits import (
+    Budget,
+    ReplyLimit,
+    TokenLimits,
+    cost_of,
+    max_cost_of,
+)
 from graphrag_index.llm.reply_parser import is_repetitive, read_reply
 from graphrag_index.llm.request import (
     Attempt,
@@ -31,6 +37,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     Request,
     Spending,
+    TooLongError,
     Usage,
     attempt_after_invalid_reply,
     attempt_after_timeout,
@@ -38,7 +45,14 @@ from graphrag_index.llm.request import (
     prompt_tokens,
     request_key,
 )
-from graphrag_index.llm.retries import RejectedError, RetryError, SlowReplyError, redact
+from graphrag_index.llm.retries import (
+    LengthError,
+    RefusedContentError,
+    RejectedError,
+    RetryError,
+    SlowReplyError,
+    redact,
+)
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.spans import Span, span
 
@@ -133,9 +147,22 @@ class RequestChain:
         # The outcome so far.
         self.outcome = Outcome(request.unit)
         self._settings = settings
-        # The next request to send, and its cache key.
-        self.request, self.key = request, request_key(request, settings)
         self.is_answered = False
+        self._set_request(request)
+
+    def _set_request(self, request: Request) -> None:
+        # The next request to send, its cache key, and the key of the same request in full.
+        self.request = request
+        self.key = self.full_key = request_key(request, self._settings)
+
+    def shorten(self) -> bool:
+        """Take some context from the next request; False if it cannot be shorter."""
+        shorter = self.request.shorten() if self.request.shorten else None
+        if shorter is None:
+            self.request = replace(self.request, shorten=None)
+            return False
+        self.request, self.key = shorter, request_key(shorter, self._settings)
+        return True
 
     def add_reply(self, parsed: ParsedReply) -> None:
         """Add the reply to the current request, and make its follow-up the current request."""
@@ -149,7 +176,7 @@ class RequestChain:
         follow_up = self.request.then(parsed.value) if self.request.then else None
         self.is_answered = follow_up is None
         if follow_up is not None:
-            self.request, self.key = follow_up, request_key(follow_up, self._settings)
+            self._set_request(follow_up)
 
     def add_cached_reply(self, find: Callable[[str], LedgerEntry | None]) -> bool:
         """Add the cached reply to the current request; False if there is none.
@@ -179,12 +206,13 @@ class CachedModel:
         self.get_meta, self.reply_hashes = ledger.get_meta, ledger.reply_hashes
         # Cache keys of the requests that this version of the index uses.
         self._used: list[str] = []
+        self.tokens = TokenLimits(settings, ledger)
         # Whether an outcome counts cached replies at what they cost when they were paid for.
         self.counts_cached_replies = False
 
     @property
     def max_prompt_tokens(self) -> int:
-        """Maximum number of tokens of a prompt."""
+        """Maximum number of tokens of a prompt, by the settings: it does not change in a run."""
         return self.settings.context_window - self.settings.max_output_tokens
 
     def cached_values(self, request: Request) -> tuple[Any, ...]:
@@ -222,6 +250,52 @@ class CachedModel:
                 return chain.failed_outcome(error)
         return chain.outcome
 
+    def _is_too_long(self, request: Request, n_tokens: int) -> bool:
+        """Return whether a request of about `n_tokens` should be shortened before it is sent."""
+        return request.shorten is not None and n_tokens > self.tokens.max_prompt
+
+    def _may_be_too_long(self, error: RejectedError, request: Request, n_tokens: int) -> bool:
+        """Return whether a request may be refused because of its length, of which nothing is said.
+
+        It is not if the server has answered requests of this length, or refuses the content.
+        """
+        is_long = request.shorten is not None and 2 * n_tokens > self.tokens.n_answered
+        return is_long and not isinstance(error, RefusedContentError)
+
+    def _shorten_after(self, error: QuarantinedError, chain: RequestChain) -> bool:
+        """Shorten a request that was too long; else record its failure, and return False.
+
+        The failure is recorded under the key of the full request, which the next run looks up.
+        """
+        if chain.key != chain.full_key or isinstance(error, TooLongError):
+            self.ledger.forget_request(chain.key)
+            if isinstance(error, TooLongError) and chain.shorten():
+                return True
+            if chain.key != chain.full_key:
+                # What is refused at every length is not refused because of its length.
+                self.tokens.set_refused(None)
+            self.ledger.record_sent(chain.full_key, self.step, chain.request.unit, self.name)
+        self.ledger.record_failure(chain.full_key, str(error), error.raw)
+        return False
+
+    def _is_sent(self, key: str) -> bool:
+        """Return whether a request is sent, and waits for its reply."""
+        return False
+
+    def _prepare_request(self, chain: RequestChain) -> tuple[Outcome | None, int]:
+        """Advance over cached replies, and shorten the next request as far as is known to help.
+
+        Returns the outcome, None if a reply is missing, and about the tokens of the next prompt.
+        """
+        while True:
+            outcome = self._advance_over_cache(chain)
+            if outcome is not None:
+                return outcome, 0
+            n_tokens = prompt_tokens(chain.request, self.settings, self.tokens.window)
+            is_long = self._is_too_long(chain.request, n_tokens)
+            if not is_long or self._is_sent(chain.key) or not chain.shorten():
+                return None, n_tokens
+
     def _validate_reply(
         self, reply: Reply, request: Request, attempt: Attempt, n_tokens: int
     ) -> ParsedReply | Attempt:
@@ -248,6 +322,8 @@ class CachedModel:
         return replace(parsed, dropped=parsed.dropped + is_truncated)
 
 
+# Reason why a request is not sent.
+KNOWN_LIMIT = "it exceeds what the server is known to accept"
 # Number of prepared requests for each concurrent call. It limits memory, not results.
 PREPARED_PER_CALL = 8
 
@@ -303,6 +379,7 @@ class RemoteModel(CachedModel):
         super().__init__(name, settings, step, ledger)
         self._loop = loop
         self._client = LLMClient(name, settings, ledger, budget)
+        self.tokens = self._client.tokens
 
     @contextmanager
     def _traced_call(
@@ -374,11 +451,10 @@ class ChatModel(RemoteModel):
         try:
             for request in requests:
                 chain = RequestChain(request, self.settings)
-                outcome = self._advance_over_cache(chain)
+                # Count tokens in this thread: loading an encoding would block the event loop.
+                outcome, n_tokens = self._prepare_request(chain)
                 future: Future[Outcome] = Future()
                 if outcome is None:
-                    # Count tokens in this thread: loading an encoding would block the event loop.
-                    n_tokens = prompt_tokens(chain.request, self.settings)
                     key, equal = chain.key, sent.get(chain.key)
                     call = self._finish_chain(chain, n_tokens, cancellation, equal)
                     future = self._loop.start_coroutine(call)
@@ -427,17 +503,18 @@ class ChatModel(RemoteModel):
             return outcome
 
     async def _send_chain(self, chain: RequestChain, n_tokens: int) -> Outcome:
-        while True:
+        outcome = None
+        while outcome is None:
             try:
-                parsed = await self._send_until_valid(chain, n_tokens)
+                chain.add_reply(await self._send_until_valid(chain, n_tokens))
             except QuarantinedError as error:
-                self.ledger.record_failure(chain.key, str(error), error.raw)
-                return chain.failed_outcome(error)
-            chain.add_reply(parsed)
-            outcome = self._advance_over_cache(chain)
-            if outcome is not None:
-                return outcome
-            n_tokens = prompt_tokens(chain.request, self.settings)
+                if not self._shorten_after(error, chain):
+                    return chain.failed_outcome(error)
+                # Making a shorter request takes time, for which the event loop must not wait.
+                outcome, n_tokens = await asyncio.to_thread(self._prepare_request, chain)
+            else:
+                outcome, n_tokens = self._prepare_request(chain)
+        return outcome
 
     async def _send_until_valid(self, chain: RequestChain, n_tokens: int) -> ParsedReply:
         """Send a request until its reply is valid.
@@ -445,8 +522,11 @@ class ChatModel(RemoteModel):
         Raises `QuarantinedError` after too many attempts, or if the server rejects the request.
         """
         key, request, client = chain.key, chain.request, self._client
+        # Another call may have found a limit while this one waited.
+        if self._is_too_long(request, n_tokens):
+            raise TooLongError(KNOWN_LIMIT)
         try:
-            attempt = self._limit.first_attempt(request, self.settings, n_tokens)
+            attempt = self._limit.first_attempt(request, self.tokens, n_tokens)
         except QuarantinedError:
             self.ledger.record_sent(key, self.step, request.unit, self.name)
             raise
@@ -457,8 +537,20 @@ class ChatModel(RemoteModel):
                 self._limit.note_timeout(attempt, request)
                 attempt = attempt_after_timeout(attempt, request, self.settings.timeout)
                 continue
+            except LengthError as error:
+                too_long = TooLongError(client.redact(str(error)))
+                if self._is_too_long(request, n_tokens):
+                    raise too_long from None
+                # The prompt may fit, and its reply was given too much room.
+                most = self.tokens.max_reply_tokens(request, n_tokens)
+                if most >= attempt.max_tokens:
+                    raise too_long from None
+                attempt = replace(attempt, max_tokens=most, raised_tokens=most, is_last=True)
+                continue
             if self._limit.note_reply(attempt, reply, request):
                 self.set_meta(self._limit_key, "1")
+            if not attempt.correction:
+                self.tokens.note_answer(n_tokens, reply.usage.prompt)
             client.writer.note_length(reply.usage.completion, attempt.max_tokens)
             cost = cost_of(reply.usage, client.calls.price)
             chain.outcome.spent.add(Spending(1, reply.usage, cost))
@@ -482,13 +574,15 @@ class ChatModel(RemoteModel):
     ) -> Reply:
         """Send a request until the server answers.
 
-        Raises `QuarantinedError` if the server rejects the request, and `SlowReplyError` if its
-        reply is too slow.
+        Raises `QuarantinedError` if the server rejects the request, `LengthError` if that may be
+        because of its length, and `SlowReplyError` if its reply is too slow.
         """
         key, request, client = chain.key, chain.request, self._client
         n_tokens += sum(estimate_tokens(message["content"]) for message in attempt.correction)
 
         async def send() -> tuple[Reply, Usage]:
+            if not attempt.correction and self._is_too_long(request, n_tokens):
+                raise TooLongError(KNOWN_LIMIT)
             self.ledger.record_sent(key, self.step, request.unit, self.name)
             try:
                 messages = [*request.messages, *attempt.correction]
@@ -509,5 +603,12 @@ class ChatModel(RemoteModel):
 
         try:
             return await client.calls.call_with_retries(send, n_tokens, attempt.max_tokens)
+        except LengthError as error:
+            self.tokens.note_refusal(n_tokens, attempt.max_tokens, error.refusal)
+            raise
         except RejectedError as error:
+            if self._may_be_too_long(error, request, n_tokens):
+                self.tokens.note_refusal(n_tokens, attempt.max_tokens, None)
+                raise LengthError(str(error)) from None
+            client.calls.note_refusal(error)
             raise QuarantinedError(client.redact(str(error))) from None

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import json
 import os
 import ssl
 import sys
@@ -18,31 +17,38 @@ from collections.abc import (
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from graphrag_index.errors import ModelError
 from graphrag_index.llm.ledger import IN_MEMORY, Ledger
-from graphrag_index.llm.limits import Budget, retry_after
+from graphrag_index.llm.limits import Budget, TokenLimits, read_length_refusal, retry_after
 from graphrag_index.llm.probe import ServerProbe, Trial, UnansweredError
 from graphrag_index.llm.protocol import (
+    REFUSAL_WORDS,
+    UNKNOWN_WORDS,
     Capabilities,
     RequestWriter,
     encode_json,
-    error_message,
+    error_in_body,
     join_parts,
     parse_error,
     parse_json,
     read_chat,
     read_embeddings,
+    read_finish,
     read_usage,
+    server_address,
     tool_arguments,
 )
 from graphrag_index.llm.reply_parser import VisibleText, is_repetitive
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, TextSink, Usage
 from graphrag_index.llm.retries import (
     AddressError,
+    LengthError,
+    RefusedContentError,
     RejectedError,
     ReplyTimeoutError,
     RetriedCalls,
@@ -54,6 +60,7 @@ from graphrag_index.llm.retries import (
     redact,
 )
 from graphrag_index.schema.settings.models import ModelSettings
+from graphrag_nlp.text.normalize import replace_surrogates
 
 if TYPE_CHECKING:
     import aiohttp
@@ -65,8 +72,6 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 # HTTP statuses below 500 of temporary failures.
 _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
-# Words in an error that concerns the text of one request, not its parameters.
-_CONTENT_ERROR_WORDS = ("content_filter", "content_policy", "context_length", "string_above_max")
 
 
 class LLMClient:
@@ -86,6 +91,7 @@ class LLMClient:
     ) -> None:
         self.name, self.settings = name, settings
         self.writer = RequestWriter(name, settings, ledger)
+        self.tokens = TokenLimits(settings, ledger)
         self.address = self.writer.address
         self._session: aiohttp.ClientSession | None = None
         # Searches use a ledger in memory, so that their replies are not kept.
@@ -122,7 +128,7 @@ class LLMClient:
                 if "stream" in body:
                     reply = await self._stream_reply(body, sink)
                 else:
-                    reply = read_chat(parse_json(await self.post("/chat/completions", body)))
+                    reply = read_chat(await self.post("/chat/completions", body))
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
                     raise
@@ -140,7 +146,7 @@ class LLMClient:
             body, sent = self.writer.embedding_body(texts), self.writer.capabilities
             sent_at = time.monotonic()
             try:
-                data = parse_json(await self.post("/embeddings", body))
+                data = await self.post("/embeddings", body)
             except (UnsupportedError, ServerError) as error:
                 if not await self.probe.adapt_to_error(error, body, None, sent, sent_at):
                     raise
@@ -171,12 +177,21 @@ class LLMClient:
         """Return the exception for a response with an error status."""
         return self.status_error(status, parse_error(content), retry_after(headers))
 
-    def status_error(self, status: int, message: str, after: float | None = None) -> Exception:
+    def status_error(
+        self, status: int, message: str, after: float | None = None, *, is_in_body: bool = False
+    ) -> Exception:
         """Map an HTTP status and the provider's message to the exception to raise.
 
-        `after` is the number of seconds that the server asks to wait.
+        `after` is the number of seconds that the server asks to wait. With `is_in_body`, the
+        status stands for the code of an error in a body.
         """
-        reason = f"HTTP {status}: {message}"
+        reason = f"error in the answer: {message}" if is_in_body else f"HTTP {status}: {message}"
+        is_refused = status < 500 and status not in (401, 404, *_RETRYABLE_STATUSES)
+        if is_refused and REFUSAL_WORDS.search(message) and not UNKNOWN_WORDS.search(message):
+            return RefusedContentError(reason)
+        length = read_length_refusal(message)
+        if length is not None and (status not in (401, 403, 429) or length.is_final):
+            return LengthError(reason, length)
         if status in _RETRYABLE_STATUSES or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():
                 return self.settings_error(status, message)
@@ -186,17 +201,18 @@ class LLMClient:
         # OpenRouter answers 404 if no provider of the model supports a part of the request.
         if status == 404 and "endpoints found that support" in message:
             return UnsupportedError(reason)
-        if status in (401, 403, 404):
+        if status in (401, 402, 403, 404):
             return self.settings_error(status, message)
-        is_about_content = any(word in message.lower() for word in _CONTENT_ERROR_WORDS)
-        if status in (400, 405, 415, 422) and not is_about_content:
+        if status in (400, 405, 415, 422):
             return UnsupportedError(reason)
         return RejectedError(reason)
 
     def settings_error(self, status: int, message: str) -> ModelError:
         """Return the error for a status that the user must fix in the settings or the account."""
+        demands = "does not accept the key" if self.settings.key else "demands a key"
         reason = {
-            401: "does not accept the key: set api_key of this model",
+            401: f"{demands}: set api_key of this model",
+            402: "says that the account has no credit left",
             403: "refuses access: see what the key may do",
             404: f"does not know the model {self.writer.model!r} or this address: "
             "set model or base_url",
@@ -205,15 +221,25 @@ class LLMClient:
         message = self.redact(message)
         return ModelError(f"Model {self.name}: {self.address} {reason} (HTTP {status}: {message}).")
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> bytes:
-        """Send a JSON body, and read the content of the response within `timeout` seconds."""
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a JSON body, and parse the response, which must arrive within `timeout` seconds.
+
+        Returns the data of the response; None if the body asks for a stream.
+        """
         deadline = asyncio.get_running_loop().time() + self.settings.timeout
         async with (
             self._open_response("POST", path, encode_json(body)) as response,
             asyncio.timeout_at(deadline),
         ):
             await self._check_status(response)
-            return await response.read()
+            content = await response.read()
+        return None if body.get("stream") else self._check_body(parse_json(content))
+
+    def _check_body(self, data: Any) -> Any:
+        """Return the data of a response; raise the error that it reports in spite of its status."""
+        if (error := error_in_body(data)) is not None:
+            raise self.status_error(*error, is_in_body=True)
+        return data
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
         """Send a chat request, and read its streamed reply."""
@@ -240,10 +266,16 @@ class LLMClient:
             await self._check_status(response)
             if response.content_type == "application/json":
                 # The server does not stream, but sends the whole reply at once.
-                yield parse_json(await response.read())
+                yield self._check_body(parse_json(await response.read()))
                 return
             async for event in read_events(response.content.iter_any()):
-                yield event
+                try:
+                    data = self._check_body(event)
+                except RetryError as error:
+                    # A part of the reply may have been paid for.
+                    error.lost = True
+                    raise
+                yield data
 
     async def _check_status(self, response: "aiohttp.ClientResponse") -> None:
         """Note the headers of a response; raise the error of an error response."""
@@ -329,7 +361,7 @@ class LLMClient:
                 return target
         except ValueError:  # The location is no address.
             target = location
-        shown = target.partition("?")[0].removesuffix(path)
+        shown = replace_surrogates(target).partition("?")[0].removesuffix(path)
         raise AddressError(
             f"Model {self.name}: {self.address} redirects (HTTP {status}) to "
             f"{shown or 'no address'}, and requests with the key are not sent on to another "
@@ -371,7 +403,7 @@ def root_cause_message(error: BaseException) -> str:
     """Return the message of the first exception in the chain that led to this error."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(str(error).split()) or type(error).__name__
+    return replace_surrogates(" ".join(str(error).split())) or type(error).__name__
 
 
 # Maximum idle time of a connection. A server may close a connection that is idle for longer,
@@ -417,7 +449,6 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
     """Parse server-sent events up to `[DONE]`; yield the JSON data of each event.
 
     The format is specified in https://html.spec.whatwg.org/multipage/server-sent-events.html.
-    Raises `RetryError` if the server reports an error in the middle of the stream.
     """
     data: list[bytes] = []
     async for line in _split_lines(chunks):
@@ -428,10 +459,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         text, data = b"\n".join(data).strip(), []
         if text == b"[DONE]":
             return
-        event = parse_json(text)
-        if isinstance(event, dict) and event.get("error"):
-            raise RetryError(error_message(event) or str(event["error"])[:500], lost=True)
-        yield event
+        yield parse_json(text)
 
 
 async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
@@ -501,7 +529,7 @@ class StreamedReply:
         """Return the whole reply; raises `RetryError` if the stream ended too early."""
         if self._finish is None:
             raise StreamEndedError("the stream ended early", lost=True)
-        text, finish = "".join(self._tool) or "".join(self._text), self._finish
+        text, finish = "".join(self._tool) or "".join(self._text), read_finish(self._finish)
         if self._refusal:
             text, finish = self._refusal, "refusal"
         return Reply(text, finish, read_usage(self._usage))
@@ -525,17 +553,46 @@ async def check_server(client: LLMClient) -> None:
     if status in (401, 403):
         raise client.settings_error(status, parse_error(content))
     # An unlisted model may exist: some servers list none, and on Azure it is a deployment's name.
-    if status >= 400 or settings.provider == "azure":
-        return
-    try:
-        known = [str(model["id"]) for model in json.loads(content)["data"]]
-    except (ValueError, KeyError, TypeError):
-        return
+    known = _read_model_names(content) if status < 400 and settings.provider != "azure" else None
     # Ollama adds a tag to the names of its models, such as "llama3:latest".
     wanted = settings.model
     if known and not any(id == wanted or id.split(":")[0] == wanted for id in known):
-        shown = ", ".join(sorted(known)[:8]) + (", ..." if len(known) > 8 else "")
-        raise ModelError(f"Model {name}: {address} has no model {wanted!r}; it has {shown}.")
+        shown = ", ".join(sorted(get_close_matches(wanted, known, n=8, cutoff=0)))
+        more = ", ..." if len(known) > 8 else ""
+        raise ModelError(f"Model {name}: {address} has no model {wanted!r}; it has {shown}{more}.")
+
+
+async def find_server(models: Mapping[str, ModelSettings]) -> tuple[str, str]:
+    """Find the address at which the server of some models lists them, and check the models.
+
+    It is the address of the settings, with or without `/v1` behind it, or one above it. Returns the
+    address, and why no such address was found, or empty. Raises `ModelError` as `check_server`.
+    """
+    address = server_address(next(iter(models.values())))
+    folders = [address.rsplit("/", n)[0] for n in range(urlsplit(address).path.count("/") + 1)]
+    for candidate in dict.fromkeys(a for folder in folders for a in (folder, f"{folder}/v1")):
+        settings = {name: one.with_values({"base_url": candidate}) for name, one in models.items()}
+        clients = [LLMClient(name, one, Ledger(None)) for name, one in settings.items()]
+        try:
+            status, content = await clients[0].request_models()
+            if status in (401, 403) or (status < 400 and _read_model_names(content) is not None):
+                for client in clients:
+                    await check_server(client)
+                return candidate, ""
+        except (RetryError, TimeoutError) as error:
+            return address, f"no server answers at {address} ({error})"
+        finally:
+            for client in clients:
+                await client.close()
+    return address, f"{address} lists no models"
+
+
+def _read_model_names(content: bytes) -> list[str] | None:
+    """Read the names in a list of models; None if the content is something else."""
+    try:
+        return [str(model["id"]) for model in parse_json(content)["data"]]
+    except (RetryError, KeyError, TypeError):
+        return None
 
 
 async def probe_server(client: LLMClient, embeds: bool) -> list[Trial]:
@@ -544,17 +601,18 @@ async def probe_server(client: LLMClient, embeds: bool) -> list[Trial]:
     Raises `ModelError` if the server does not answer, or refuses what every request needs.
     """
     await check_server(client)
-    # Forget which parts of requests the server has refused.
+    # Forget which parts and lengths of requests the server has refused.
+    client.tokens.forget()
     client.writer.capabilities = Capabilities.from_json(client.settings, None)
     probe = client.probe
     try:
         trials = await (probe.probe_vectors() if embeds else probe.probe_chat(is_checked=True))
         answers = [trial.answer for trial in trials if not trial.reason]
         if embeds:
-            (vector,), _ = read_embeddings(parse_json(answers[-1]), 1)
+            (vector,), _ = read_embeddings(answers[-1], 1)
             check_dimension(client.name, client.settings, len(vector))
         else:
-            read_chat(parse_json(answers[0]))
+            read_chat(answers[0])
     except RejectedError as error:
         raise ModelError(
             f"Model {client.name}: {client.address} answers, but not in the format of the settings "

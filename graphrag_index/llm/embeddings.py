@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError
@@ -14,9 +15,14 @@ from graphrag_index.llm.chat_model import Cancellation, RemoteModel, current_can
 from graphrag_index.llm.client import check_dimension
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.limits import cost_of
-from graphrag_index.llm.protocol import parse_json, read_usage
+from graphrag_index.llm.protocol import read_usage
 from graphrag_index.llm.request import Spending, Usage, estimate_tokens
-from graphrag_index.llm.retries import RejectedError, UnsupportedError
+from graphrag_index.llm.retries import (
+    LengthError,
+    RefusedContentError,
+    RejectedError,
+    UnsupportedError,
+)
 from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.tables import content_id
 
@@ -35,6 +41,8 @@ MAX_TEXTS = 64
 MAX_TOKENS = 8_000
 # The text that is sent to find out the dimension of the vectors.
 PROBE_TEXT = "dimension"
+# Minimum length of a piece of a text that is too long, in characters.
+MIN_PIECE_CHARS = 32
 # Maximum number of attempts for a text whose vector is unusable.
 MAX_ATTEMPTS = 3
 
@@ -108,7 +116,7 @@ class RemoteEmbeddingModel(RemoteModel):
         self._used += vectors
         if advance is not None:
             advance(len(texts) - len(missing))
-        batches = list(_batch_texts(missing.items()))
+        batches = list(_batch_texts(missing.items(), self.tokens.max_text))
         calls = [self._request_batch(batch, cancellation) for batch in batches]
         futures = [self._loop.start_coroutine(call) for call in calls]
         for batch, future in zip(batches, futures, strict=True):
@@ -160,11 +168,16 @@ class RemoteEmbeddingModel(RemoteModel):
         """
         vectors: Vectors = {}
         reason, length = "", None
+        refused: RejectedError | None = None
+        if len(batch) == 1 and estimate_tokens(batch[0][1]) > self.tokens.max_text:
+            vectors = await self._embed_in_pieces(*batch[0], spent)
+            if vectors:
+                return vectors
         for _ in range(MAX_ATTEMPTS):
             try:
                 rows = await self._send_until_answered(batch, spent)
             except RejectedError as error:
-                reason = self._client.redact(str(error))
+                refused, reason = error, self._client.redact(str(error))
                 break
             batch, length = self._keep_usable(batch, rows, vectors)
             reason = "its vector is zero or not finite"
@@ -184,10 +197,75 @@ class RemoteEmbeddingModel(RemoteModel):
                 f"{self.dimension} as before: restore the model, or run again to compute all "
                 "vectors again."
             )
-        for key, _ in batch:
-            self.ledger.record_failure(key, reason)
-            self._used.append(key)
+        [(key, text)] = batch
+        if refused is not None:
+            if self._note_refusal(text, refused):
+                vectors = await self._embed_in_pieces(key, text, spent)
+            if vectors:
+                return vectors
+            # What is refused at every length is not refused because of its length.
+            self.tokens.set_refused(None)
+            self._client.calls.note_refusal(refused)
+        self.ledger.record_failure(key, reason)
+        self._used.append(key)
         return vectors
+
+    def _note_refusal(self, text: str, error: RejectedError) -> bool:
+        """Note that a text was refused; return whether its pieces may be accepted."""
+        n_tokens = estimate_tokens(text)
+        is_named = isinstance(error, LengthError)
+        if isinstance(error, RefusedContentError) or len(text) < 2 * MIN_PIECE_CHARS:
+            return False
+        # An unnamed limit may count characters: four in one script are like one in another.
+        if not is_named and 4 * n_tokens < self.tokens.n_answered:
+            return False
+        refusal = error.refusal if isinstance(error, LengthError) else None
+        self.tokens.note_refusal(n_tokens, 0, refusal)
+        return True
+
+    async def _embed_in_pieces(self, key: str, text: str, spent: Spending) -> "Vectors":
+        """Store the mean, by length, of the vectors of the pieces of a text that is too long.
+
+        Returns no vector if a piece is refused that cannot be cut.
+        """
+        self.ledger.record_sent(key, self.step, " ".join(text[:60].split()), self.name)
+        n_pieces = math.ceil(estimate_tokens(text) / max(self.tokens.max_text, MIN_PIECE_CHARS))
+        total = await self._sum_vectors(key, cut_text(text, max(2, n_pieces)), spent)
+        vectors: Vectors = {}
+        if total is not None:
+            self._keep_usable([(key, text)], [total.tolist()], vectors)
+        return vectors
+
+    async def _sum_vectors(
+        self, key: str, pieces: Sequence[str], spent: Spending
+    ) -> "npt.NDArray[np.float32] | None":
+        """Return the sum of the vectors of pieces, each as often as it has characters.
+
+        A piece that is refused is cut again. Returns None if there is no vector for a piece.
+        """
+        import numpy as np
+
+        keyed = [(key, piece) for piece in pieces]
+        try:
+            rows = await self._send_until_answered(keyed, spent, is_recorded=False)
+        except RejectedError as error:
+            if len(pieces) == 1:
+                if not self._note_refusal(pieces[0], error):
+                    return None
+                pieces = cut_text(pieces[0], 2)
+            middle = (len(pieces) + 1) // 2
+            total = await self._sum_vectors(key, pieces[:middle], spent)
+            if total is None or not pieces[middle:]:
+                return total
+            rest = await self._sum_vectors(key, pieces[middle:], spent)
+            return None if rest is None else total + rest
+        total = np.zeros(self.dimension, np.float32)
+        for piece, row in zip(pieces, rows, strict=True):
+            vector = normalize_vector(row)
+            if vector is None or len(vector) != self.dimension:
+                return None
+            total += len(piece) * vector
+        return total
 
     async def _send_until_answered(
         self, batch: Sequence[KeyedText], spent: Spending, is_recorded: bool = True
@@ -213,6 +291,8 @@ class RemoteEmbeddingModel(RemoteModel):
                 record(Usage(n_tokens))
                 raise
             record(used)
+            longest = max(map(estimate_tokens, texts))
+            self.tokens.note_answer(longest, used.prompt * longest // n_tokens)
             return rows, used
 
         return await self._client.calls.call_with_retries(send, n_tokens, 0)
@@ -256,12 +336,30 @@ def text_key(text: str, settings: ModelSettings) -> str:
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _batch_texts(texts: Iterable[KeyedText]) -> Iterator[list[KeyedText]]:
-    """Split texts into batches of at most `MAX_TEXTS` texts and `MAX_TOKENS` tokens."""
+def cut_text(text: str, n_pieces: int) -> list[str]:
+    """Cut a text into pieces of about equal length, at white space where there is some."""
+    ends = []
+    for i in range(1, n_pieces):
+        start, end = ((2 * i + d) * len(text) // (2 * n_pieces) for d in (-1, 0))
+        place = max(text.rfind(space, start, end) for space in " \n")
+        ends.append(place + 1 if place > 0 else end)
+    bounds = [0, *ends, len(text)]
+    pieces = (text[start:end] for start, end in pairwise(bounds))
+    return [piece for piece in pieces if piece.strip()]
+
+
+def _batch_texts(texts: Iterable[KeyedText], max_text: int) -> Iterator[list[KeyedText]]:
+    """Split texts into batches of at most `MAX_TEXTS` texts and `MAX_TOKENS` tokens.
+
+    A text of more than `max_text` tokens is alone in its batch.
+    """
     batch: list[KeyedText] = []
     n_tokens = 0
     for key, text in texts:
         length = estimate_tokens(text)
+        if length > max_text:
+            yield [(key, text)]
+            continue
         if batch and (len(batch) == MAX_TEXTS or n_tokens + length > MAX_TOKENS):
             yield batch
             batch, n_tokens = [], 0
@@ -322,7 +420,7 @@ class RemoteReranker(RemoteModel):
         async def send() -> tuple[tuple[Any, Usage], Usage]:
             self.ledger.record_sent(key, self.step, question[:60], self.name)
             try:
-                data = parse_json(await self._post_passages(question, passages))
+                data = await self._post_passages(question, passages)
             except asyncio.CancelledError:
                 # The provider may charge for a reply that nobody has received.
                 record(Usage(n_tokens))
@@ -339,7 +437,7 @@ class RemoteReranker(RemoteModel):
             raise RejectedError("the answer must have one finite score for each passage")
         return scores
 
-    async def _post_passages(self, question: str, passages: Sequence[str]) -> bytes:
+    async def _post_passages(self, question: str, passages: Sequence[str]) -> Any:
         """Send a request in the form that the server is known to accept, or else in both forms."""
         common = {"model": self._client.writer.model, "top_n": len(passages)}
         usual = {**common, "query": question, "documents": list(passages)}
@@ -351,13 +449,13 @@ class RemoteReranker(RemoteModel):
             except UnsupportedError as error:
                 first_error = error
         try:
-            content = await self._client.post("/rerank", {**tei, **parameters})
+            data = await self._client.post("/rerank", {**tei, **parameters})
         except UnsupportedError:
             if self._has_tei_form:
                 raise
             raise first_error from None
         self._has_tei_form = True
-        return content
+        return data
 
 
 def read_tokens(data: Any) -> Usage | None:

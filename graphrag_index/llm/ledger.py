@@ -6,6 +6,7 @@ Requests are recorded as part of a batch before the batch is uploaded; one trans
 reply and its cost, and removes its request from the batch.
 """
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.llm.request import Spending, Usage
+from graphrag_index.llm.request import TOO_LONG, Spending, Usage
 
 FILE = "ledger.sqlite"
 # Maximum number of keys in one query.
@@ -53,6 +54,10 @@ _SUM_COLUMNS = (
 )
 
 
+# How the reasons begin for which a server refuses a request whenever it is sent.
+_FINAL_REASON = re.compile(rf"HTTP 4|error in the answer|the model refused|{TOO_LONG}")
+
+
 class LedgerEntry(NamedTuple):
     """The state of a request, its valid reply, and why it is quarantined or truncated."""
 
@@ -82,6 +87,11 @@ class QuarantinedRequest(NamedTuple):
     unit: str
     reason: str
     raw: str
+
+    @property
+    def is_final(self) -> bool:
+        """Whether another try would be refused too: the request or its content is at fault."""
+        return _FINAL_REASON.match(self.reason) is not None
 
 
 class Ledger:
@@ -256,6 +266,12 @@ class Ledger:
                 (QUARANTINED, reason, raw, key),
             )
 
+    def forget_request(self, key: str) -> None:
+        """Delete a request that was refused and replaced by another one."""
+        with self.transaction() as database:
+            for table in ("requests", "uses", "batch_replies"):
+                database.execute(f"DELETE FROM {table} WHERE key = ?", (key,))
+
     def mark_used(self, keys: Iterable[str]) -> None:
         """Mark requests as used by the version of the index that this run creates."""
         keys = list(keys)
@@ -373,7 +389,8 @@ PREPARED, UPLOADED, SUBMITTED, COLLECTED = "prepared", "uploaded", "submitted", 
 _UPSERT_RESULT = """
 INSERT INTO batch_replies VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET status = excluded.status, message = excluded.message,
-    failures = failures + excluded.failures, capabilities = excluded.capabilities
+    failures = failures + excluded.failures, capabilities = excluded.capabilities,
+    attempt = CASE WHEN reply IS NULL THEN excluded.attempt ELSE attempt END
 """
 _DELETE_REQUESTS = "DELETE FROM batch_requests WHERE batch = ?"
 

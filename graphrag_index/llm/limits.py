@@ -7,6 +7,8 @@ algorithms for congestion avoidance in computer networks, 1989).
 """
 
 import asyncio
+import json
+import math
 import re
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -14,12 +16,14 @@ from contextlib import asynccontextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphrag_index.errors import BudgetError
+from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import (
     EXPECTED_TOKENS,
     MIN_REPLY_TOKENS,
+    TOO_LONG,
     Attempt,
     QuarantinedError,
     Reply,
@@ -147,12 +151,12 @@ class ReplyLimit:
     def __init__(self, is_lifted: bool = False) -> None:
         self.is_lifted, self.accepts_truncated = is_lifted, False
 
-    def first_attempt(self, request: Request, settings: ModelSettings, n_tokens: int) -> Attempt:
+    def first_attempt(self, request: Request, tokens: "TokenLimits", n_tokens: int) -> Attempt:
         """Return the first attempt at a request whose prompt has about `n_tokens`.
 
         Raises `QuarantinedError` if the prompt does not fit the context window.
         """
-        most = max_reply_tokens(request, settings, n_tokens)
+        most = tokens.max_reply_tokens(request, n_tokens)
         expected = expected_tokens(request)
         # A streamed answer is shown while it arrives, so it is not requested twice.
         is_limited = self.accepts_truncated or not self.is_lifted
@@ -179,18 +183,160 @@ class ReplyLimit:
         return attempt.max_tokens > expected_tokens(request)
 
 
-def max_reply_tokens(request: Request, settings: ModelSettings, n_tokens: int) -> int:
-    """Return the maximum number of tokens of a reply to a prompt of about `n_tokens`.
+# A whole number in a message, which is not a part of a name or of a fraction.
+_COUNT = r"(?<![\w.-])(\d{1,3}(?:,\d{3})+|\d+)(?!\w|\.\d)"
+# Ways in which servers name a limit, the surest first. The words are those before a number, since
+# they are the same in the messages of many servers.
+_LIMITS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\[\d+, ?{_COUNT}\]",
+        rf"[<>≤]=? ?{_COUNT}",
+        rf"(?:max|limit|window|context (?:length|size)|(?:token|batch) size|up to|at most|less than"
+        rf"|exceed).{{0,60}}?{_COUNT}",
+        rf"{_COUNT} (?:tokens? )?max",
+    )
+]
+# What is no limit: names of parameters, and the excess over a limit.
+_NO_LIMITS = re.compile(r"\w*max_\w+|exceed\w* by [\d,]+", re.IGNORECASE)
+_LENGTH_WORDS = re.compile("token|context|length|character|too (?:long|large)", re.IGNORECASE)
+_PROMPT_WORDS = re.compile("context|input|prompt|messages|text|sequence", re.IGNORECASE)
+_REPLY_WORDS = re.compile(r"max_\w*tokens|maximum tokens|completion|output", re.IGNORECASE)
+_REQUESTED = re.compile(rf"requested\D{{0,20}}{_COUNT}", re.IGNORECASE)
+# A smaller limit is not one of the length of a text.
+MIN_LIMIT = 64
+# A server that seems to count more tokens than this, for a token of ours, counts something else.
+MAX_RATIO = 8.0
+# Shorter prompts tell little, because servers add tokens of their own.
+MIN_COUNTED_TOKENS = 256
 
-    Raises `QuarantinedError` if the prompt does not fit the context window.
+
+class LengthRefusal(NamedTuple):
+    """The limit that a server names when it refuses a request, and the other numbers it names."""
+
+    limit: int
+    counts: tuple[int, ...]
+    is_of_reply: bool  # whether the limit is one of replies alone
+    is_final: bool  # whether the request alone exceeds the limit, even one per minute
+
+
+def read_length_refusal(message: str) -> LengthRefusal | None:
+    """Read the limit of length in the error message of a server; None if it names none."""
+    text = _NO_LIMITS.sub(" ", message)
+    found = next((place for pattern in _LIMITS if (place := pattern.search(text))), None)
+    if found is None or not _LENGTH_WORDS.search(message):
+        return None
+    limit, *others = (int(n.replace(",", "")) for n in (found[1], *re.findall(_COUNT, text)))
+    if limit < MIN_LIMIT:
+        return None
+    counts = tuple(n for n in others if n not in (0, limit))
+    is_of_reply = bool(_REPLY_WORDS.search(message)) and not _PROMPT_WORDS.search(text)
+    requested = _REQUESTED.search(text)
+    is_final = requested is not None and int(requested[1].replace(",", "")) > limit
+    return LengthRefusal(limit, counts, is_of_reply, is_final)
+
+
+class TokenLimits:
+    """Learned token limits of a model on its server, and how the server counts tokens.
+
+    It is kept in the ledger, beside the other capabilities of the server. Prompts are measured as
+    this program counts them, `n_tokens`; `ratio` is the server's count of one of these tokens.
     """
-    room = settings.context_window - n_tokens
-    if room < MIN_REPLY_TOKENS:
-        raise QuarantinedError(
-            f"the prompt of about {n_tokens} tokens does not fit the context window of "
-            f"{settings.context_window}"
-        )
-    return min(request.max_output_tokens or settings.max_output_tokens, room)
+
+    def __init__(self, settings: ModelSettings, ledger: Ledger | None = None) -> None:
+        self._settings, self._ledger = settings, ledger
+        self._name = f"endpoint capabilities: tokens of {settings.model} at {settings.base_url}"
+        known = json.loads((ledger and ledger.get_meta(self._name)) or "{}")
+        # Maximum tokens of prompt and reply, and of a reply, as the server counts them.
+        self.limit: int | None = known.get("limit")
+        self.max_reply: int | None = known.get("max_reply")
+        # Tokens from which a prompt is too long, where the server does not say.
+        self.refused: int | None = known.get("refused")
+        self.ratio: float = known.get("ratio", 1.0)
+        # Tokens of the longest prompt that was answered.
+        self.n_answered = 0
+
+    @property
+    def window(self) -> int:
+        """Maximum tokens of prompt and reply together, as the server counts them."""
+        return min(self._settings.context_window, self.limit or self._settings.context_window)
+
+    @property
+    def max_prompt(self) -> int:
+        """Maximum tokens of a prompt; a long one leaves at least half of the room for a reply."""
+        reserved = min(self._settings.max_output_tokens // 2, self.window // 3)
+        return self._cap((self.window - reserved) / self.ratio)
+
+    @property
+    def max_text(self) -> int:
+        """Maximum tokens of a text to embed."""
+        return self._cap((self.limit or math.inf) / self.ratio)
+
+    def _cap(self, n_tokens: float) -> int:
+        return int(min(n_tokens, (self.refused or 1 << 40) - 1))
+
+    def max_reply_tokens(self, request: Request, n_tokens: int) -> int:
+        """Return the maximum number of tokens of a reply to a prompt of about `n_tokens`.
+
+        Raises `QuarantinedError` if the prompt does not fit the context window.
+        """
+        if self.window - n_tokens < MIN_REPLY_TOKENS:
+            raise QuarantinedError(
+                f"{TOO_LONG}: the prompt of about {n_tokens} tokens does not fit the context "
+                f"window of {self.window}"
+            )
+        room = max(self.window - math.ceil(n_tokens * self.ratio), MIN_REPLY_TOKENS)
+        wanted = request.max_output_tokens or self._settings.max_output_tokens
+        return min(wanted, room, self.max_reply or wanted)
+
+    def note_answer(self, n_tokens: int, n_counted: int) -> None:
+        """Note that a prompt was answered, of which the server has counted so many tokens."""
+        self.n_answered = max(self.n_answered, n_tokens)
+        if n_tokens >= MIN_COUNTED_TOKENS:
+            self._learn(ratio=n_counted / n_tokens)
+
+    def note_refusal(self, n_tokens: int, max_tokens: int, refusal: LengthRefusal | None) -> None:
+        """Note that a prompt with at most `max_tokens` for its reply was refused as too long."""
+        if refusal is None:
+            # Look for the limit in large steps.
+            self._learn(refused=n_tokens // 2 + 1)
+            return
+        limit = refusal.limit
+        if refusal.is_of_reply and limit <= max_tokens:
+            self._learn(max_reply=limit)
+            return
+        # The server's count of the prompt is the number that is most like ours.
+        counts = [n for n in refusal.counts if n != max_tokens and n + max_tokens > limit]
+        counted = min(counts, key=lambda n: abs(math.log(n / n_tokens)), default=0)
+        self._learn(limit=limit, ratio=counted / n_tokens)
+        if n_tokens * self.ratio + max_tokens <= limit:
+            # The limit is in another unit.
+            self._learn(refused=n_tokens // 2 + 1)
+
+    def set_refused(self, n_tokens: int | None) -> None:
+        """Correct what was learned from refusals without a reason."""
+        self.refused = n_tokens
+        self._save()
+
+    def forget(self) -> None:
+        """Forget what was learned: the server may have changed."""
+        self.limit, self.max_reply, self.ratio = None, None, 1.0
+        self.set_refused(None)
+
+    def _learn(self, ratio: float = 1.0, **limits: int) -> None:
+        before = dict(vars(self))
+        for name, limit in limits.items():
+            setattr(self, name, min(limit, getattr(self, name) or limit))
+        if ratio <= MAX_RATIO:
+            self.ratio = max(self.ratio, math.ceil(20 * ratio) / 20)
+        if vars(self) != before:
+            self._save()
+
+    def _save(self) -> None:
+        names = ("limit", "max_reply", "refused", "ratio")
+        if self._ledger is not None:
+            known = {name: getattr(self, name) for name in names}
+            self._ledger.set_meta(self._name, json.dumps(known))
 
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)"

@@ -1,9 +1,8 @@
 """Tiny requests that find out which parts of a request a server supports."""
 
 import asyncio
-import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from graphrag_index.llm.protocol import (
     Capabilities,
     RequestWriter,
     format_parts,
+    parse_json,
     part_names,
     read_chat,
     read_usage,
@@ -57,20 +57,20 @@ class Trial:
     reason: str
     seconds: float
     n_requests: int
-    answer: bytes = b""
+    answer: Any = None
 
 
 class ServerProbe:
     """Tiny requests to the server of one model, for use in one event loop only.
 
-    `send` sends a body to a path, and returns the content of the answer.
+    `send` sends a body to a path, and returns the data of the answer.
     """
 
     def __init__(
         self,
         writer: RequestWriter,
         calls: RetriedCalls,
-        send: Callable[[str, Body], Awaitable[bytes]],
+        send: Callable[[str, Body], Awaitable[Any]],
     ) -> None:
         self._writer, self._calls, self._send = writer, calls, send
         self._lock = asyncio.Lock()
@@ -239,7 +239,8 @@ class ServerProbe:
                 reason = str(error)
                 break
             else:
-                self._calls.note_probe(read_usage(_parse_object(answer).get("usage")))
+                usage = answer.get("usage") if isinstance(answer, dict) else None
+                self._calls.note_probe(read_usage(usage))
                 return Trial(name, "", time.monotonic() - began, n_sent, answer)
         return Trial(name, reason, time.monotonic() - began, n_sent)
 
@@ -250,23 +251,19 @@ def _optional_parts(body: Body) -> list[Alternatives]:
     return [[(name, {name: body[name]})] for name in names]
 
 
-def _parse_object(answer: bytes) -> Mapping[str, Any]:
-    """Parse a JSON object; empty if the answer is something else, such as a stream."""
-    try:
-        data = json.loads(answer)
-    except ValueError:
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _is_ignored(response_format: str, answer: bytes) -> bool:
+def _is_ignored(response_format: str, answer: Any) -> bool:
     """Return whether a complete reply is not in the format that the request asks for."""
     try:
-        reply = read_chat(_parse_object(answer))
+        reply = read_chat(answer)
     except RetryError:
         return False
     if reply.finish == "length":
         return False
-    data = _parse_object(reply.text.encode())
+    try:
+        data = parse_json(reply.text.encode())
+    except RetryError:
+        return True
     # Without a schema, the model is free to choose the keys.
-    return not data if response_format == "json_object" else "answer" not in data
+    return not isinstance(data, dict) or not (
+        data if response_format == "json_object" else "answer" in data
+    )

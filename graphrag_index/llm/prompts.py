@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
@@ -38,10 +39,12 @@ _QUOTED = re.compile(rf"{re.escape(_QUOTED_START)}\n(.*?)\n{re.escape(_QUOTED_EN
 
 
 class Prompts:
-    """The prompts of one project."""
+    """The prompts of one project; `SettingsError` for a file with almost the name of a prompt."""
 
     def __init__(self, root: Path, package: str = "graphrag_index") -> None:
         self.root, self.package = root, package
+        # Names of files that override no prompt.
+        self.unused_files = self._find_unused_files()
 
     def read_prompt(self, name: str) -> str:
         """Return a prompt by its name: the project's version, or the default."""
@@ -57,6 +60,22 @@ class Prompts:
         """Return the prompts that the project overrides, by name."""
         paths = sorted((self.root / FOLDER).glob("*.txt"))
         return {path.stem: self.read_prompt(path.stem) for path in paths}
+
+    def _find_unused_files(self) -> list[str]:
+        folder, packages = self.root / FOLDER, Path(str(files("graphrag_index"))).parent
+        found = {path.name for path in folder.glob("[!.]*") if path.is_file()}
+        known = {path.name for path in packages.glob(f"graphrag_*/{FOLDER}/*.txt")} if found else {}
+        unused = sorted(found.difference(known))
+        for name in unused:
+            stem = re.sub(r"[-\s]", "_", name.partition(".")[0].lower())
+            near = get_close_matches(f"{stem}.txt", known, n=1, cutoff=0.85)
+            # Beside the prompt itself, the file is probably a copy of it.
+            if near and near[0] not in found:
+                raise SettingsError(
+                    f"{folder / name} has the name of no prompt: did you mean {near[0]}? Rename "
+                    f"it, or move it out of {FOLDER}/."
+                )
+        return unused
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """Fill the placeholders of a prompt; raises `SettingsError` if one has no value."""

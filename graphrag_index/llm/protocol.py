@@ -13,7 +13,7 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, Usage
 from graphrag_index.llm.retries import RetryError, ServerError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_nlp.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import replace_escaped_surrogates, replace_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -37,9 +37,23 @@ MAX_INVALID_REPLIES = 3
 # Words in an error message about the format of the reply.
 _FORMAT_WORDS = re.compile("schema|tool|function|format|json_object|unsupported|not support")
 # Words in an error message about an unknown parameter.
-_UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
+UNKNOWN_WORDS = re.compile("unsupported|not support|unrecognized|unknown|unexpected|extra")
 # Names in an error of the server itself (HTTP 500 and above) that is about the reply format.
 _FORMAT_NAMES = re.compile("response_format|json_schema|json_object|tool_choice|['\"`]tools['\"`]")
+# Names of the fields of an error: its message, and its codes.
+_MESSAGE_NAME = re.compile(r"(?:message|msg|^detail)$", re.IGNORECASE)
+_CODE_NAME = re.compile(r"(?:code|status|type)$", re.IGNORECASE)
+# Words in an error of a rate limit, and in one that a retry may overcome.
+_RATE_WORDS = re.compile(r"rate.?limit|quota|too.?many.?requests|throttl|\b[rt]pm\b")
+_OUTAGE_WORDS = re.compile(
+    r"overload|busy|capacity|later|again|time.?out|timed out|unavailable|internal|server.?error"
+)
+# Words in an error, and in the end of a reply, of content that the server refuses to process.
+REFUSAL_WORDS = re.compile(
+    r"content.?(?:filter|policy|management)|sensitive|safety|moderat|flagged|inspection"
+    r"|prohibited|blocklist",
+    re.IGNORECASE,
+)
 # Parts of a request that every server must support.
 REQUIRED_PARTS = frozenset(("model", "messages", "input"))
 
@@ -250,7 +264,7 @@ class RequestWriter:
 def _reports_unknown_parameter(text: str, name: str) -> bool:
     """Tell whether an error says that a parameter is unknown, not that its value is wrong."""
     is_named = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
-    return bool(is_named and "value" not in text and _UNKNOWN_WORDS.search(text))
+    return bool(is_named and "value" not in text and UNKNOWN_WORDS.search(text))
 
 
 def format_parts(response_format: str, format: ReplyFormat) -> dict[str, Any]:
@@ -284,11 +298,38 @@ def encode_json(body: Mapping[str, Any]) -> bytes:
 
 
 def parse_json(content: bytes) -> Any:
-    """Parse the JSON of a response; raises `RetryError` if it is invalid."""
+    """Parse the JSON of a response into valid Unicode; raises `RetryError` if it is invalid."""
     try:
-        return json.loads(content)
-    except ValueError:
+        text = content.decode(json.detect_encoding(content), "replace")
+        return json.loads(replace_escaped_surrogates(text))
+    except (ValueError, RecursionError):
         raise RetryError("the answer is not valid JSON", lost=True) from None
+
+
+def error_in_body(data: Any) -> tuple[int, str] | None:
+    """Return the HTTP status and the message of an error in a body that has no reply.
+
+    Some servers report errors with the status 200. A code of the server that is no HTTP status
+    is read by its words. Returns None if the body reports no error.
+    """
+    data = data[0] if isinstance(data, list) and data else data
+    if not isinstance(data, dict):
+        return None
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    error = data.get("error") or (choice.get("error") if isinstance(choice, dict) else None)
+    if not error and any(data.get(name) for name in ("choices", "data", "results")):
+        return None
+    parts = ({**data, "error": error}, *(part for part in data.values() if isinstance(part, dict)))
+    fields = next((found for part in parts if (found := _error_fields(part))), None)
+    if fields is None:
+        return None
+    codes = [str(value) for name, value in fields.items() if _CODE_NAME.search(str(name))]
+    message = error_message(fields)
+    said = " ".join((*codes, message)).lower()
+    words = ((400, REFUSAL_WORDS), (429, _RATE_WORDS), (503, _OUTAGE_WORDS))
+    status = next((status for status, pattern in words if pattern.search(said)), 400)
+    return next((int(code) for code in codes if re.fullmatch(r"[45]\d\d", code)), status), message
 
 
 def read_chat(data: Any) -> Reply:
@@ -300,11 +341,20 @@ def read_chat(data: Any) -> Reply:
         arguments = map(tool_arguments, message.get("tool_calls") or [])
         text = "\n".join(filter(None, arguments)) or join_parts(message.get("content"))
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise RetryError("the answer contains no reply") from None
-    finish = str(choice.get("finish_reason") or "stop")
+        shown = json.dumps(data, ensure_ascii=False)[:200]
+        raise RetryError(f"the answer contains no reply: {shown}") from None
+    finish = read_finish(choice.get("finish_reason"))
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refusal"
     return Reply(text, finish, read_usage(data.get("usage")))
+
+
+def read_finish(reason: Any) -> str:
+    """Return why a reply ends: stop, length or content_filter; servers have more words for it."""
+    reason = str(reason or "stop")
+    if REFUSAL_WORDS.search(reason):
+        return "content_filter"
+    return "length" if re.search("length|max_tokens", reason, re.IGNORECASE) else reason
 
 
 def join_parts(content: Any) -> str:
@@ -326,7 +376,8 @@ def read_usage(usage: Any) -> Usage:
 
     def count(fields: Any, name: str) -> int:
         try:
-            return int(fields.get(name) or 0)
+            # The ledger cannot store larger numbers.
+            return min(max(int(fields.get(name) or 0), 0), 1 << 40)
         except (AttributeError, OverflowError, TypeError, ValueError):
             return 0
 
@@ -347,7 +398,7 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
             else [float(value) for value in row["embedding"]]
             for row in rows
         ]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise RetryError("the answer contains no vectors") from None
     if len(vectors) != n_texts:
         raise RetryError(f"the answer contains {len(vectors)} vectors for {n_texts} texts")
@@ -355,14 +406,26 @@ def read_embeddings(data: Any, n_texts: int) -> tuple[list[list[float]], Usage]:
 
 
 def error_message(body: Any) -> str:
-    """Return the message, code and parameter of an error response, on one line; "" if absent."""
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    if isinstance(inner, dict) and inner.get("detail"):
-        return _validation_message(inner["detail"])
-    if not isinstance(inner, dict) or not inner.get("message"):
+    """Return the message, codes and parameter of an error response, on one line; "" if absent."""
+    if (fields := _error_fields(body)) is None:
         return ""
-    parts = [str(inner["message"])[:500], inner.get("code"), inner.get("param")]
-    return " ".join(" ".join(str(part) for part in parts if part).split())
+    if fields.get("detail"):
+        return _validation_message(fields["detail"])
+    message = next(str(v) for name, v in fields.items() if v and _MESSAGE_NAME.search(str(name)))
+    codes = (v for name, v in fields.items() if re.search(r"(?i)(?:code|param)$", str(name)))
+    return " ".join(" ".join(str(part) for part in (message[:500], *codes) if part).split())
+
+
+def _error_fields(body: Any) -> Mapping[str, Any] | None:
+    """Return the object with the message of an error response; None if there is no message."""
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    fields = {**body, "message": error} if isinstance(error, str) and error else body
+    fields = error if isinstance(error, dict) else fields
+    return (
+        fields if any(v and _MESSAGE_NAME.search(str(name)) for name, v in fields.items()) else None
+    )
 
 
 def _validation_message(detail: Any) -> str:
@@ -380,7 +443,7 @@ def _validation_message(detail: Any) -> str:
 def parse_error(content: bytes) -> str:
     """Return the error message in the body of a response, on one line, with the error code."""
     try:
-        body = json.loads(content)
-    except ValueError:
+        body = parse_json(content)
+    except RetryError:
         body = content.decode("utf-8", "replace")[:200]
     return error_message(body) or " ".join(str(body).split())[:200]

@@ -21,7 +21,7 @@ from graphrag_index.llm.ledger import (
     Ledger,
     QuarantinedRequest,
 )
-from graphrag_index.llm.limits import Budget, price_list_date, price_of_model
+from graphrag_index.llm.limits import Budget, TokenLimits, price_list_date, price_of_model
 from graphrag_index.llm.probe import Trial
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.models import ModelSettings, find_model
@@ -138,6 +138,9 @@ class Models:
         if found:
             self.ledger.set_meta(_REOPENED_STEPS, json.dumps([*self.reopened_steps(), *found]))
             self.ledger.reopen_quarantined(found)
+            # The servers may have changed, and accept longer requests now.
+            for model in self.settings.values():
+                TokenLimits(model, self.ledger).forget()
         return self.reopened_steps()
 
     def reopened_steps(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from graphrag_index.llm.broken_json import BrokenJSON
 from graphrag_index.llm.request import ParsedReply, ReplyError, ReplyFormat, TextSink
-from graphrag_nlp.text.normalize import letters
+from graphrag_nlp.text.normalize import letters, replace_escaped_surrogates
 
 # Maximum levels of nesting around the requested object.
 MAX_NESTING = 4
@@ -154,7 +154,7 @@ def _parse_json_string(text: str) -> Any:
     with suppress(ValueError, RecursionError):
         if text.lstrip()[:1] in ("{", "["):
             # Line breaks in strings are allowed.
-            return json.loads(text, strict=False)
+            return json.loads(replace_escaped_surrogates(text), strict=False)
     return text
 
 
@@ -345,6 +345,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     """
     if not format.schema:
         return format.read(strip_reasoning(text))
+    text = replace_escaped_surrogates(text)
     data = _parse_json(text)
     if isinstance(data, str):
         # The reply is JSON in a JSON string.
@@ -379,7 +380,7 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
 def _parse_json(text: str) -> Any:
     """Parse a text as JSON; None if it is not valid."""
     try:
-        return json.loads(text)
+        return json.loads(replace_escaped_surrogates(text))
     except (ValueError, RecursionError):
         return None
 

@@ -17,8 +17,13 @@ ENCODING = "o200k_base"
 BYTES_OF_TEN_TOKENS = 35
 # Minimum number of tokens for a reply: with less room no request is sent.
 MIN_REPLY_TOKENS = 16
+# Share of its context that a request keeps when it is shortened.
+SHORTENED_SHARE = 0.8
 # A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
 EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 1_024, 8
+
+# The start of the reason why a request is quarantined because of its length.
+TOO_LONG = "too long"
 
 T = TypeVar("T")
 
@@ -140,7 +145,8 @@ class Request:
 
     `unit` is a label for the user: a document and its passage, or a community.
     `then` maps the value of the reply to a follow-up request, or to None.
-    With a `sink`, the reply is streamed into the sink.
+    With a `sink`, the reply is streamed into the sink. `shorten` returns the same request with a
+    fifth less of its context, or None if little is left; other threads call it.
     """
 
     unit: str
@@ -149,6 +155,7 @@ class Request:
     max_output_tokens: int | None = None
     then: "Callable[[Any], Request | None] | None" = None
     sink: TextSink | None = None
+    shorten: "Callable[[], Request | None] | None" = None
 
 
 @dataclass(frozen=True)
@@ -233,14 +240,17 @@ def estimate_tokens(text: str) -> int:
     return n_bytes * 10 // BYTES_OF_TEN_TOKENS + 8
 
 
-def prompt_tokens(request: Request, settings: ModelSettings) -> int:
-    """Estimate the tokens of a request; count them if it may not fit the context window."""
+def prompt_tokens(request: Request, settings: ModelSettings, window: int | None = None) -> int:
+    """Estimate the tokens of a request; count them if it may not fit the context window.
+
+    `window` is the context window of the server; None: that of the settings.
+    """
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, request.format.schema_text]
     estimate = sum(map(estimate_tokens, texts))
     max_reply = request.max_output_tokens or settings.max_output_tokens
     # A text has at most one token per byte, and the estimate is over a quarter of the bytes.
-    if 4 * estimate + max_reply <= settings.context_window:
+    if 4 * estimate + max_reply <= (window or settings.context_window):
         return estimate
     encoding = load_encoding(ENCODING)
     return max(estimate, sum(count_tokens(text, encoding) for text in texts))
@@ -272,6 +282,13 @@ class QuarantinedError(Exception):
     def __init__(self, reason: str, raw: str = "") -> None:
         super().__init__(reason)
         self.raw = raw
+
+
+class TooLongError(QuarantinedError):
+    """A request is quarantined because of its length, unless a shorter one is answered."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{TOO_LONG}: {reason}")
 
 
 @dataclass(frozen=True)

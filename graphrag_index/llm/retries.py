@@ -13,6 +13,7 @@ from graphrag_index.errors import ModelError, OutageError
 from graphrag_index.llm.limits import (
     MAX_SLEEP_SECONDS,
     Budget,
+    LengthRefusal,
     RateLimiter,
     cost_of,
     max_cost_of,
@@ -81,6 +82,18 @@ class SlowReplyError(Exception):
 
 class RejectedError(Exception):
     """The server refuses this request, and would refuse a retry too."""
+
+
+class RefusedContentError(RejectedError):
+    """The server refuses the content of a request, of whatever length."""
+
+
+class LengthError(RejectedError):
+    """The request is too long. `refusal` is None if the server does not name a limit."""
+
+    def __init__(self, reason: str, refusal: LengthRefusal | None = None) -> None:
+        super().__init__(reason)
+        self.refusal = refusal
 
 
 class UnsupportedError(RejectedError):
@@ -170,9 +183,6 @@ class RetriedCalls:
                     result, usage = await self._probe_first(send)
                     self._note_success(usage)
                     return result
-            except RejectedError as error:
-                self._note_refusal(error)
-                raise
             except SlowReplyError:
                 self._budget.add_cost(max_cost)
                 self._note_slow_reply()
@@ -195,7 +205,7 @@ class RetriedCalls:
         self._has_warned = False
         self._budget.add_cost(cost_of(usage, self.price))
 
-    def _note_refusal(self, error: RejectedError) -> None:
+    def note_refusal(self, error: RejectedError) -> None:
         """Count a refusal; raise `ModelError` if the server has refused every request so far."""
         self._n_refusals += 1
         # Refusals of calls that run together may arrive before the first reply.

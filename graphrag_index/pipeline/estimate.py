@@ -28,7 +28,7 @@ import polars as pl
 from graphrag_index.llm.chat_model import CachedModel, RequestChain
 from graphrag_index.llm.embeddings import text_key
 from graphrag_index.llm.ledger import DONE, FILE, QUARANTINED, Ledger
-from graphrag_index.llm.limits import cost_of, max_reply_tokens, price_of_model
+from graphrag_index.llm.limits import cost_of, price_of_model
 from graphrag_index.llm.prompts import find_quoted_texts
 from graphrag_index.llm.protocol import Capabilities
 from graphrag_index.llm.request import (
@@ -208,6 +208,12 @@ class CountingChatModel(CachedModel):
         `n_missing` are the tokens of the missing replies that the request contains. Return the
         tokens of its own reply; 0 if the reply is in the ledger.
         """
+        while (
+            self.ledger.find_entry(chain.key) is None
+            and self._is_too_long(chain.request, prompt_tokens(chain.request, self.settings))
+            and chain.shorten()
+        ):
+            pass
         is_new = chain.key not in self.count.seen
         self.count.seen.add(chain.key)
         try:
@@ -219,7 +225,7 @@ class CountingChatModel(CachedModel):
             self.count.n_answered += is_new
             return 0
         request = chain.request
-        max_reply_tokens(request, self.settings, prompt_tokens(request, self.settings))
+        self.tokens.max_reply_tokens(request, prompt_tokens(request, self.settings))
         n_reply = self._count_reply(request)
         if is_new:
             self.count.n_to_ask += 1

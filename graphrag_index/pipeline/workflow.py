@@ -7,6 +7,7 @@ step asks for a service by the name of a parameter.
 """
 
 import importlib
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,6 +36,8 @@ from graphrag_index.storage.working_copy import locate_output
 
 if TYPE_CHECKING:
     from graphrag_index.llm.registry import Models
+
+logger = logging.getLogger(__name__)
 
 # Names of the services that every run provides.
 BUILT_IN_SERVICES = ("settings", "root", "progress", "previous", "shards")
@@ -226,6 +229,10 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
                 + _suggest_name(name, own, "none of its steps has settings of your own.")
             )
+    unused = Prompts(root).unused_files
+    # A step of your own may have prompts of any name.
+    if unused and all(step.name in STEPS for step in workflow.steps):
+        logger.warning("prompts/: no prompt has the name of %s; not read.", ", ".join(unused))
     project = Project(
         root, locate_output(root, settings), tuple(step.name for step in workflow.steps)
     )

@@ -1,16 +1,28 @@
-"""Readers: one function per file type, chosen by the suffix of the file.
+"""Readers: one function per file type, chosen by suffix, else by content.
 
 A reader yields `Document` and `ReadFailure` objects. It streams its file, so a file of records may
-be larger than memory. To add a file type, write a reader and list it in `READERS`. `graph_rows.py`,
-`given_graph.py` and `graph_evidence.py` read a graph that the user already has.
+be larger than memory. To add a file type, write a reader and list it in `READERS`; if files of the
+type often lack its suffix, let `identify_content` find it. Data in a text becomes a placeholder,
+whatever the reader. `graph_rows.py`, `given_graph.py` and `graph_evidence.py` read a graph that the
+user already has.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from graphrag_index.readers.document import Document, ReadFailure, UnreadableFile, describe_os_error
+from graphrag_index.readers.content import Content, identify_content
+from graphrag_index.readers.document import (
+    Document,
+    NotText,
+    ReadFailure,
+    UnreadableFile,
+    describe_os_error,
+)
+from graphrag_index.readers.embedded_data import is_only_data, replace_data
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.text_html_pdf_office import (
+    OFFICE_SUFFIXES,
     read_html,
     read_markdown,
     read_office,
@@ -29,21 +41,41 @@ READERS: dict[str, Reader] = {
     ".json": read_json,
     **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     ".parquet": read_parquet,
-    **dict.fromkeys((".pdf", ".docx", ".pptx", ".xlsx"), read_office),
+    **dict.fromkeys(OFFICE_SUFFIXES, read_office),
 }
+
+
+def find_type(path: Path) -> Content:
+    """Return the type of a file: by its suffix if it is in `READERS`, else by its content."""
+    suffix = path.suffix.lower()
+    return Content(suffix, f"a {suffix} file") if suffix in READERS else identify_content(path)
 
 
 def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason."""
     try:
-        for item in READERS[path.suffix.lower()](path, name, settings):
-            yield item.to_printable()
+        for item in READERS.get(find_type(path).suffix, read_text_file)(path, name, settings):
+            yield _without_data(item.to_printable())
     except UnreadableFile as error:
-        yield ReadFailure(str(error)).to_printable()
+        is_skipped = isinstance(error, NotText) and path.suffix.lower() not in READERS
+        yield ReadFailure(str(error), is_skipped).to_printable()
     except OSError as error:
         yield ReadFailure(f"cannot be read: {describe_os_error(error)}")
     except RecursionError:
         yield ReadFailure("is nested too deeply to be read")
 
 
-__all__ = ["READERS", "Document", "ReadFailure", "describe_os_error", "read_file"]
+def _without_data(item: Document | ReadFailure) -> Document | ReadFailure:
+    """Replace data in a document by placeholders; a file of nothing else is skipped."""
+    if isinstance(item, ReadFailure):
+        return item
+    text = replace_data(item.text)
+    if text is item.text:
+        return item
+    if not item.place and is_only_data(text):
+        return ReadFailure("holds only data, such as base64 or a minified script", True)
+    metadata = replace_data(item.metadata) if item.metadata else item.metadata
+    return replace(item, text=text, title=replace_data(item.title), metadata=metadata)
+
+
+__all__ = ["READERS", "Document", "ReadFailure", "describe_os_error", "find_type", "read_file"]

@@ -2,18 +2,32 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
 from typing import Any
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
-from graphrag_nlp.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import remove_formatting, replace_surrogates
 
 Record = Mapping[str, Any]
 
 _MAX_REASON_CHARS = 280  # a longer reason is cut off
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page of a document: its span in the text, and the place of each word on the page."""
+
+    number: int  # 1 is the first
+    label: str  # as readers of the file see it, such as "iv"
+    start: int
+    end: int
+    width: float  # points of 1/72 inch
+    height: float
+    # Six integers a word, see `columns` of the table `pages`.
+    boxes: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +41,24 @@ class Document:
     metadata: str | None = None
     id: str | None = None  # value of the id column; None if no column is configured
     place: str = ""  # position of the record in its file, such as "record 7"
+    pages: Sequence[PageText] = ()  # of a PDF
     # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
     def to_printable(self) -> "Document":
-        """Return a copy in valid Unicode: lone surrogates, which JSON allows, are replaced."""
+        """Return a copy in valid Unicode, without characters that only format the text.
+
+        Lone surrogates, which JSON allows, are replaced.
+        """
+        texts = {name: getattr(self, name) for name in self.__slots__}
         changed: dict[str, Any] = {
             name: replace_surrogates(value)
-            for name in self.__slots__
-            if isinstance(value := getattr(self, name), str) and has_surrogates(value)
+            for name, value in texts.items()
+            if isinstance(value, str) and has_surrogates(value)
         }
-        return replace(self, **changed) if changed else self
+        for name in ("text", "title"):
+            changed[name] = remove_formatting(changed.get(name, texts[name]))
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +66,22 @@ class ReadFailure:
     """A file or record that could not be read. Messages show the path, then the reason."""
 
     reason: str
+    is_skipped: bool = False  # nothing is wrong: the file holds nothing that is read
 
     def to_printable(self) -> "ReadFailure":
         """Return a copy with a valid Unicode reason of at most `_MAX_REASON_CHARS` characters."""
         reason = replace_surrogates(self.reason)
-        return ReadFailure(
-            reason if len(reason) <= _MAX_REASON_CHARS else reason[: _MAX_REASON_CHARS - 1] + "…"
-        )
+        if len(reason) > _MAX_REASON_CHARS:
+            reason = reason[: _MAX_REASON_CHARS - 1] + "…"
+        return replace(self, reason=reason)
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program
     """Error that ends the reading of a file. Its message has the reason."""
+
+
+class NotText(UnreadableFile):
+    """Error that ends the reading of a file as text, because the file is not text."""
 
 
 MISSING: Any = object()  # sentinel for an absent field; None is a possible value of a field

@@ -1,8 +1,9 @@
 """Detection of the encoding of a text file, and reading of the file.
 
 The detection tries, in this order: a byte order mark; UTF-16, found by null bytes or frequent
-characters; valid UTF-8; for Latin script, the encoding whose alphabet contains the letters; for
-other scripts, charset-normalizer. An uncertain result is logged with words of the file.
+characters; the escape sequences of ISO 2022 and HZ; valid UTF-8; for Latin script, the encoding
+whose alphabet contains the letters; for other scripts, charset-normalizer. An uncertain result is
+logged with words of the file.
 `benchmarks/file_encodings.py` compares this order with charset-normalizer alone.
 """
 
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
-from graphrag_index.readers.document import UnreadableFile, normalize_newlines
+from graphrag_index.readers.document import NotText, UnreadableFile, normalize_newlines
 from graphrag_nlp.text.languages import read_lists
 
 logger = logging.getLogger(__name__)
@@ -28,12 +29,13 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
+SAMPLE_BYTES = 1 << 16  # bytes of the file that the detection examines
 _BYTES_PER_READ = 1 << 18  # while it checks whether the file is UTF-8
 _CONTROL_BYTES = bytes({*range(32)} - {*b"\t\n\f\r\x1b"})
 
 _ENCODING_LISTS = read_lists("graphrag_index/readers/data/encodings")
 _ALPHABETS = {name: text.split() for name, text in _ENCODING_LISTS["alphabets"].items()}
+_ESCAPES: dict[str, str] = _ENCODING_LISTS["escapes"]
 _CANDIDATE_ENCODINGS = _ENCODING_LISTS["candidates"].split()
 # Minimum distinct non-ASCII letters for a certain result; cp1252 is certain without any.
 _MIN_DISTINCT_LETTERS = 3
@@ -124,22 +126,22 @@ def _describe_unicode_error(error: UnicodeError) -> str:
 
 def detect_encoding(stream: BinaryIO, declared: str | None = None) -> DetectedEncoding:
     """Detect the encoding of a file; raise UnreadableFile if it is unknown."""
-    head = stream.read(_SAMPLE_BYTES)
-    for mark, name in _BYTE_ORDER_MARKS:
-        if head.startswith(mark):
-            return DetectedEncoding(name)
-    if name := _detect_utf16(head):
+    head = stream.read(SAMPLE_BYTES)
+    name = _detect_wide_or_escaped(head)
+    if name == "iso2022_cn":
+        raise UnreadableFile(f"is in the encoding {name}, which is not read: save it as UTF-8")
+    if name:
         return DetectedEncoding(name)
-    if 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head):
-        raise UnreadableFile("looks binary; if it is text, set load_documents.encoding")
+    if looks_binary(head):
+        raise NotText("looks binary; if it is text, set load_documents.encoding")
     stream.seek(0)
     invalid = _find_first_non_utf8_byte(stream)
     if invalid is None:
         return DetectedEncoding("utf-8")
-    start = max(0, invalid - _SAMPLE_BYTES // 2)
+    start = max(0, invalid - SAMPLE_BYTES // 2)
     stream.seek(start)
-    sample = stream.read(_SAMPLE_BYTES)
-    if len(sample) == _SAMPLE_BYTES:
+    sample = stream.read(SAMPLE_BYTES)
+    if len(sample) == SAMPLE_BYTES:
         # Trim the sample to whole lines, so that no character is cut.
         end = sample.rfind(b"\n", invalid - start)
         sample = sample[sample.find(b"\n", 0, invalid - start) + 1 : end if end > 0 else None]
@@ -158,7 +160,7 @@ def _find_first_non_utf8_byte(stream: BinaryIO) -> int | None:
     while True:
         chunk = stream.read(_BYTES_PER_READ)
         if 0 in chunk:
-            raise UnreadableFile(f"looks binary: null at byte {position + chunk.index(0):,}")
+            raise NotText(f"looks binary: null at byte {position + chunk.index(0):,}")
         try:
             decoder.decode(chunk, final=not chunk)
         except UnicodeDecodeError as error:
@@ -174,14 +176,16 @@ def _detect_utf16(head: bytes) -> str:
     UTF-16 is detected by the null bytes of ASCII characters, or by frequent Chinese, Japanese or
     Korean characters, which are rare if the text is read in the wrong byte order.
     """
-    # Drop the last two bytes, which may be half of a surrogate pair.
-    whole = head[: len(head) // 2 * 2 - 2]
+    if len(head) % 2:
+        return ""
+    # Drop the last two bytes of a sample, which may be half of a surrogate pair.
+    whole = head[:-2] if len(head) >= SAMPLE_BYTES else head
     n_big, n_little = head[::2].count(0), head[1::2].count(0)
     if min(n_big, n_little) == 0 and max(n_big, n_little) > len(head) // 10:
         name = "utf-16-le" if n_little > n_big else "utf-16-be"
         if not _NON_TEXT_CHARACTER.search(whole.decode(name, "replace")):
             return name
-    if len(head) < _MIN_UTF16_BYTES or (0 not in head and _is_utf8(head)):
+    if len(head) < _MIN_UTF16_BYTES or (0 not in head and _can_decode(head, "utf-8")):
         return ""
     texts = {name: whole.decode(name, "replace") for name in ("utf-16-le", "utf-16-be")}
     found = [
@@ -193,11 +197,36 @@ def _detect_utf16(head: bytes) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _is_utf8(head: bytes) -> bool:
-    """Return whether the bytes are UTF-8. The last character may be incomplete."""
+def looks_binary(head: bytes) -> bool:
+    """Return whether the first bytes of a file are not those of a text in any known encoding."""
+    is_odd = 0 in head or len(head.translate(None, _CONTROL_BYTES)) < 0.95 * len(head)
+    return is_odd and not _detect_wide_or_escaped(head)
+
+
+def _detect_wide_or_escaped(head: bytes) -> str:
+    marked = (name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark))
+    return next(marked, "") or _detect_utf16(head) or _detect_escapes(head)
+
+
+def _detect_escapes(head: bytes) -> str:
+    """Detect an encoding of seven bits by its escape sequences; return "" if there are none."""
+    if not head.isascii():
+        return ""
+    for pattern, names in _ESCAPES.items():
+        if re.search(pattern.encode("ascii"), head):
+            variants = names.split()
+            return next((name for name in variants if _can_decode(head, name)), variants[0])
+    if b"~{" not in head or not _can_decode(head, "hz"):
+        return ""
+    # Source code may have ~{ and ~}, so frequent characters must confirm HZ.
+    return "hz" if _FREQUENT_EAST_ASIAN_CHARACTER.search(head.decode("hz", "ignore")) else ""
+
+
+def _can_decode(head: bytes, encoding: str) -> bool:
+    """Return whether the bytes are in an encoding. The last character may be incomplete."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
+        codecs.getincrementaldecoder(encoding)().decode(head)
+    except (LookupError, UnicodeDecodeError):
         return False
     return True
 
@@ -230,7 +259,7 @@ def _detect_legacy_encoding(sample: bytes) -> DetectedEncoding:
         )
         is_guess = has_equal or best.chaos > _MAX_GARBLED_SHARE or is_latin
     elif latin is None:
-        raise UnreadableFile("is in an unknown encoding: name it in load_documents.encoding")
+        raise NotText("is in an unknown encoding: name it in load_documents.encoding")
     else:
         name = latin
         letters = set(_NON_ASCII_LETTER.findall(sample.decode(latin).lower()))

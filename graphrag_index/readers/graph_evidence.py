@@ -106,7 +106,7 @@ class Evidence:
             self._rows["base_text_units"].append(
                 (
                     *(passage.id, number, words, passage.n_tokens, identity),
-                    *(passage.start, passage.end, "", passage.metadata),
+                    *(passage.start, passage.end, "", passage.metadata, None),
                 )
             )
         # Give sentences the line 0, so that none is taken for a repeated page header or footer.

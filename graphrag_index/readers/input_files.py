@@ -2,25 +2,32 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
 
 from graphrag_index.errors import InputError, SettingsError, join_names
-from graphrag_index.readers import READERS, describe_os_error
+from graphrag_index.readers import READERS, describe_os_error, find_type
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from graphrag_index.storage.versions import INDEX_FILE
+from graphrag_index.storage.working_copy import LOCK_FILE
 from graphrag_nlp.text.normalize import translate_glob
 
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
 REPORT_FILES, PROPOSAL_FILES = {"evaluation.json", "evaluation.html"}, {"prompts", "changes.diff"}
+# Files and folders of a project, which may be in its input folder.
+_PROJECT_FILES = {"settings.yaml", "prompts", "workflows", "resolutions.yaml"}
 # Beginning of an `index.json` file; `move_pointer` writes it.
 _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workflow": "')
 # Name of a table file, which an interrupted run leaves without an `index.json`.
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
+
+
+HIDDEN, EXCLUDED = "hidden", "excluded"
+_OUTSIDE_LINK = "is a link out of the input folder: load_documents.follow_links_outside reads it"
 
 
 class InputFile(NamedTuple):
@@ -30,6 +37,7 @@ class InputFile(NamedTuple):
     path: Path
     size: int = 0
     problem: str = ""
+    type: str = ""  # key of its reader in READERS
 
 
 def input_folder(settings: LoadDocuments, root: Path) -> Path:
@@ -70,14 +78,14 @@ def find_files(
     root: Path,
     *,
     may_be_empty: bool = False,
-    ignored: Counter[str] | None = None,
+    skipped: list[SkippedFile] | None = None,
 ) -> list[InputFile]:
     """Find the files to read, ordered by name.
 
-    Files of other types, hidden files, and indexes, evaluations and proposals of this program
-    are skipped; `ignored` gets the number of files of each other type. Links are followed, except
-    a link to a folder that contains the link. Raises InputError if there is no file to read,
-    unless `may_be_empty`.
+    `skipped` gets all other files: those without text, hidden and excluded ones, links out of
+    the folder or to a folder that contains the link. Of indexes, evaluations and proposals of
+    this program, it gets nothing. Raises InputError if there is no file to read, unless
+    `may_be_empty`.
     """
     folder = input_folder(settings, root)
     if may_be_empty and not folder.exists():
@@ -88,52 +96,44 @@ def find_files(
             f"The input folder {folder} {what}: put your documents there, "
             "or name their folder in load_documents.folder."
         )
-    included = [translate_glob(pattern) for pattern in settings.include]
-    excluded = [translate_glob(pattern) for pattern in settings.exclude]
-    # Report an unsupported file type only if a pattern of `include` names the type.
-    asked = tuple(PurePosixPath(pattern).suffix.lower() for pattern in settings.include)
     types = ", ".join(READERS)
-    files: list[tuple[str, InputFile]] = []
-    ignored = Counter() if ignored is None else ignored
-    n_seen = 0
-    for name, path, problem in _walk_files(folder, excluded):
-        n_seen += 1
-        suffix = path.suffix.lower()
-        if not problem:
-            if not any(pattern.fullmatch(name) for pattern in included):
-                continue
-            if suffix not in READERS:
-                if not suffix or suffix not in asked:
-                    ignored[suffix or "files without a suffix"] += 1
-                    continue
-                problem = f"is of a type that is not read; the types are {types}"
-        files.append((name, _inspect_file(name, path, problem)))
+    found = list(_walk_files(folder, root, settings))
+    files = sorted(file for file in found if isinstance(file, InputFile))
+    skipped = [] if skipped is None else skipped
+    skipped += sorted(file for file in found if isinstance(file, SkippedFile))
     if files or may_be_empty:
-        return [file for _, file in sorted(files)]
-    if not n_seen and not settings.exclude:
+        return files
+    kinds = {one.kind for one in skipped}
+    if not kinds - {HIDDEN}:
         raise InputError(
             f"The input folder {folder} is empty: put documents there ({types}), or name their "
             "folder in load_documents.folder."
         )
-    if ignored:
+    place = name_input(settings, root)
+    if kinds - {HIDDEN, EXCLUDED}:
         raise InputError(
-            f"The input folder {name_input(settings, root)} has no file of a type that is read "
-            f"({types}), only {join_names(sorted(ignored))}."
+            f"The input folder {place} has no file of a type that is read ({types}, or text): "
+            f"{describe_skipped(skipped)}"
         )
     raise InputError(
-        f"No file in the input folder {name_input(settings, root)} matches load_documents.include "
+        f"No file in the input folder {place} matches load_documents.include "
         f"({join_names(settings.include)}) and not load_documents.exclude: change the patterns."
     )
 
 
-def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple[str, Path, str]]:
-    """Yield (name with /, path, problem) for every file below a folder.
+def _walk_files(
+    folder: Path, root: Path, settings: LoadDocuments
+) -> Iterator[InputFile | SkippedFile]:
+    """Yield every file below a folder, to read or skipped.
 
-    The problem is "" for a file without a problem. A folder that cannot be listed is yielded
-    like a file, with its problem.
+    A folder that cannot be listed, or is hidden or excluded, is yielded like a file.
     """
+    included = [translate_glob(pattern) for pattern in settings.include]
+    excluded = [translate_glob(pattern) for pattern in settings.exclude]
+    is_closed = not settings.follow_links_outside
+    input_path, project = os.path.realpath(folder), os.path.realpath(root)
     # Folders to list: (path, name, real paths of the folder and its parents).
-    waiting = [(folder, "", frozenset([os.path.realpath(folder)]))]
+    waiting = [(folder, "", frozenset([input_path]))]
     while waiting:
         subfolder, prefix, ancestors = waiting.pop()
         try:
@@ -144,31 +144,71 @@ def _walk_files(folder: Path, excluded: list[re.Pattern[str]]) -> Iterator[tuple
                 raise InputError(
                     f"The input folder {folder} cannot be listed: {describe_os_error(error)}."
                 ) from error
-            yield prefix.rstrip("/"), subfolder, f"cannot be listed: {describe_os_error(error)}"
+            why = f"cannot be listed: {describe_os_error(error)}"
+            yield InputFile(_show(prefix.rstrip("/")), subfolder, problem=why)
             continue
         # Skip what this program has written, but never the input folder itself.
         names = {entry.name for entry in children}
-        is_written = names >= REPORT_FILES or names >= PROPOSAL_FILES
+        is_written = names >= REPORT_FILES or (
+            names >= PROPOSAL_FILES and (subfolder / "prompts").is_dir()
+        )
         if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
+        is_project = os.path.realpath(subfolder) == project
         for entry in children:
-            name = prefix + entry.name
-            # Skip hidden files, and the lock files ~$name of office programs.
-            if entry.name.startswith((".", "~$")) or any(
-                pattern.fullmatch(name) for pattern in excluded
-            ):
+            if is_project and entry.name in _PROJECT_FILES:
                 continue
-            path = subfolder / entry.name
-            if not os.path.isdir(path):
-                yield name, path, ""
-            elif (real := os.path.realpath(path)) not in ancestors:
+            path, name = subfolder / entry.name, prefix + entry.name
+            shown, is_folder = _show(name), path.is_dir()
+            real = os.path.realpath(path) if is_folder or entry.is_symlink() else input_path
+            # Skip the lock files ~$name of office programs like hidden files.
+            if entry.name.startswith((".", "~$")):
+                yield SkippedFile(shown, HIDDEN, "is hidden", _count_files(path))
+            elif any(pattern.fullmatch(name) for pattern in excluded):
+                why = "matches load_documents.exclude"
+                yield SkippedFile(shown, EXCLUDED, why, _count_files(path))
+            elif is_closed and not Path(real).is_relative_to(input_path) and path.exists():
+                yield SkippedFile(shown, "outside links", _OUTSIDE_LINK)
+            elif is_folder and real in ancestors:
+                yield SkippedFile(shown, "circular links", "is a link to a folder that holds it")
+            elif is_folder:
                 waiting.append((path, name + "/", ancestors | {real}))
+            elif any(pattern.fullmatch(name) for pattern in included):
+                yield _inspect_file(shown, path)
+            else:
+                yield SkippedFile(shown, EXCLUDED, "matches no pattern of load_documents.include")
+
+
+def _show(name: str) -> str:
+    """Return a name with its bytes that are not valid Unicode replaced."""
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+def _count_files(path: Path) -> int:
+    if path.is_symlink() or not path.is_dir():
+        return 1
+    return sum(len(files) for _, _, files in os.walk(path))
+
+
+def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
+    try:
+        status = path.stat()
+        if S_ISREG(status.st_mode):
+            suffix, noun = find_type(path)
+            if suffix:
+                return InputFile(name, path, status.st_size, type=suffix)
+            return SkippedFile(name, path.suffix.lower() or "no suffix", f"is {noun}")
+    except OSError as error:
+        return InputFile(name, path, problem=f"cannot be read: {describe_os_error(error)}")
+    if path.suffix.lower() in READERS:
+        return InputFile(name, path, problem="is not a regular file")
+    return SkippedFile(name, "special files", "is not a regular file")
 
 
 def _is_index_folder(folder: Path, names: set[str]) -> bool:
-    """Return whether a folder is the output of a finished or interrupted run."""
+    """Return whether a folder is the output of a finished, interrupted or beginning run."""
     if "versions" not in names:
-        return False
+        return names == {LOCK_FILE}
     try:
         if INDEX_FILE in names and _INDEX_FILE_START.match((folder / INDEX_FILE).read_bytes()):
             return True
@@ -178,17 +218,3 @@ def _is_index_folder(folder: Path, names: set[str]) -> bool:
         )
     except OSError:
         return False
-
-
-def _inspect_file(name: str, path: Path, problem: str) -> InputFile:
-    # In names that are not valid Unicode, replace the invalid bytes.
-    shown = os.fsencode(name).decode("utf-8", "replace")
-    if problem:
-        return InputFile(shown, path, problem=problem)
-    try:
-        status = path.stat()
-    except OSError as error:
-        return InputFile(shown, path, problem=f"cannot be read: {describe_os_error(error)}")
-    if not S_ISREG(status.st_mode):
-        return InputFile(shown, path, problem="is not a regular file")
-    return InputFile(shown, path, size=status.st_size)

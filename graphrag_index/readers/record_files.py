@@ -35,7 +35,7 @@ NumberedRecord = tuple[int, Record | str]
 
 # The name of the text column that stands for all fields of a record.
 ALL_FIELDS = "*"
-# Maximum length of a field: after a missing quotation mark, the rest of the file is one field.
+# Maximum length of a value: after a missing quotation mark, the rest of the file is one value.
 _MAX_FIELD_CHARACTERS = 1 << 27
 _PARQUET_BATCH_ROWS = 256  # rows read at once; few, because texts may be long
 _DELIMITERS = ",;\t|"  # most likely delimiter first
@@ -49,8 +49,6 @@ _JSON_TYPE_NAMES = {
     list: "a list",
 }
 _CHARACTERS_PER_READ = 1 << 16
-# Maximum length of a value: after a missing quotation mark, the rest of the file is one value.
-_MAX_VALUE_CHARS = 1 << 27
 _MARGIN_CHARS = 16  # maximum length of a literal or escape that the end of the buffer cuts off
 _WHITE_SPACE = re.compile(r"[ \t\n\r]*")
 # Decoder that replaces NaN and Infinity by null, since JSON does not allow them.
@@ -108,8 +106,8 @@ class JsonStream:
                     source = self.buffer[self.position : end]
                     self.position = end
                     return value, source
-            if len(self.buffer) - self.position > _MAX_VALUE_CHARS:
-                raise self._make_error(f"it is longer than {_MAX_VALUE_CHARS:,} characters")
+            if len(self.buffer) - self.position > _MAX_FIELD_CHARACTERS:
+                raise self._make_error(f"it is longer than {_MAX_FIELD_CHARACTERS:,} characters")
             self._read_chunk()
 
     def _peek_character(self) -> str:

@@ -1,11 +1,11 @@
 """Readers of text, Markdown, HTML, PDF and Office files: one document per file.
 
-The extra `documents` installs markitdown, which converts PDF and Office files to Markdown.
+The extra `documents` installs the packages that `pdf.py` and `office.py` need.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, groupby
@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
     Document,
     ReadFailure,
@@ -23,18 +24,15 @@ from graphrag_index.readers.document import (
     format_date,
     format_metadata,
     get_field,
-    normalize_newlines,
 )
 from graphrag_index.readers.encodings import read_text
+from graphrag_index.readers.parse_process import DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
-# Slide numbers, and NaN for empty cells, that the converters add.
-_SLIDE_NUMBER = re.compile(r"^<!-- Slide number: \d+ -->\n?", re.MULTILINE)
-_EMPTY_CELL = re.compile(r"(?<=\| )NaN(?= \|)")
+OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
 # A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
@@ -77,50 +75,41 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Convert a PDF or Office file to Markdown, if the extra `documents` is installed."""
+    """Read a PDF or Office file as Markdown, if the extra `documents` is installed."""
     suffix = path.suffix.lower()
+    if suffix not in OFFICE_SUFFIXES:
+        suffix = identify_content(path).suffix
     try:
-        from markitdown import MarkItDownException, StreamInfo
-
-        converter = _load_converter(suffix)
-    except ImportError as error:
-        raise UnreadableFile(_INSTALL_HINT) from error
-    try:
-        with path.open("rb") as stream:
-            found = converter.convert_stream(stream, stream_info=StreamInfo(extension=suffix))
-    except MarkItDownException as error:
-        if "MissingDependencyException" in str(error):
-            raise UnreadableFile(_INSTALL_HINT) from error
-        # Take the last line, the message of the library that failed.
-        last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-        reason = last.rpartition("with message: ")[2].strip() or last.strip(" -")
-        raise UnreadableFile(f"is not a readable {suffix} file: {reason}") from error
-    text = _SLIDE_NUMBER.sub("", _EMPTY_CELL.sub("", normalize_newlines(found.markdown)))
-    document = make_document(text, as_one_line(found.title), name, settings)
-    if suffix == ".pdf" and isinstance(document, ReadFailure):
-        document = ReadFailure(
-            f"{document.reason}: a scanned PDF needs text recognition (OCR) first"
-        )
-    yield document
+        text, pages = parse_file(path, suffix)
+    except DamagedFile as error:
+        raise UnreadableFile(_describe_office_error(str(error), suffix, path)) from error
+    document = make_document(text, "", name, settings)
+    if isinstance(document, ReadFailure):
+        needs = ": a scanned PDF needs text recognition (OCR) first" if suffix == ".pdf" else ""
+        yield ReadFailure(f"{document.reason}{needs}")
+    else:
+        yield replace(document, pages=pages)
 
 
-def get_markitdown_version() -> str:
-    """Return the version of markitdown; empty if markitdown is not installed."""
-    try:
-        return version("markitdown")
-    except PackageNotFoundError:
-        return ""
+def _describe_office_error(message: str, suffix: str, path: Path) -> str:
+    """Tell a file with a password, an empty one, one of another type and a damaged one apart."""
+    content = identify_content(path)
+    if content == WITH_PASSWORD:
+        return "needs a password: save it without one"
+    if content.suffix == suffix or (content == DAMAGED_ARCHIVE and suffix != ".pdf"):
+        return f"is a damaged or incomplete {suffix} file: {message}"
+    return "is empty" if not path.stat().st_size else f"is not a {suffix} file but {content.noun}"
 
 
-@cache
-def _load_converter(suffix: str) -> Any:
-    """Load only the converter of one file type; others would read a damaged file as text."""
-    from markitdown import MarkItDown, converters
-
-    converter = MarkItDown(enable_builtins=False, enable_plugins=False)
-    name = f"{suffix[1:].capitalize()}Converter"  # for example PdfConverter
-    converter.register_converter(getattr(converters, name)())
-    return converter
+def get_parser_versions() -> str:
+    """Return the versions of the packages of the extra `documents` that are installed."""
+    found = []
+    for package in ("liteparse", "pypdfium2", "mammoth", "openpyxl", "python-pptx"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
 
 
 def make_document(
@@ -179,7 +168,10 @@ class Page(HTMLParser):
         self.kind = ""  # kind of the current block: "item" or ""
         # Current row of each open table: a list of cells; a cell is a list of blocks.
         self.rows: list[list[list[str]]] = []
-        self.blocks: list[tuple[str, str]] = []  # (text, kind), kind: "item", "row" or ""
+        self.n_tables = 0  # number of tables begun
+        self.n_header_cells = 0  # number of `th` elements of the current row
+        # (text, kind), kind: "item", "row" with the number of a table, or "".
+        self.blocks: list[tuple[str, str]] = []
         self.page_title: list[str] = []
         self.heading = ""
         try:
@@ -226,11 +218,13 @@ class Page(HTMLParser):
             self.prefix, self.kind = "  " * max(lists - 1, 0) + "- ", "item"
         elif tag == "table":
             self.rows.append([])
+            self.n_tables += 1
         elif tag == "tr" and self.rows:
             self._end_table_row()
         elif tag in ("td", "th") and self.rows:
             self._end_block()
             self.rows[-1].append([])
+            self.n_header_cells += tag == "th"
 
     def handle_endtag(self, tag: str) -> None:
         # Close the open elements inside the element too.
@@ -315,11 +309,15 @@ class Page(HTMLParser):
         """End the row of the innermost table, and add its text to the enclosing cell or page."""
         self._end_block()
         cells, self.rows[-1] = self.rows[-1], []
-        outside = self.rows[:-1]
+        is_header, self.n_header_cells = self.n_header_cells == len(cells) > 1, 0
+        outside, kind = self.rows[:-1], f"row {self.n_tables}"
         if all(len(cell) <= 1 and not "".join(cell).startswith(_FENCE) for cell in cells):
             line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
+            is_first = not self.blocks or self.blocks[-1][1] != kind
             if line.strip(" |"):
-                self._add_block(line, "row", outside)
+                self._add_block(line, kind, outside)
+                if is_header and is_first and not outside:
+                    self.blocks.append((" | ".join(["---"] * len(cells)), kind))
         else:
             # Treat a row with several blocks or code in a cell as page layout, not as data.
             for block in chain.from_iterable(cells):

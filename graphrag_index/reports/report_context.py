@@ -5,6 +5,7 @@ sum of the costs of its rows, so the time for all contexts is linear in the numb
 """
 
 import re
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -278,7 +279,7 @@ class ReportContexts:
             self._children.setdefault(int(self.parent[child]), []).append(child)
         # Sort communities of equal cost by id, since row numbers depend on other communities.
         self._place = np.argsort(communities["id"].arg_sort().to_numpy())
-        self._degree = np.zeros(nodes.height, np.int64)
+        self._degree, self._degree_lock = np.zeros(nodes.height, np.int64), threading.Lock()
 
     def sort_by_degree(self, community: int) -> tuple[Integers, Integers]:
         """Sort the entities and relationships of a community by descending degree.
@@ -289,22 +290,27 @@ class ReportContexts:
         members, inner = self.members[community], self.inner[community]
         endpoints = self.endpoints[inner]
         known = endpoints[endpoints >= 0]
-        np.add.at(self._degree, known, 1)
-        combined = np.where(endpoints >= 0, self._degree[endpoints], 0).sum(axis=1)
-        best = (
-            members[np.argsort(-self._degree[members], kind="stable")],
+        with self._degree_lock:
+            np.add.at(self._degree, known, 1)
+            combined = np.where(endpoints >= 0, self._degree[endpoints], 0).sum(axis=1)
+            of_members = self._degree[members]
+            self._degree[known] = 0
+        return (
+            members[np.argsort(-of_members, kind="stable")],
             inner[np.argsort(-combined, kind="stable")],
         )
-        self._degree[known] = 0
-        return best
 
     def add_report(self, community: int, report: CitedReport) -> None:
         """Add the report on a community, for the contexts of communities that contain it."""
         if any(self.cost[above] > self.budget.limit for above in self.find_ancestors(community)):
             self.reports[community] = SubstituteReport(report, self.budget)
 
-    def build_contexts(self, communities: Sequence[int]) -> Iterator[Context]:
+    def build_contexts(
+        self, communities: Sequence[int], max_tokens: int | None = None
+    ) -> Iterator[Context]:
         """Yield the context of each community; no community may contain another one.
+
+        `max_tokens` of a context are those of the budget, or less. Several threads may call this.
 
         Rows are added in this order: relationships, each with its two entities, sorted by the
         degrees of these entities inside the community, then by weight; the other entities; the
@@ -314,7 +320,7 @@ class ReportContexts:
         """
         for start in range(0, len(communities), CONTEXTS_PER_BATCH):
             batch = communities[start : start + CONTEXTS_PER_BATCH]
-            builders = [self._choose_rows(at) for at in batch]
+            builders = [self._choose_rows(at, max_tokens or self.budget.limit) for at in batch]
             texts = {
                 name: self.lines[name].render_lines(
                     row for builder in builders for row in builder.rows[name]
@@ -331,7 +337,7 @@ class ReportContexts:
             yield above
             above = int(self.parent[above])
 
-    def _choose_substitutes(self, community: int) -> list[int]:
+    def _choose_substitutes(self, community: int, limit: int) -> list[int]:
         """Choose sub-communities to replace by their reports; return the largest first."""
         cost: dict[int, int] = {}
         generations: list[list[int]] = []
@@ -345,7 +351,7 @@ class ReportContexts:
             for generation in reversed(generations):
                 yield from sorted(generation, key=lambda part: (-cost[part], self._place[part]))
 
-        excess = int(self.cost[community]) - self.budget.limit
+        excess = int(self.cost[community]) - limit
         chosen: set[int] = set()
         for part in sort_deepest_first():
             report = self.reports.get(part)
@@ -362,12 +368,12 @@ class ReportContexts:
         outer = [part for part in chosen if chosen.isdisjoint(self.find_ancestors(part))]
         return sorted(outer, key=lambda part: (-self.cost[part], self._place[part]))
 
-    def _choose_rows(self, community: int) -> ContextBuilder:
+    def _choose_rows(self, community: int, limit: int) -> ContextBuilder:
         """Choose the rows and the reports for the context of a community."""
-        builder = ContextBuilder(self.budget.limit)
+        builder = ContextBuilder(limit)
         members, inner = self.sort_by_degree(community)
-        if self.cost[community] > self.budget.limit:
-            parts = self._choose_substitutes(community)
+        if self.cost[community] > limit:
+            parts = self._choose_substitutes(community, limit)
             for part in parts:
                 builder.add_if_room("Reports", part, self.reports[part].cost)
             members = members[~np.isin(members, self.members.take(np.array(parts, np.int64))[1])]

@@ -94,6 +94,10 @@ SEARCH_TABLES = tuple(
 # For each vector table: the embedded table, and its columns, which are joined by a colon.
 EMBEDDED_COLUMNS = {name: (t.source, tuple(t.embedded)) for name, t in TABLES.items() if t.embedded}
 
+# The text of text units as models and searches read it: below the header row of its table, and
+# with joined words. Their column `text` has the characters of the document.
+READING = pl.coalesce("reading", "text")
+
 
 def content_id(*parts: str) -> str:
     """Return a hash of the parts that identify a row: 32 hex digits.

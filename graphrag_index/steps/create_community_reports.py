@@ -13,7 +13,13 @@ import polars as pl
 
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
-from graphrag_index.llm.request import Message, Outcome, Request, pair_outcomes
+from graphrag_index.llm.request import (
+    SHORTENED_SHARE,
+    Message,
+    Outcome,
+    Request,
+    pair_outcomes,
+)
 from graphrag_index.reports.report import (
     FORMAT_INSTRUCTION,
     CitedReport,
@@ -24,7 +30,7 @@ from graphrag_index.reports.report import (
     make_report_format,
     rank_communities,
 )
-from graphrag_index.reports.report_context import Context, ReportContexts
+from graphrag_index.reports.report_context import MIN_ROW_TOKENS, Context, ReportContexts
 from graphrag_index.reports.report_evidence import CommunityEvidence
 from graphrag_index.reports.report_writer import ReportWriter, StatementSources
 from graphrag_index.schema.settings.step_sections import CreateCommunityReports
@@ -177,24 +183,35 @@ class _ReportRequests:
         left = deque(level)
         asked = [at for at in level if not self.is_plain[at] and at not in kept]
 
-        def requests() -> Iterator[tuple[tuple[int, Sequence[int]], Request]]:
+        def requests() -> Iterator[tuple[tuple[int, list[Context]], Request]]:
             for at, context in zip(asked, self.contexts.build_contexts(asked), strict=True):
-                yield (at, context.substitutes), self._make_request(at, context)
+                sent = [context]
+                yield (at, sent), self._make_request(at, sent, self.contexts.budget.limit)
 
-        for (at, substitutes), outcome in pair_outcomes(self.chat_model, requests()):
+        for (at, sent), outcome in pair_outcomes(self.chat_model, requests()):
             while left[0] != at:
                 yield left.popleft(), (), None
-            yield left.popleft(), substitutes, outcome
+            yield left.popleft(), sent[-1].substitutes, outcome
         for at in left:
             yield at, (), None
 
-    def _make_request(self, at: int, context: Context) -> Request:
-        title = self._make_report_title(at)
+    def _make_request(self, at: int, sent: list[Context], max_tokens: int) -> Request:
+        """Make a request with the last context in `sent`, to which shorter ones are added."""
+        context, title = sent[-1], self._make_report_title(at)
+
+        def shorten() -> Request | None:
+            shorter = int(SHORTENED_SHARE * min(max_tokens, self.contexts.cost[at]))
+            if shorter < MIN_ROW_TOKENS:
+                return None
+            sent.extend(self.contexts.build_contexts([at], shorter))
+            return self._make_request(at, sent, shorter)
+
         return Request(
             # Do not label a request with the community number, which may change in a later run.
             f"community of {title} ({self.rows['size'][at]} entities)",
             [self.system, Message(role="user", content=context.text)],
             make_report_format(context.shown, title),
+            shorten=shorten,
         )
 
     def make_report_without_model(self, at: int) -> CitedReport:

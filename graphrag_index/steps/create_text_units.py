@@ -23,6 +23,7 @@ from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.code import find_code, is_inside
 from graphrag_nlp.text.languages import detect_language
+from graphrag_nlp.text.lines import find_joins, join_words, may_break_words
 from graphrag_nlp.text.sentences import (
     Heading,
     find_headings,
@@ -30,6 +31,7 @@ from graphrag_nlp.text.sentences import (
     join_headings_above,
     split_sentences,
 )
+from graphrag_nlp.text.tables import find_tables, repeat_header
 
 # Maximum number of documents in a shard, and of bytes of their texts if it has several documents.
 # The numbers limit memory and do not change the results.
@@ -51,7 +53,7 @@ CUT_SCHEMAS = {
         "documents": ["text_unit_ids", "language"],
         "base_text_units": [
             *("id", "text", "n_tokens", "document_id", "start_char", "end_char", "headings"),
-            "metadata",
+            *("metadata", "reading"),
         ],
         "sentences": ["start_char", "end_char", "quotable", "line"],
     }.items()
@@ -77,7 +79,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=7)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=8)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     *,
@@ -91,9 +93,10 @@ def create_text_units(
     A heading begins a new text unit if the current text unit has at least a quarter of
     `max_tokens` tokens. Each text unit repeats the last sentences of the text unit before, up to
     `overlap_tokens` tokens. A sentence longer than `max_tokens` is cut at a space, or anywhere if
-    the sentence has no space. `text` is always ``documents.text[start_char:end_char]``. Rows of
-    unchanged documents are reused from the last version. All tables are in the order of the
-    documents.
+    the sentence has no space. `text` is always ``documents.text[start_char:end_char]``. `reading`
+    is the same text with joined words, below the header row of the table that it begins in; null
+    if that is `text`. Rows of unchanged documents are reused from the last version. All tables are
+    in the order of the documents.
     """
     progress.start(loaded_documents.select(pl.len()).collect().item(), "documents")
     n_documents = n_units = 0
@@ -182,8 +185,10 @@ class _PreviousRows:
 def _cut_documents(shard: ShardFrames, settings: CreateTextUnits) -> ShardFrames:
     """Cut the documents of a shard; return their rows by table, with the schemas `CUT_SCHEMAS`."""
     rows: dict[str, list[Any]] = {name: [] for name in CUT_SCHEMAS}
-    for at, document_id, text, metadata in shard["documents"].iter_rows():
+    may_break = may_break_words(shard["documents"]["text"])
+    for number, (at, document_id, text, metadata) in enumerate(shard["documents"].iter_rows()):
         headings, starts = find_cut_offsets(text)
+        joins, tables = find_joins(text) if may_break[number] else [], list(find_tables(text))
         rows["sentences"] += make_sentence_rows(at, text, starts)
         ids = []
         passages = TextCutter(text, settings, starts, headings).passages()
@@ -191,8 +196,9 @@ def _cut_documents(shard: ShardFrames, settings: CreateTextUnits) -> ShardFrames
             # The id contains the span, because one document may repeat a passage.
             words = text[start:end]
             ids.append(content_id("text unit", document_id, f"{start}:{end}", words))
+            reading = repeat_header(tables, start) + join_words(text, joins, start, end)
             unit = (at, ids[-1], words, n_tokens, document_id, start, end, path, metadata)
-            rows["base_text_units"].append(unit)
+            rows["base_text_units"].append((*unit, reading if reading != words else None))
         rows["documents"].append((at, ids, detect_language(text)))
     return {
         name: pl.DataFrame(rows[name], schema, orient="row") for name, schema in CUT_SCHEMAS.items()

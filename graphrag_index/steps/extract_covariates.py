@@ -33,6 +33,7 @@ from graphrag_index.steps.extract_graph import (
 )
 from graphrag_index.storage.memo import content_ids, make_reply_rows, reuse_rows
 from graphrag_index.storage.table_store import Previous
+from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.normalize import title_key
 from graphrag_nlp.text.sentences import find_quotation, split_sentences
 
@@ -162,7 +163,7 @@ TABLE = TABLES["text_unit_claims"]
 _ReplyRow: TypeAlias = tuple[int, str, Sequence[str], int, Sequence[Claim]]
 
 
-@step(writes=["text_unit_claims", "covariates"], code_version=5)
+@step(writes=["text_unit_claims", "covariates"], code_version=6)
 def extract_covariates(
     base_text_units: pl.LazyFrame,
     documents: pl.LazyFrame,
@@ -193,22 +194,23 @@ def extract_covariates(
     )
     input_hash = pl.Series([], dtype=pl.String)
     for batch in label_text_units(base_text_units, described):
-        input_hash.append(content_ids(prefix, batch["text"], batch["subject"]))
+        input_hash.append(content_ids(prefix, batch["texts"], batch["subject"]))
     kept, todo = reuse_rows(previous, TABLE, input_hash, replies=chat_model)
     progress.advance(kept.height)
 
-    def requests() -> Iterator[tuple[tuple[int, str], Request]]:
+    def requests() -> Iterator[tuple[tuple[int, str, str], Request]]:
         for batch in label_text_units(base_text_units, described):
-            new = batch.filter(todo[batch["number"]]).select("number", "text", "subject", "label")
-            for number, text, subject, label in new.iter_rows():
+            columns = ("number", "text", "source", "subject", "label")
+            new = batch.filter(todo[batch["number"]]).select(columns)
+            for number, text, source, subject, label in new.iter_rows():
                 about = format_subject(subject, text)
                 user = Message(role="user", content=f"{about}Passage:\n{quote_text(text)}")
-                yield (number, text), prompt.request(label, [prompt.system, user])
+                yield (number, text, source), prompt.request(label, [prompt.system, user])
 
     def new_rows() -> Iterator[_ReplyRow]:
-        for (number, text), outcome in pair_outcomes(chat_model, requests()):
+        for (number, text, source), outcome in pair_outcomes(chat_model, requests()):
             claims = merge_claims(outcome.values)
-            found = _locate_claims(claims, text)
+            found = _locate_claims(claims, text, source)
             dropped = outcome.dropped + len(claims) - len(found)
             # Store an empty hash for a failed request, so that the next run does not reuse the row.
             row_hash = "" if outcome.failure else input_hash[number]
@@ -296,14 +298,17 @@ class _ClaimsPrompt:
         return Request(label, messages, CLAIMS_FORMAT, then=then)
 
 
-def _locate_claims(claims: Sequence[Claim], text: str) -> list[Claim]:
+def _locate_claims(claims: Sequence[Claim], text: str, source: str) -> list[Claim]:
     """Return the claims with evidence in the text, in the order of the evidence.
 
-    The evidence replaces the `source_text` of a claim.
+    The evidence replaces the `source_text` of a claim, in the characters of the `source`.
     """
     located = [
         (*place, order, claim)
         for order, claim in enumerate(claims)
         if (place := locate_evidence(claim, text))
     ]
-    return [claim._replace(source_text=text[start:end]) for start, end, _, claim in sorted(located)]
+    return [
+        claim._replace(source_text=source[slice(*locate(text, source, start, end))])
+        for start, end, _, claim in sorted(located)
+    ]

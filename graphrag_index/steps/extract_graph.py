@@ -26,6 +26,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Request, pair_outcomes
 from graphrag_index.schema.settings.step_sections import ExtractGraph, Star
+from graphrag_index.schema.tables import READING
 from graphrag_index.step import Progress, Shards, step
 from graphrag_index.storage.memo import (
     Flags,
@@ -51,6 +52,7 @@ class _TextUnit(NamedTuple):
 
     number: int
     text: str
+    source: str
     language: str
     subject: str  # lines of the prompt that tell what the document is about
     key: str  # name of the entity that stands for the document, see `Star`; may be empty
@@ -60,7 +62,7 @@ class _TextUnit(NamedTuple):
 
 @step(
     writes=[FINDINGS.name, "extracted_entities", "extracted_relationships", "extracted_mentions"],
-    code_version=4,
+    code_version=5,
 )
 def extract_graph(
     base_text_units: pl.LazyFrame,
@@ -100,7 +102,9 @@ def extract_graph(
             # Hash the entity types of earlier requests, because the requests depend on them.
             shared["history"] = [prompt.history.as_json(), prompts.read_prompt("add_types")]
         prefix = extract_graph.prompt_hash(settings, chat_model.settings.identity(), **shared)
-        parts = (batch.select("text", "language", "subject", "headings", "key") for batch in read())
+        parts = (
+            batch.select("texts", "language", "subject", "headings", "key") for batch in read()
+        )
         nothing = pl.Series([], dtype=pl.String)
         return pl.concat([nothing, *(content_ids(prefix, *part) for part in parts)])
 
@@ -116,7 +120,8 @@ def extract_graph(
             key = unit.key if outcome.values else ""
             made = row_hash, outcome.keys, outcome.dropped, prompt.merge_replies(outcome.values)
             progress.advance()
-            yield UnitReplies(unit.number, unit.text, unit.language, unit.subject, key, *made)
+            about = unit.text, unit.source, unit.language, unit.subject
+            yield UnitReplies(unit.number, *about, key, *made)
 
     schema = {"text_unit": pl.Int64, **FINDINGS.schema}
     del schema["reply_hashes"]
@@ -174,15 +179,20 @@ def label_text_units(
 ) -> Iterator[pl.DataFrame]:
     """Yield batches of text units with their `number` and a readable `label`.
 
+    `text` is the reading of the text unit, and `source` has the characters of its document; `texts`
+    has both if they differ.
     `documents` has the `document_id` and the `name` of each document. Its other columns are added
     to the text units.
     """
     label = pl.format("{}, characters {} to {}", "name", "start_char", "end_char")
-    columns = ("document_id", "start_char", "end_char", "text", "headings")
-    rows = base_text_units.select(*columns, number="human_readable_id")
+    columns = ("document_id", "start_char", "end_char", "headings")
+    number = pl.col("human_readable_id").alias("number")
+    rows = base_text_units.select(*columns, number, text=READING, source="text")
     for batch in read_batches(rows, BATCH_TEXT_UNITS):
         named = batch.join(documents, on="document_id", how="left", maintain_order="left")
-        yield named.with_columns(label=label)
+        both = pl.concat_str("text", "source", separator="\n\n")
+        texts = pl.when(pl.col("text") == pl.col("source")).then("text").otherwise(both)
+        yield named.with_columns(label=label, texts=texts)
 
 
 def describe_documents(documents: pl.LazyFrame, star: Star | None = None) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from graphrag_index.llm.local.local_models import STATIC, EmbeddingModel
 from graphrag_index.llm.local.static_model import StaticModel, load_static_model
 from graphrag_index.schema.settings.models import ModelSettings, describe_vector_identity
 from graphrag_index.schema.settings.step_sections import GenerateTextEmbeddings
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, SEARCH_TABLES, TABLES
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, READING, SEARCH_TABLES, TABLES
 from graphrag_index.step import Progress, ShardFrames, Shards, step
 from graphrag_index.storage import search_tables
 from graphrag_index.storage.memo import read_batches
@@ -47,7 +47,7 @@ def find_embedding_keys(
 
 @step(
     writes=["text_unit_text", "text_unit_vectors", "entity_description", "community_full_content"],
-    code_version=3,
+    code_version=4,
     request_keys=find_embedding_keys,
 )
 def generate_text_embeddings(
@@ -61,7 +61,7 @@ def generate_text_embeddings(
     progress: Progress,
     shards: Shards,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
-    """Embed the text of text units, `title:description` of entities, and whole reports.
+    """Embed the reading of text units, `title:description` of entities, and whole reports.
 
     Texts that the last version embedded with the same model are not embedded again. Citations of
     reports are not embedded, because their numbers change when a document is added or removed. A
@@ -108,7 +108,7 @@ def select_embedded_rows(
     if community_reports is None:
         community_reports = TABLES["community_reports"].empty().lazy()
     sources = {
-        "text_units": text_units,
+        "text_units": text_units.with_columns(text=READING),
         "entities": entities,
         "community_reports": community_reports,
     }
@@ -202,6 +202,6 @@ def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardF
     return {"vectors": pl.DataFrame({"vector": pl.Series(vectors, dtype=dtype)})}
 
 
-create_search_tables = step(writes=SEARCH_TABLES, code_version=9)(
+create_search_tables = step(writes=SEARCH_TABLES, code_version=10)(
     search_tables.create_search_tables
 )

@@ -3,22 +3,23 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from hashlib import blake2b
 from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.errors import InputError, format_count, join_names
+from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
 from graphrag_index.readers.document import MISSING, get_field
 from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
-from graphrag_index.readers.text_html_pdf_office import get_markitdown_version, read_office
+from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
+from graphrag_index.storage.skipped_files import SkippedFile
 
 logger = logging.getLogger(__name__)
 
@@ -29,18 +30,21 @@ _MAX_COLLECTED_FIELDS = 50
 
 
 def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
-    """Hash the names and the content of the input files."""
+    """Hash the names and the content of the input files, and the names of skipped files."""
     whole = blake2b(digest_size=16)
-    files = find_files(settings, root, may_be_empty=has_imported(root))
+    skipped: list[SkippedFile] = []
+    files = find_files(settings, root, may_be_empty=has_imported(root), skipped=skipped)
+    for one in skipped:
+        whole.update(content_id(one.path, f"{one.reason} {one.n_files}").encode("ascii"))
     for file in files:
         try:
             content = file.problem or digest_file(file.path)
         except OSError as error:
             content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
-    # Hash the version of the optional converter, because another version may read other texts.
-    if any(READERS.get(file.path.suffix.lower()) is read_office for file in files):
-        whole.update(get_markitdown_version().encode("utf-8"))
+    # Hash the versions of the optional parsers, because another version may read other texts.
+    if any(READERS.get(file.type) is read_office for file in files):
+        whole.update(get_parser_versions().encode("utf-8"))
     return whole.hexdigest()
 
 
@@ -55,8 +59,8 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 
 @step(
-    writes=["loaded_documents", "unread_files"],
-    code_version=3,
+    writes=["loaded_documents", "unread_files", "skipped_files"],
+    code_version=5,
     fingerprint=fingerprint_input,
     check=check_input,
     input_table="loaded_documents",
@@ -69,13 +73,11 @@ def load_documents(
     The id of a document is a hash of its text, and of a number if several texts are equal. So the
     id does not change when the file is renamed. With `id_column`, the id is a field of the record.
     Documents are ordered by path, then by position in the file. `unread_files` has one row per
-    file or record that could not be read, with the reason.
+    file or record that could not be read, with the reason, and `skipped_files` one per file without
+    anything to read. So every file of the folder is in one of the three tables.
     """
-    ignored: Counter[str] = Counter()
-    files = find_files(settings, root, may_be_empty=has_imported(root), ignored=ignored)
-    if ignored:
-        what = f"{format_count('files', ignored.total())} of other types"
-        logger.warning("Skipped %s: %s", what, join_names(sorted(ignored)))
+    skipped: list[SkippedFile] = []
+    files = find_files(settings, root, may_be_empty=has_imported(root), skipped=skipped)
     progress.start(sum(file.size for file in files), "bytes")
     own_ids: set[bytes] = set()
     n_of_text: Counter[bytes] = Counter()
@@ -91,8 +93,13 @@ def load_documents(
             if isinstance(item, Document):
                 item = _set_id(item, own_ids, n_of_text)
             if isinstance(item, ReadFailure):
-                unread.append((file.name, item.reason))
                 first_problem = first_problem or f"{file.name}: {item.reason}"
+                if item.is_skipped:
+                    skipped.append(
+                        SkippedFile(file.name, file.path.suffix.lower() or "no suffix", item.reason)
+                    )
+                    continue
+                unread.append((file.name, item.reason))
                 n_characters += len(item.reason)
             else:
                 columns.check_record(item)
@@ -117,8 +124,8 @@ def load_documents(
             else f"The only file {where} not be read; repair or replace it: {first_problem}."
         )
     columns.log_warnings()
-    if documents or unread:
-        yield _make_batch_tables(documents, unread)
+    if documents or unread or skipped:
+        yield _make_batch_tables(documents, unread, sorted(skipped))
 
 
 class _MissingColumns:
@@ -175,9 +182,12 @@ def _set_id(
 
 
 def _make_batch_tables(
-    documents: Sequence[tuple[str | None, ...]], unread: Sequence[tuple[str, str]]
+    documents: Sequence[tuple[str | None, ...]],
+    unread: Sequence[tuple[str, str]],
+    skipped: Sequence[SkippedFile] = (),
 ) -> dict[str, pl.DataFrame]:
-    rows = {"loaded_documents": documents, "unread_files": unread}
+    skips = list(map(astuple, skipped))
+    rows = {"loaded_documents": documents, "unread_files": unread, "skipped_files": skips}
     return {
         name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
         for name, values in rows.items()

@@ -71,7 +71,7 @@ def _check_decisions_file(settings: ResolveEntities, project: Project) -> None:
     fingerprint=lambda settings, root: read_decisions(root / settings.file).fingerprint(),
     check=_check_decisions_file,
     asks=_select_model_services,
-    code_version=7,
+    code_version=8,
 )
 def resolve_entities(
     extracted_entities: pl.LazyFrame,

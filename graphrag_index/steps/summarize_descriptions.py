@@ -2,6 +2,8 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import accumulate, chain, islice
 from typing import Any
 
@@ -11,6 +13,7 @@ from graphrag_index.extraction.graph_reply import REPLY_WORDS, clean_line
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, TokenBudget, n_prompt_tokens
 from graphrag_index.llm.request import (
+    SHORTENED_SHARE,
     Message,
     Outcome,
     ParsedReply,
@@ -40,6 +43,8 @@ from graphrag_nlp.text.values import find_dates, find_numbers
 
 # Tokens reserved in a prompt for names, types and list markers.
 N_RESERVED_PROMPT_TOKENS = 300
+# Minimum tokens of the descriptions in a request that is shortened.
+MIN_SHORTENED_TOKENS = 100
 _SENTENCE_ENDINGS = (*".!?…。！？؟।", *"\"'”’»)")
 TABLE = TABLES["description_summaries"]
 # Number of rows per batch. The number limits memory and does not change the results.
@@ -74,48 +79,67 @@ class SummaryPrompt:
         return [piece for text in descriptions for piece in self._cut_text(text, size)]
 
     def build_request(
-        self, about: str, pieces: Sequence[str], first: int = 0, summary: str = ""
+        self,
+        about: str,
+        pieces: Sequence[str],
+        so_far: tuple[int, str] = (0, ""),
+        max_tokens: int | None = None,
     ) -> Request:
-        """Build a request with the summary so far, and as many pieces from `first` on as fit."""
-        stop = self._find_end_of_pieces(pieces, first, summary)
-        shown = [*([self._first_sentences(summary)] if summary else []), *pieces[first:stop]]
+        """Build a request with the summary of the first pieces, and as many further ones as fit.
+
+        `so_far` has the number of these pieces and their summary; a reply becomes the next pair.
+        """
+        first, summary = so_far
+        limit = max_tokens or self.max_tokens
+        stop = self._find_end_of_pieces(pieces, first, summary, limit)
+        shown = [*([summary] if summary else []), *pieces[first:stop]]
+        if summary or limit < self.max_tokens:
+            shown = [self._first_sentences(text, limit // 2) for text in shown]
         # A description is one line, so that its text cannot begin another one.
         listed = "\n".join(f"- {' '.join(text.split())}" for text in shown)
         user = Message(role="user", content=f"{about}\n\nDescriptions:\n{listed}")
 
-        def next_request(value: str) -> Request | None:
-            return None if stop == len(pieces) else self.build_request(about, pieces, stop, value)
+        def next_request(so_far: tuple[int, str]) -> Request | None:
+            return None if stop == len(pieces) else self.build_request(about, pieces, so_far)
+
+        def shorten() -> Request | None:
+            shorter = int(SHORTENED_SHARE * min(limit, sum(map(self.budget.cost_of, shown))))
+            if shorter < MIN_SHORTENED_TOKENS:
+                return None
+            return self.build_request(about, pieces, so_far, shorter)
 
         label = f"description of {about.splitlines()[0].partition(': ')[2]}"
-        return Request(label, [self.system, user], SUMMARY_FORMAT, then=next_request)
+        format = replace(SUMMARY_FORMAT, read=partial(_read_summary, stop))
+        return Request(label, [self.system, user], format, then=next_request, shorten=shorten)
 
     def final_summary(self, outcome: Outcome, pieces: Sequence[str]) -> str:
         """Return the last summary. After a failed request, append the pieces that it lacks."""
-        first, summary = 0, ""
-        for value in outcome.values:
-            first, summary = self._find_end_of_pieces(pieces, first, summary), value
+        first, summary = outcome.values[-1] if outcome.values else (0, "")
         if first >= len(pieces):
             return summary
         rest = join_descriptions([*([summary] if summary else []), *pieces[first:]])
         return self._first_sentences(rest, self.max_tokens)
 
-    def _find_end_of_pieces(self, pieces: Sequence[str], first: int, summary: str) -> int:
+    def _find_end_of_pieces(
+        self, pieces: Sequence[str], first: int, summary: str, max_tokens: int
+    ) -> int:
         """Return the end (exclusive) of the pieces in a request that begins with piece `first`."""
         texts = chain((summary,), islice(pieces, first, None))
         # Add three tokens per list item for its marker and line end.
         most = accumulate(self.budget.max_cost_of(text) + 3 for text in texts)
-        if all(n_tokens <= self.max_tokens for n_tokens in most):
+        if all(n_tokens <= max_tokens for n_tokens in most):
             return len(pieces)
-        n_tokens = self.budget.cost_of(self._first_sentences(summary)) if summary else 0
+        summary = self._first_sentences(summary, max_tokens // 2)
+        n_tokens = self.budget.cost_of(summary) if summary else 0
         for stop in range(first, len(pieces)):
             n_tokens += self.budget.cost_of(pieces[stop]) + 3
-            if n_tokens > self.max_tokens and stop > first:
+            if n_tokens > max_tokens and stop > first:
                 return stop
         return len(pieces)
 
-    def _first_sentences(self, text: str, max_tokens: int | None = None) -> str:
-        """Return the first sentences that fit into `max_tokens`, by default half of a prompt."""
-        return next(self._cut_text(text, max_tokens or self.max_tokens // 2), "")
+    def _first_sentences(self, text: str, max_tokens: int) -> str:
+        """Return the first sentences of a text that fit into `max_tokens`."""
+        return next(self._cut_text(text, max_tokens), "")
 
     def _cut_text(self, text: str, max_tokens: int) -> Iterator[str]:
         """Yield parts of a text of at most `max_tokens`, cut between sentences where possible."""
@@ -161,19 +185,22 @@ def _join_while(pieces: Iterable[str], fits: Callable[[str], bool]) -> Iterator[
         yield text
 
 
-def _read_summary(data: Any) -> ParsedReply:
-    """Parse {"description": "..."}; raise `ReplyError` if the description is missing or empty."""
+def _read_summary(n_pieces: int, data: Any) -> ParsedReply:
+    """Parse {"description": "..."} to (number of pieces in the summary, the summary).
+
+    Raises `ReplyError` if the description is missing or empty.
+    """
     data = find_reply_field(data, REPLY_WORDS["summary"])
     text = clean_line(data) if isinstance(data, str) else ""
     if not text:
         raise ReplyError("it must be an object with a description, which must not be empty")
-    return ParsedReply(text)
+    return ParsedReply((n_pieces, text))
 
 
 SUMMARY_FORMAT = ReplyFormat(
     "description",
     object_schema({"description": {"type": "string"}}),
-    _read_summary,
+    partial(_read_summary, 0),
     'Reply with one JSON object and nothing else: {"description": "..."}',
 )
 
@@ -306,7 +333,7 @@ def _select_several(entities: pl.LazyFrame, relationships: pl.LazyFrame) -> Iter
             n_before += several.height
 
 
-@step(writes=["entity_values"], code_version=2)
+@step(writes=["entity_values"], code_version=3)
 def normalize_values(entities: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     """Find the numbers, amounts and dates in the titles and descriptions of entities.
 

@@ -2,9 +2,9 @@
 
 An address is `s3://bucket/folder`, `gs://bucket/folder` or `az://container/folder`. Behind a
 question mark it may name another server of the same protocol, and a region:
-`s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Credentials come from the
-environment, as the programs of the provider read them: variables such as AWS_ACCESS_KEY_ID, the
-files of `aws configure`, or the role of the machine.
+`s3://bucket/folder?endpoint=http://localhost:9000&region=eu-central-1`. Without one, server and
+credentials come from the environment, as the programs of the provider read them: variables such as
+AWS_ENDPOINT_URL and AWS_ACCESS_KEY_ID, the files of `aws configure`, or the role of the machine.
 """
 
 import json
@@ -41,24 +41,34 @@ PARTS_AT_ONCE = 2
 CONFLICT_PAUSES = (0.1, 0.3, 1, 3, 10)
 # Seconds to wait for an object that must be there: some servers show new objects late.
 LATE_PAUSES = (0.1, 0.3, 1, 3)
-# The library says so of a reply whose content has ended early. It asks for the rest of some: not
-# every server sends a part of an object, and the object may have changed.
-BROKEN_REPLIES = (
-    "response body error",
-    "Content-Range header not present",
-    "416 Range Not Satisfiable",
+# The library says so of a reply that ends early, the rest of which not every server sends, and of
+# conditional puts and deletions without a reply: to repeat them does no harm here.
+BROKEN_REPLIES = re.compile(
+    r"response body error|Content-Range header not present|416 Range Not Satisfiable"
+    r"|retries: 0,.*kind: (Timeout|Interrupted)",
+    re.DOTALL,
 )
-# It does not repeat conditional puts and deletions that got no reply, which do no harm here.
-NOT_REPEATED = re.compile(r"retries: 0,.*kind: (Timeout|Interrupted)", re.DOTALL)
 # The library asks these servers for the credentials of the machine, if the environment has none.
 CREDENTIAL_SERVERS = ("169.254.169.254", "metadata.google.internal")
 TRANSFERS_AT_ONCE = 8
+# The address of a server. The library does not survive another one.
+_SERVER = re.compile(
+    r"https?://([\w.-]+|\[[\da-f:]+\])(:(6[0-5]|[1-5]?\d)\d{0,3})?(/[!-~]*)?", re.A | re.I
+)
+# Variables that name another server of a protocol; the first that is set counts.
+S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"
+ENDPOINT_VARIABLES = {
+    "s3": (S3_ENDPOINT, "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs": ("STORAGE_EMULATOR_HOST",),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 # Names of values: in the files of `aws configure`, and in the settings of obstore.
 _NAMES = {
     "aws_access_key_id": "access_key_id",
     "aws_secret_access_key": "secret_access_key",
     "aws_session_token": "session_token",
     "region": "region",
+    "endpoint_url": "endpoint",
 }
 
 
@@ -94,8 +104,7 @@ def _repeat_broken(request: Callable[[], Found]) -> Found:
         try:
             return request()
         except GenericError as error:
-            told = str(error)
-            if not (any(text in told for text in BROKEN_REPLIES) or NOT_REPEATED.search(told)):
+            if not BROKEN_REPLIES.search(str(error)):
                 raise
         time.sleep(pause)
     return request()
@@ -122,17 +131,26 @@ class Bucket:
 
     def __init__(self, address: str, *, is_patient: bool = True) -> None:
         self.address, self._is_patient, self._has_answered = address, is_patient, False
+        self._stores: dict[int, Any] = {}  # by the number of retries
         parts = urlsplit(address)
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         options = parse_qs(parts.query)
         unknown = options.keys() - {"endpoint", "region"}
         self._options = {name: values[-1] for name, values in options.items()}
-        server = urlsplit(self._options.get("endpoint", "https://SERVER"))
-        is_server = server.scheme in ("http", "https") and server.netloc
-        if not parts.netloc or unknown or not is_server:
+        named = self._options.get("endpoint")
+        if not parts.netloc or unknown or not _SERVER.fullmatch(named or "https://SERVER"):
             raise SettingsError(
                 f"{address} is no address of a bucket: write it as s3://bucket/folder, or as "
                 "s3://bucket/folder?endpoint=https://SERVER&region=REGION."
+            )
+        # The server that only the environment names; else empty.
+        self.server_of_environment = "" if named else _find_server(parts.scheme)
+        if self.server_of_environment:
+            self._options["endpoint"] = self.server_of_environment
+        elif parts.scheme == "s3" and os.environ.get(S3_ENDPOINT, named) != named:
+            # The library would prefer this variable to the address.
+            raise SettingsError(
+                f"{address} and the variable {S3_ENDPOINT} name different servers: unset one."
             )
         self._is_google = parts.scheme == "gs"
 
@@ -143,15 +161,10 @@ class Bucket:
 
     @property
     def _store(self) -> Any:
-        return self._patient_store if self._is_patient and self._has_answered else self._hasty_store
-
-    @cached_property
-    def _patient_store(self) -> Any:
-        return self._open_store(MAX_RETRIES)
-
-    @cached_property
-    def _hasty_store(self) -> Any:
-        return self._open_store(MAX_HASTY_RETRIES)
+        max_retries = MAX_RETRIES if self._is_patient and self._has_answered else MAX_HASTY_RETRIES
+        if max_retries not in self._stores:
+            self._stores[max_retries] = self._open_store(max_retries)
+        return self._stores[max_retries]
 
     def _open_store(self, max_retries: int) -> Any:
         try:
@@ -163,14 +176,14 @@ class Bucket:
             ) from None
         profile = read_aws_profile() if self.url.startswith("s3://") else {}
         config: Any = {**profile, **self._options}
-        if self._is_google and "endpoint" in config:
+        server = config.get("endpoint", "")
+        if self._is_google and server:
             config["base_url"] = config.pop("endpoint")
         options: Any = {
             "timeout": timedelta(days=1),
             "read_timeout": timedelta(seconds=REPLY_SECONDS),
+            "allow_http": server.lower().startswith("http://"),
         }
-        if self._options.get("endpoint", "").startswith("http://"):
-            options["allow_http"] = True
         retries: Any = {
             "max_retries": max_retries,
             "retry_timeout": timedelta(seconds=RETRY_SECONDS),
@@ -323,6 +336,23 @@ class Bucket:
         return TableError(f"There is no bucket of {self.url}: create it, or correct its name.")
 
 
+def _find_server(scheme: str) -> str:
+    """Return the server that a variable names; empty if none is set."""
+    variables = [name for name in ENDPOINT_VARIABLES.get(scheme, ()) if name in os.environ]
+    return (
+        _check_server(f"The variable {variables[0]}", os.environ[variables[0]]) if variables else ""
+    )
+
+
+def _check_server(what: str, address: str) -> str:
+    if not _SERVER.fullmatch(address):
+        raise SettingsError(
+            f"{what} is {address!r}, which is no address of a server: set it to http://HOST:PORT "
+            "or https://HOST, or unset it."
+        )
+    return address
+
+
 def read_aws_profile() -> dict[str, str]:
     """Read the profile in AWS_PROFILE, or `default`, unless the environment has credentials.
 
@@ -350,6 +380,8 @@ def read_aws_profile() -> dict[str, str]:
             }
     if "AWS_PROFILE" in os.environ and not is_there:
         raise SettingsError(f"The files in ~/.aws have no profile {name}, which AWS_PROFILE names.")
+    if "endpoint" in found:
+        _check_server(f"endpoint_url of the profile {name}", found["endpoint"])
     if {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys():
         found.pop("region", None)
     return found
@@ -365,9 +397,9 @@ def cache_folder() -> Path:
 
 def copies_folder(address: str, kind: str) -> Path:
     """Return the folder on this machine for copies from an address."""
-    url = Bucket(address).url
-    name = blake2b(address.encode(), digest_size=8).hexdigest()
-    return cache_folder() / kind / f"{url.rpartition('/')[2]}-{name}"
+    bucket = Bucket(address)
+    name = blake2b((address + bucket.server_of_environment).encode(), digest_size=8).hexdigest()
+    return cache_folder() / kind / f"{bucket.url.rpartition('/')[2]}-{name}"
 
 
 @cache

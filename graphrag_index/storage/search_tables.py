@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_index.schema.tables import PLACES, TABLES
+from graphrag_index.schema.tables import PLACES, READING, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import Integers, find_rows, gather_lists, spread_lists
 from graphrag_nlp.text.normalize import fold_names, phonetic_keys
@@ -128,7 +128,9 @@ def _copy_columns(name: str, rows: pl.LazyFrame, size: int) -> Frames:
 def _text_unit_tables(text_units: pl.LazyFrame, document_ids: pl.Series) -> Frames:
     columns = list(TABLES["text_unit_rows"].columns)
     places = pl.col("start_char", "end_char", "n_tokens").cast(pl.Int32)
-    rows = text_units.select("id", "document_id", places, "text", "headings", "metadata")
+    source = pl.when(pl.col("reading").is_not_null()).then("text").alias("source")
+    text = READING.alias("text")
+    rows = text_units.select("id", "document_id", places, text, "headings", "metadata", source)
     for batch in read_batches(rows, LONG_ROWS_PER_BATCH):
         document = _find_row_numbers(batch["document_id"], document_ids).alias("document")
         yield {"text_unit_rows": batch.with_columns(document).select(columns)}

@@ -32,6 +32,8 @@ MAX_BY_WORDS = 8
 # Minimum probability of the best statement among all, so that its only span is certain, and minimum
 # share of the question's words near it, and of those beside names in the statement.
 MIN_PROBABILITY = 0.6
+# Number of statements that compete at least for the probability of the best one.
+MIN_COMPETING = 8
 MIN_SHARE = 0.5
 # Minimum share (0 to 1) of the question's words in a statement in another language that matches.
 MIN_FOREIGN_COVERAGE = 0.33
@@ -106,7 +108,7 @@ def answer_from_sentences(
     of_row = dict(zip(order, ranked, strict=True))
     chosen = [of_row[row] for row in choose_statements(found, near, scores, max_statements)]
     is_clear = rate_clearness(found, order, scores) >= 0
-    opening = _find_opening(found, order[0], scores[order]) if is_clear else ""
+    opening = _find_opening(found, order, scores) if is_clear else ""
     return SentenceAnswer(chosen, opening, is_clear=is_clear, ranked=ranked)
 
 
@@ -164,12 +166,25 @@ def choose_statements(
 
 def describe_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> Floats:
     """Return the values of `CLEARNESS`."""
-    best = scores[order]
-    probability = 1 / np.exp(best - best.max()).sum()
+    probability = _find_probability(found, order, scores)
     known = found.known[found.rows[order[0]]]
     said = found.said[found.rows[list(order[:N_BEST])]].any(axis=0)
     names, words = _share(found, known, found.is_name), _share(found, said, ~found.is_name)
-    return np.array((probability, best.max(), names, words, 1.0))
+    return np.array((probability, scores[order].max(), names, words, 1.0))
+
+
+def _find_probability(found: Candidates, order: Sequence[int], scores: Floats) -> float:
+    """Return the probability (0 to 1) that the best statement is the one that answers.
+
+    Where few statements compete, others count that are like the best one but say nothing of the
+    question: that a corpus is small makes no statement likelier.
+    """
+    best = scores[order]
+    columns = [COLUMN[name] for name in ("words", "near_words", "similarity")]
+    weights = np.array([read_weights()["features"][FEATURES[column]] for column in columns])
+    gain = float(found.values[order[0], columns] @ weights)
+    n_missing = max(0, MIN_COMPETING - len(order))
+    return float(1 / (np.exp(best - best.max()).sum() + n_missing * np.exp(-gain)))
 
 
 def _share(found: Candidates, held: Bits, among: Bits) -> float:
@@ -190,12 +205,12 @@ def rate_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> f
     return float(describe_clearness(found, order, scores) @ weights)
 
 
-def _find_opening(found: Candidates, row: int, scores: Floats) -> str:
+def _find_opening(found: Candidates, order: Sequence[int], scores: Floats) -> str:
     """Return the only value in the best statement if it surely answers, or ""."""
+    row = order[0]
     i = int(found.rows[row])
-    probability = 1 / np.exp(scores - scores.max()).sum()
     is_certain = (
-        probability >= MIN_PROBABILITY
+        _find_probability(found, order, scores) >= MIN_PROBABILITY
         and found.values[row, COLUMN["near_words"]] >= MIN_SHARE
         and _share(found, found.said[i], ~found.is_name) >= MIN_SHARE
     )

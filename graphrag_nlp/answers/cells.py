@@ -6,7 +6,7 @@ is of a part or of another thing is not told by rules: what begins with the topi
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import chain
 from math import log
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from graphrag_nlp.answers.kinds import compile_words, fold_words
 from graphrag_nlp.answers.statements import WORD, Passage, Statement, find_statements, find_stems
-from graphrag_nlp.text.languages import Language, read_lists
+from graphrag_nlp.text.languages import Language, language_of, read_lists
 from graphrag_nlp.text.periods import Period, find_periods
 from graphrag_nlp.text.values import FoundNumber, find_numbers
 
@@ -23,10 +23,15 @@ from graphrag_nlp.text.values import FoundNumber, find_numbers
 MIN_SHARE = 0.6
 # Minimum share of the statements with all words of the topic that have a value, if one is asked.
 MIN_SHARE_OF_VALUES = 0.5
-# Maximum number of content words before the topic in a clear statement.
-MAX_WORDS_BEFORE = 1
+# Maximum number of content words before the topic in a clear statement, and in one that is clear
+# whatever other documents state.
+MAX_WORDS_BEFORE, MAX_WORDS_BEFORE_AT_ONCE = 1, 0
 # What each content word before the topic takes from the rating of a statement, at most 4 of them.
 WORD_PENALTY = 0.05
+# What the form adds in which most other documents state the topic, if it recurs in this many.
+FORM_WEIGHT, MIN_RECURRING = 0.5, 3
+# Minimum share of the words of two statements that both have, if they are of one form.
+MIN_SAME_WORDS = 0.6
 
 
 class CellStatement(NamedTuple):
@@ -50,30 +55,50 @@ class Topic:
     """The topic of a question: the stems `words`, weighted by rarity among statements.
 
     `wants_value` is true if most statements that say it have a value. `cells` has the passages of
-    each cell.
+    each cell. In a series, documents state a figure in one form: `read_others` learns it.
     """
 
     def __init__(
         self, words: Sequence[str], cells: Sequence[Sequence[Passage]], language: Language
     ) -> None:
         self.words, self.language = words, language
-        self.statements = [
-            [
-                (one, passage)
-                for passage in cell
-                for one in find_statements(passage.text, passage.before)
-            ]
-            for cell in cells
-        ]
+        self.statements = [list(_split(cell)) for cell in cells]
+        # The forms in which others state the topic, with the number of things that have each.
+        self.forms: dict[frozenset[str], int] = {}
+        self.best_of_others: CellStatement | None = None
+        self.has_read_others = False
+        self._before: dict[str, int] = {}
+        self._weigh_words()
+
+    def _weigh_words(self) -> None:
         stems = [one.stems | one.label_stems for one, _ in chain(*self.statements)]
         n = len(stems)
-        held = {word: sum(word in own for own in stems) for word in words}
+        held = {word: sum(word in own for own in stems) for word in self.words}
         # A word that no statement has tells nothing about any of them.
         self.rarity = {word: log(1 + n / k) for word, k in held.items() if k}
         # What is said again and again is no figure.
         full = {one.text for one, _ in chain(*self.statements) if self.share(one) > 0.99}
-        with_value = sum(any(find_numbers(text, language.code)) for text in full)
+        with_value = sum(any(find_numbers(text, self.language.code)) for text in full)
         self.wants_value = bool(full) and with_value >= MIN_SHARE_OF_VALUES * len(full)
+
+    def read_others(self, passages: Sequence[Passage], question: str) -> None:
+        """Learn from passages of other documents whether the topic has values, and their form.
+
+        The title of a passage is the thing that it is about: a form recurs if several things have
+        it, and not one thing in several periods.
+        """
+        self.statements += [list(_split([passage])) for passage in passages]
+        self._weigh_words()
+        self.has_read_others, n = True, len(passages)
+        said = [self.choose(at - n, None, question) for at in range(n)] if self.wants_value else []
+        said = [[o for o in own if o.share >= MIN_SHARE and o.value] for own in said]
+        pairs = [(_form_of(one.statement), one.passage.title) for one in chain(*said)]
+        self.forms = {
+            form: len({title for other, title in pairs if _is_same(form, other)})
+            for form, _ in pairs
+        }
+        del self.statements[len(self.statements) - n :]
+        self.best_of_others = max(chain(*said), key=self.rate, default=None)
 
     def share(self, statement: Statement) -> float:
         """Return the share of the topic's words, weighted by rarity, in a statement."""
@@ -95,37 +120,50 @@ class Topic:
             if statement.text in seen:
                 continue
             seen.add(statement.text)
-            if is_timed and self._is_of_other_time(statement.text):
+            language = language_of(passage.language) if passage.language else self.language
+            if is_timed and _is_of_other_time(statement.text, language):
                 continue
             if _is_of_other_period(statement.text, period):
                 continue
-            value = self._find_value(statement)
+            value = self._find_value(statement, language)
             found.append(CellStatement(statement, passage, self.share(statement), value))
-
-        def rate(one: CellStatement) -> float:
-            has_value = bool(one.value and self.wants_value)
-            return one.share + has_value / 2 - self._n_words_before(one.statement) * WORD_PENALTY
-
         # The sort is stable: passages begin with the best.
-        return sorted(found, key=lambda one: -rate(one))
+        return sorted(found, key=lambda one: -self.rate(one))
 
-    def is_stated_in(self, passages: Sequence[Passage], question: str) -> bool:
-        """Return whether one of some passages of other documents states the topic clearly."""
-        self.statements.append(
-            [(one, passage) for passage in passages for one in find_statements(passage.text)]
-        )
-        found = self.choose(-1, None, question)
-        self.statements.pop()
-        return bool(found) and self.is_clear(found[0])
+    def rate(self, one: CellStatement) -> float:
+        """Rate a statement by its words, its value, and the form in which others state the topic.
 
-    def is_clear(self, found: CellStatement) -> bool:
+        "A brother has a weight of 80 kg" has a form that recurs less than "Weight was 80 kg".
+        """
+        has_value = bool(one.value and self.wants_value)
+        rating = one.share + has_value / 2 - self._n_words_before(one.statement) * WORD_PENALTY
+        most = max(self.forms.values(), default=0)
+        if most < MIN_RECURRING or one.share < MIN_SHARE or not one.value:
+            return rating
+        form = _form_of(one.statement)
+        own = max((n for other, n in self.forms.items() if _is_same(form, other)), default=0)
+        return rating + FORM_WEIGHT * own / most
+
+    def is_clear(self, found: CellStatement, max_words_before: int = MAX_WORDS_BEFORE) -> bool:
         """Return whether a statement says what is asked, with a value if one is wanted.
 
         It names the topic early: "The service division had a margin of 4 %" may be of a part.
         """
         has_value = found.value is not None or not self.wants_value
-        is_early = self._n_words_before(found.statement) <= MAX_WORDS_BEFORE
-        return found.share >= MIN_SHARE and has_value and is_early
+        is_early = self._n_words_before(found.statement) <= max_words_before
+        return found.share >= MIN_SHARE and has_value and is_early and not self.is_outdone(found)
+
+    def is_outdone(self, found: CellStatement | None) -> bool:
+        """Return whether others state the topic better than the best statement of a cell.
+
+        Then the cell does not state it at all, since documents of a series use the same words.
+        """
+        best, recurs = self.best_of_others, max(self.forms.values(), default=0) >= MIN_RECURRING
+        if best is None:
+            return False
+        if found and found.value:
+            return recurs and self.rate(best) > self.rate(found)
+        return self._n_words_before(best.statement) <= MAX_WORDS_BEFORE + recurs
 
     def _n_words_before(self, statement: Statement) -> int:
         """Count the content words before the topic, up to 4: "A brother has a weight of 80 kg".
@@ -133,6 +171,10 @@ class Topic:
         Words of figures and periods do not count.
         """
         text, before = statement.text, 0
+        if text in self._before:
+            return self._before[text]
+        if (statement.stems | statement.label_stems).isdisjoint(self.words):
+            return 4
         spans = [found[:2] for found in find_numbers(text, self.language.code)]
         spans += [found[:2] for found in find_periods(text)]
         for word in WORD.finditer(text):
@@ -141,28 +183,48 @@ class Topic:
                 break
             is_counted = low.isalpha() and low not in self.language.function_words
             before += is_counted and not any(a <= word.start() < b for a, b in spans)
-        return min(before, 4)
+        self._before[text] = min(before, 4)
+        return self._before[text]
 
-    def _is_of_other_time(self, text: str) -> bool:
-        """Return whether the first figure of a text is an earlier or later one than it tells of.
-
-        "11.2%, up from 10.1% a year earlier" begins with one of its own time.
-        """
-        if _is_of("later", text, self.language):
-            return True
-        if not _is_of("earlier", text, self.language):
-            return False
-        values = list(find_numbers(text, self.language.code))
-        return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], self.language)
-
-    def _find_value(self, statement: Statement) -> FoundNumber | None:
+    def _find_value(self, statement: Statement, language: Language) -> FoundNumber | None:
         """Return the value behind the topic's words, or else the last one before them."""
         text = statement.text
-        values = list(find_numbers(text, self.language.code))
+        values = list(find_numbers(text, language.code))
+        if len(values) < 2:
+            return values[0] if values else None
         words = [w for w in WORD.finditer(text) if not find_stems(w[0]).isdisjoint(self.words)]
         last = words[-1].end() if words else 0
         behind = [value for value in values if value.start_char >= last]
-        return behind[0] if behind else values[-1] if values else None
+        return behind[0] if behind else values[-1]
+
+
+def _split(passages: Sequence[Passage]) -> Iterator[tuple[Statement, Passage]]:
+    for passage in passages:
+        for one in find_statements(passage.text, passage.before):
+            yield one, passage
+
+
+def _form_of(statement: Statement) -> frozenset[str]:
+    """Return the stems of a statement without its figures."""
+    return frozenset(stem for stem in statement.stems if not any(map(str.isdigit, stem)))
+
+
+def _is_same(form: Set[str], other: Set[str]) -> bool:
+    """Return whether two forms are the same but for a few words."""
+    return len(form & other) >= MIN_SAME_WORDS * len(form | other)
+
+
+def _is_of_other_time(text: str, language: Language) -> bool:
+    """Return whether the first figure of a text is an earlier or later one than it tells of.
+
+    "11.2%, up from 10.1% a year earlier" begins with one of its own time.
+    """
+    if _is_of("later", text, language):
+        return True
+    if not _is_of("earlier", text, language):
+        return False
+    values = list(find_numbers(text, language.code))
+    return len(values) < 2 or _is_of("earlier", text[: values[1].end_char], language)
 
 
 def _is_of_other_period(text: str, period: Period | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from graphrag_nlp.text.normalize import count_words
 from graphrag_nlp.text.sentences import split_sentences
 
 Floats = npt.NDArray[np.floating]
@@ -42,7 +43,7 @@ class PassageSentence:
     @property
     def n_words(self) -> int:
         """The number of words, which the budget of an answer counts."""
-        return len(self.text.split())
+        return count_words(self.text)
 
 
 def split_passages(passages: Iterable[tuple[int, str]]) -> list[PassageSentence]:
@@ -54,9 +55,9 @@ def split_passages(passages: Iterable[tuple[int, str]]) -> list[PassageSentence]
     found: dict[str, PassageSentence] = {}
     for number, text in passages:
         for sentence in split_sentences(text):
-            words = text[sentence.start : sentence.end].split()
-            said = " ".join(words)
-            if sentence.prose and MIN_WORDS <= len(words) <= MAX_WORDS and said[-1] not in "?？":
+            said = " ".join(text[sentence.start : sentence.end].split())
+            is_fitting = MIN_WORDS <= count_words(said) <= MAX_WORDS
+            if sentence.prose and is_fitting and said[-1] not in "?？":
                 found.setdefault(said, PassageSentence(said, number, sentence.start, sentence.end))
     return list(found.values())
 

@@ -137,7 +137,7 @@ class Candidates:
         for passage in passages:
             for statement in find_statements(passage.text, passage.before):
                 # Text units may overlap, and documents may be copies.
-                key = (passage.title, passage.start_char + statement.start, statement.text)
+                key = (passage.title, passage.place(statement), statement.text)
                 if key not in seen:
                     seen.add(key)
                     self.statements.append(statement)

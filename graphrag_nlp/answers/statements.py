@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 from graphrag_nlp.text.code import blank_code
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
+from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_nlp.text.sentences import find_headings, join_lines, split_sentences
 from graphrag_nlp.text.standalone import find_edges
+from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL, find_tables
 
 WORD = re.compile(r"[^\W_]+")
 # The place between words that are written together, as in "WolfgangSchulz".
@@ -33,17 +35,12 @@ _LIST_ITEM = re.compile(
     r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
 _LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
-# Tables have bars around their cells, tabs between them, or bars between them.
-_TABLE = re.compile(r"(?:^[^\n]*(?:\|[^\n]*\||\t| \| )[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
-_TABLE_RULE = re.compile(r"[\s|:+=-]+")
-_CELL_BOUND = re.compile(r"(?<!\\)\||\t")
 # The end of a sentence, also before emojis.
 _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
 # Minimum number of words of a labelled line that says something, in place of a short value.
 MIN_WORDS_SAID = 6
-# Maximum number of words of a part of a turn that is one statement, and of a cell of a table.
+# Maximum number of words of a part of a turn that is one statement.
 MAX_WORDS_OF_TURN = 40
-MAX_WORDS_OF_CELL = 15
 # Maximum number of characters at the start of a line up to the mark after its label.
 MAX_LABEL_CHARS = 100
 # Minimum number of characters of a line whose sentence may go on in the next line.
@@ -60,7 +57,8 @@ class Passage:
 
     `start_char` is its place in the document. `before` are the texts of the first text unit of the
     document and of the one just before, which tell who speaks in a chat. `language` is the code of
-    its language if that is not the one of the question.
+    its language if that is not the one of the question. `source` has the characters of the
+    document if words of the text are joined, or it has a header.
     """
 
     number: int
@@ -71,6 +69,12 @@ class Passage:
     link: float = 0.0
     before: tuple[str, ...] = ()
     language: str = ""
+    source: str = ""
+
+    def place(self, statement: "Statement") -> int:
+        """Return the offset of a statement in the document."""
+        source = self.source or self.text
+        return self.start_char + locate(self.text, source, statement.start, statement.end)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,34 +302,23 @@ def _find_rows(text: str) -> Iterator[Statement]:
 
     Headers have no text. A table with a long cell is text in columns.
     """
-    for table in _TABLE.finditer(text) if "|" in text or "\t" in text else ():
-        rows = [(table.start() + row.start(), row[0]) for row in re.finditer(r"[^\n]+", table[0])]
-        cells = [_split_row(row) for _, row in rows]
-        rules = [i for i, (_, row) in enumerate(rows) if _TABLE_RULE.fullmatch(row)]
-        has_header = rules[:1] == [1] or (
-            len(rows) > 2 and not any(c.isdigit() for c in rows[0][1])
-        )
-        header = cells[0] if has_header else []
-        is_text = any(len(cell.split()) > MAX_WORDS_OF_CELL for row in cells for cell in row)
-        for i, (start, row) in enumerate(rows):
-            end = start + len(row.rstrip())
-            if is_text:
-                continue
-            if i in rules or (has_header and i == 0) or not any(cells[i]):
-                yield Statement(start, end, "")
+    for table in find_tables(text):
+        header = table.rows[table.header].cells if table.header >= 0 else []
+        cells = (cell for row in table.rows for cell in row.cells)
+        if any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in cells):
+            continue
+        for i, row in enumerate(table.rows):
+            end = row.start + len(row.line.rstrip())
+            if row.is_rule or i <= table.header or not any(row.cells):
+                yield Statement(row.start, end, "")
                 continue
             named = [
                 f"{header[j]}: {cell}" if j < len(header) and header[j] and j else cell
-                for j, cell in enumerate(cells[i])
+                for j, cell in enumerate(row.cells)
                 if cell
             ]
             about = " ".join(header)
-            yield Statement(start, end, row.rstrip(), about=about, cells=tuple(named))
-
-
-def _split_row(row: str) -> list[str]:
-    cells = [cell.strip() for cell in _CELL_BOUND.split(row.strip())]
-    return cells[1:-1] if row.lstrip().startswith("|") and len(cells) > 2 else cells
+            yield Statement(row.start, end, row.line.rstrip(), about=about, cells=tuple(named))
 
 
 def _find_items(text: str) -> Iterator[Statement]:

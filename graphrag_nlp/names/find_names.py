@@ -46,6 +46,7 @@ from graphrag_nlp.names.word_table import (
 )
 from graphrag_nlp.text.code import blank_code
 from graphrag_nlp.text.languages import Language, find_language_ranges, language_of
+from graphrag_nlp.text.lines import JoinedTexts
 from graphrag_nlp.text.sentences import Sentence
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
@@ -84,9 +85,13 @@ def find_mentions(
     Returns a function that reads the mentions in some documents, and the entities. `bounds` has the
     number of the first document of each range that is read in one go; the last is the number of
     documents. Mentions have the columns `MENTION_COLUMNS`. Their rows are sorted by document and
-    offset, and no two begin at the same offset. Some entities have no mention.
+    offset, and no two begin at the same offset. Some entities have no mention. Names are found in
+    texts whose divided words are joined; offsets are those of the original texts.
     """
-    names, terms, lower, codes = collect_corpus(texts, sentences, settings, progress, shards)
+    joined = JoinedTexts(texts)
+    names, terms, lower, codes = collect_corpus(
+        joined.read, joined.join_spans(sentences), settings, progress, shards
+    )
     entities = Entities([], [], {})
     readers: list[ReadMentions] = []
     if names.names:
@@ -103,14 +108,15 @@ def find_mentions(
     if settings.noun_phrases:
         readers.append(_find_term_mentions(terms, settings, entities))
     del terms
-    readers.append(_find_uncased_mentions(texts, codes, settings, entities))
+    readers.append(_find_uncased_mentions(joined.read, codes, settings, entities))
 
     def read(first: int, last: int) -> pl.DataFrame:
         mentions = pl.concat([reader(first, last) for reader in readers])
         mentions = mentions.sort("document", "start", "end", "entity")
         # If several mentions begin at the same offset, keep the longest.
         place = pl.col("document", "start")
-        return mentions.filter(pl.any_horizontal(place.ne_missing(place.shift(-1))))
+        longest = mentions.filter(pl.any_horizontal(place.ne_missing(place.shift(-1))))
+        return joined.locate(longest)
 
     if settings.min_frequency == 1:
         return read, entities

@@ -21,7 +21,7 @@ from graphrag_nlp.names.name_words import (
     is_wrapped_line,
     name_pattern,
 )
-from graphrag_nlp.names.span_ends import HYPHENS, find_span, find_unbroken_end
+from graphrag_nlp.names.span_ends import find_span, find_unbroken_end
 from graphrag_nlp.text.code import Range, find_range_end, merge_ranges
 from graphrag_nlp.text.languages import Language, read_lists, word_set
 from graphrag_nlp.text.places import large_place_names
@@ -106,7 +106,7 @@ def find_capitalized_spans(
         if mark == "/" and text[reached - 1 : reached + 2 : 2].isdigit():
             continue  # the number of a court case: C-340/21
         initial = _may_begin_sentence(text, start, sentence.start, all_prose)
-        end = find_unbroken_end(text, start, reached) if mark in HYPHENS else reached
+        end = find_unbroken_end(text, start, reached) if mark == "-" else reached
         if end > start:
             # In a heading, a capital proves no name.
             is_prose = sentence.is_prose and (has_capitals or not sentence.is_heading)

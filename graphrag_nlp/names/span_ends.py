@@ -23,7 +23,6 @@ from graphrag_nlp.names.name_words import (
 )
 from graphrag_nlp.text.languages import Language, read_lists
 from graphrag_nlp.text.places import large_place_names, town_names
-from graphrag_nlp.text.sentences import LINE_END_HYPHEN
 
 # The speaker of a line of a chat: "Deliveroo\nSofia: on my way".
 _SPEAKER = re.compile(r"\n[^\n:]{1,40}(?:\d\d?:\d\d(?::\d\d)?\)?)?\s?:(?:\s|$)")
@@ -39,8 +38,6 @@ _LAW_NUMBER_STARTS = frozenset("0123456789(")
 _DASHED = re.compile(r"[^\W\d_]{3,}–[^\W\d_]{3,}$")
 _OPENING_DASH = re.compile(r" [-–](?=[^\s\d-])")
 MAX_ASIDE_CHARS = 300
-# A soft hyphen inside a line also divides a word.
-HYPHENS = frozenset("-\u00ad\u2010")
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 # The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
 # genus must have an ending that only Latin has.
@@ -159,18 +156,14 @@ def find_span(
 
 
 def find_unbroken_end(text: str, start: int, end: int) -> int:
-    """Return the end of a span without its last word if a hyphen divides it at a line end."""
+    """Return the end of a span without a part of a compound: Miet- in Eigentumswohnungen."""
     last = text[start:end].split()[-1]
-    hyphen = LINE_END_HYPHEN.match(text, end)
-    following = hyphen[2] if hyphen else text[end + 1 : end + 2] if text[end] == "\u00ad" else ""
-    is_broken = following.islower() and last.rpartition("-")[2][1:].islower()
-    # "Miet-" in "Miet- in Eigentumswohnungen" is only the first part of a compound.
     is_part = text[end : end + 2] == "- " and text[end + 2 : end + 3].islower() and last.istitle()
     is_part = is_part and not find_known_type(last) and last.lower() not in large_place_names()
     # It is no such part if the dash closes an aside: los libros -del Poder Judicial- y el pacto.
     before = max(0, start - MAX_ASIDE_CHARS)
     is_part = is_part and _OPENING_DASH.search(text, before, start + 1) is None
-    return start + len(text[start : end - len(last)].rstrip()) if is_broken or is_part else end
+    return start + len(text[start : end - len(last)].rstrip()) if is_part else end
 
 
 def _find_whole_span(

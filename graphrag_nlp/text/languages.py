@@ -108,6 +108,15 @@ def language_of(code: str) -> Language:
     return languages().get(code, UNKNOWN_LANGUAGE)
 
 
+def script_of(code: str) -> str:
+    """Return a regular expression for a letter of the script of a language."""
+    scripts: Mapping[str, str] = read_lists("graphrag_nlp/text/data/languages")["scripts"]
+    words = language_of(code).function_words
+    return scripts.get(code) or (
+        "[\u0400-\u052f]" if max(words, default="") > "\u0400" else "[a-z]"
+    )
+
+
 def detect_language(text: str) -> str:
     """Detect the language of a text by script and function words.
 

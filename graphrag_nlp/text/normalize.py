@@ -15,17 +15,18 @@ function            case accents width punctuation for
 `stem_word`         –    –       –     –           one English word in lower case
 =================== ==== ======= ===== =========== ==============================================
 
-`fold` works in this order. Compatibility characters become plain characters (ﬁ, Ａ, ①), and
-letters become lower case. Accents of Latin, Greek, Cyrillic, Hebrew and Arabic are removed. Letters
-with a stroke and ligatures are replaced (ł, ø, ß). Words consist of letters, digits, and the
-combining marks of all other scripts; all other characters separate words.
+All of them but the last two remove characters that are not shown, such as the soft hyphen. `fold`
+works in this order. Compatibility characters become plain characters (ﬁ, Ａ, ①), and letters become
+lower case. Accents of Latin, Greek, Cyrillic, Hebrew and Arabic are removed. Letters with a stroke
+and ligatures are replaced (ł, ø, ß). Words consist of letters, digits, and the combining marks of
+all other scripts; all other characters separate words.
 """
 
 import fnmatch
 import re
 import threading
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from unicodedata import category, combining, east_asian_width, normalize
@@ -42,13 +43,31 @@ _LETTERS = yaml.load(
 )
 UNSPACED = f"[{_LETTERS['unspaced']}]"
 UNSPACED_OR_HANGUL = f"[{_LETTERS['unspaced']}{_LETTERS['hangul']}]"
-_ACCENT_CLASS = f"[{_LETTERS['accents']}]"
+# Accents, and characters that are not shown.
+_ACCENT_CLASS = f"[{_LETTERS['accents']}{_LETTERS['invisible']}]"
 _PLAIN_LETTERS: dict[str, str] = _LETTERS["plain_letters"]
 # Pattern (for polars) that matches a word of a name or question with its possessive 's.
 WORD = r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:['’]s\b)?"
 
 _match_accent = re.compile(_ACCENT_CLASS).match
 _search_unspaced = re.compile(UNSPACED).search
+_split_unspaced = partial(re.compile(f"{UNSPACED}{{1,2}}").sub, r" \g<0> ")
+_remove_invisible = partial(re.compile(f"[{_LETTERS['invisible']}]").sub, "")
+_join_unspaced = partial(re.compile(rf"(?<={UNSPACED_OR_HANGUL}) (?={UNSPACED_OR_HANGUL})").sub, "")
+# Characters that format a text, and those beside which they have no sense of their own: Latin,
+# Greek, Cyrillic, Han, kana and Hangul, but no script that joins letters or is written right to
+# left, and no symbol. A soft hyphen before the end of a line tells that a word goes on.
+_FORMATTING = "\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff" + "".join(
+    map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
+_PLAIN_CLASS = r"[\x00-\u058f\u1e00-\u206f\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]"
+_remove_formatting = partial(
+    re.compile(rf"\xad(?!\s*\n)|(?<={_PLAIN_CLASS})[{_FORMATTING[1:]}]+(?={_PLAIN_CLASS})").sub, ""
+)
+# A pair of surrogates, a lone surrogate, or another escape in a JSON string.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\."
+)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a text of which only letters, digits, "'" and spaces are left.
@@ -134,8 +153,12 @@ def letters_accented(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def title_key(title: str) -> str:
-    """Normalize case, width and white space of a title. Equal keys mean the same entity."""
-    return " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
+    """Normalize case, width and white space of a title. Equal keys mean the same entity.
+
+    Spaces count only in scripts whose words they separate: not in Korean, 김 민수 and 김민수.
+    """
+    key = " ".join(normalize("NFKC", normalize("NFKC", title).casefold()).split())
+    return key if key.isascii() else _join_unspaced(_remove_invisible(key))
 
 
 def fold_in_place(text: str) -> str:
@@ -150,6 +173,24 @@ def fold_in_place(text: str) -> str:
 def replace_surrogates(text: str) -> str:
     """Replace each lone surrogate, which UTF-8 cannot encode, by U+FFFD."""
     return _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def count_words(text: str) -> int:
+    """Count the words of a text: in scripts without spaces, two characters are one."""
+    return len(text.split() if text.isascii() else _split_unspaced(text).split())
+
+
+def remove_formatting(text: str) -> str:
+    """Remove the characters that only format a text, and would cut a name: the soft hyphen."""
+    has_some = not text.isascii() and any(character in text for character in _FORMATTING)
+    return _remove_formatting(text) if has_some else text
+
+
+def replace_escaped_surrogates(text: str) -> str:
+    """Replace each escape of a lone surrogate in JSON by the escape of U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: "\\ufffd" if len(found[0]) == 6 else found[0], text)
 
 
 def is_unspaced(text: str) -> bool:

@@ -11,13 +11,15 @@ from datetime import MAXYEAR, date, timedelta
 from functools import cache
 from typing import NamedTuple
 
-from graphrag_nlp.text.languages import MONTHS, expand_pattern, read_lists, word_set
+from graphrag_nlp.text.languages import MONTHS, Language, expand_pattern, read_lists, word_set
 from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.values import range_of_day, range_of_months
 
 # Number of characters before a period that are searched for a word such as "since".
 BEFORE_CHARS = 30
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(MAXYEAR, 12, 31)
+# Lengths in months, and the lists of their names.
+_LENGTHS = {12: "years", 6: "halves", 3: "quarters", 1: "months"}
 _WORDS = re.compile(r"[^\W_]+")
 _HAS_YEAR = re.compile(r"\d\d").search
 _DASH = re.compile(r"\s*(?:[-–—]|\.\.)\s*")
@@ -78,28 +80,87 @@ def find_periods(text: str) -> list[Period]:
     """
     if not _HAS_YEAR(text):
         return []
-    return [*_join_ranges(text, _resolve_years(text, [*_find_parts(text)]))]
+    parts = [part for part in _find_parts(text) if not part.is_bare]
+    return [*_join_ranges(text, _resolve_years(parts))]
+
+
+def find_dates(text: str, language: Language) -> list["DatePart"]:
+    """Find the days and months that a text names, in their order, also without a year.
+
+    "May" and "mars" alone are months if they have a capital and do not begin the text.
+    """
+    has_small = language.code in ("en", "de")
+    return [
+        part
+        for part in _find_parts(text)
+        if part.n_months == 1
+        and (part.year or part.day or (part.start and not (has_small and part.text.islower())))
+    ]
 
 
 def names_latest(text: str) -> bool:
     """Return whether a text asks for the last period: "the latest quarter"."""
-    words = [fold(word) for word in _WORDS.findall(text)]
-    return any(
-        _is_in(word, _words("latest"))
-        and any(_is_in(near, _words("nouns")) for near in words[i + 1 : i + 3])
-        for i, word in enumerate(words)
-    )
+    return _find_length(text, "latest") is not None
 
 
-class _Part(NamedTuple):
-    """A part of a period: its first month, number of months, and day; year 0 is not known."""
+def find_each(text: str) -> tuple[int, int, int] | None:
+    """Find what asks for all periods of a length: "each quarter".
 
+    Returns its first and last character and the number of months.
+    """
+    return _find_length(text, "each")
+
+
+def _find_length(text: str, name: str) -> tuple[int, int, int] | None:
+    """Find a word of a list with the name of a length of time, at most two words behind it."""
+    words = list(_WORDS.finditer(text))
+    for i, word in enumerate(words):
+        for near in words[i + 1 : i + 3] if _is_in(fold(word[0]), _words(name)) else ():
+            for n_months, noun in _LENGTHS.items():
+                if _is_in(fold(near[0]), _words(noun)):
+                    return word.start(), near.end(), n_months
+    return None
+
+
+def names_birth(label: str) -> bool:
+    """Return whether the label of a field names a birth: "Date of birth"."""
+    return any(_is_in(fold(word), _words("birth")) for word in _WORDS.findall(label))
+
+
+def period_around(period: Period, n_months: int) -> Period:
+    """Return the year, half, quarter or month with all days of a period, or else the period."""
+    month = (period.first.month - 1) // n_months * n_months + 1
+    around = Period(0, 0, *range_of_months(str(period.first.year), month, n_months))
+    return around if around.contains(period) else period._replace(start=0, end=0)
+
+
+class DatePart(NamedTuple):
+    """A part of a period: its first month, number of months, and day; 0 is not known.
+
+    `is_bare` is true for a month or day that has no year beside it.
+    """
+
+    text: str
     start: int
     end: int
     year: int
     month: int
     n_months: int
     day: int = 0
+    is_bare: bool = False
+
+    @property
+    def compact(self) -> str:
+        """The day as one number, such as 20260408; "" if a part is missing."""
+        is_whole = self.year and self.day
+        return f"{self.year}{self.month:02}{self.day:02}" if is_whole else ""
+
+    def matches(self, day: str) -> bool:
+        """Return whether an ISO date is of this day or month."""
+        year, month, number = day[:4], day[5:7], day[8:10]
+        has_year = not self.year or year == str(self.year)
+        has_day = not self.day or number == f"{self.day:02}"
+        return has_year and month == f"{self.month:02}" and has_day
 
 
 @cache
@@ -130,19 +191,20 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, "PART"))
 
 
-def _find_parts(text: str) -> Iterator[_Part]:
+def _find_parts(text: str) -> Iterator[DatePart]:
     """Yield the parts of periods in a text, in their order."""
     for found in _pattern().finditer(_fold_letters(text)):
         named = {name.split("_")[0]: value for name, value in found.groupdict().items() if value}
+        place = text[slice(*found.span())], *found.span()
         if named.pop("iso", ""):
             named["year"], named["month"] = found["iso_year"], found["iso_month"]
             named["day"] = found["iso_day"] or "0"
         elif named.pop("dot", ""):
             named["day"], named["month"] = found["dot_day"], found["dot_month"]
         year = int(named.get("year", 0)) or (2000 + int(named["short"]) if "short" in named else 0)
-        if "month" in named:
-            month = int(named["month"]) if named["month"].isdigit() else _months()[named["month"]]
-            yield _Part(*found.span(), year, month, 1, int(named.get("day", 0)))
+        if name := named.get("month") or named.get("bare"):
+            month = int(name) if name.isdigit() else _months()[name]
+            yield DatePart(*place, year, month, 1, int(named.get("day", 0)), "bare" in named)
             continue
         number, n_months = 1, 12
         if "kind" in named:
@@ -151,7 +213,7 @@ def _find_parts(text: str) -> Iterator[_Part]:
             number = _number_of(named["ordinal"])
             n_months = 6 if _is_in(named["noun"], _words("halves")) else 3
         if number * n_months <= 12:
-            yield _Part(*found.span(), year, n_months * (number - 1) + 1, n_months)
+            yield DatePart(*place, year, n_months * (number - 1) + 1, n_months)
 
 
 @cache
@@ -164,7 +226,7 @@ def _fold_letters(text: str) -> str:
     if text.isascii():
         return text.lower()
     folded = (fold(c) if c.isalnum() and not c.isascii() else c.lower() for c in text)
-    return "".join(one if len(one) == 1 else " " for one in folded)
+    return "".join(one if len(one) == 1 else c for one, c in zip(folded, text, strict=True))
 
 
 def _number_of(ordinal: str) -> int:
@@ -174,7 +236,7 @@ def _number_of(ordinal: str) -> int:
     return next(int(n) for n, words in lists.items() if _is_in(ordinal, word_set(words)))
 
 
-def _resolve_years(text: str, parts: Sequence[_Part]) -> list[Period]:
+def _resolve_years(parts: Sequence[DatePart]) -> list[Period]:
     """Give a quarter without a year the year of the next part, or else of the part before."""
     found: list[Period] = []
     for i, part in enumerate(parts):

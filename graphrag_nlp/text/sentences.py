@@ -18,6 +18,7 @@ import polars as pl
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.code import find_fenced_blocks, is_inside
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
+from graphrag_nlp.text.lines import LAYOUT, find_joins, find_letters, join_words, may_break_words
 
 
 class Sentence(NamedTuple):
@@ -34,7 +35,6 @@ _PATTERNS = {
     **read_lists("graphrag_nlp/text/data/sentence_patterns"),
     "LABEL_WORDS": _WORD_LISTS["words_before_labels"].replace(" ", "|"),
     "RULERS": _WORD_LISTS["titles_before_numerals"].replace(" ", "|"),
-    "AFTER_HYPHENS": _WORD_LISTS["after_hyphens"].replace(" ", "|"),
 }
 _ABBREVIATIONS = word_set(_WORD_LISTS["abbreviations"])
 _FINAL_ABBREVIATIONS = word_set(_WORD_LISTS["final_abbreviations"])
@@ -265,8 +265,6 @@ MIN_LINE_REPEATS = 3
 MIN_REPEATED_LINE_SHARE = 0.8
 # E-mail quotation marks (">") at the start of a line, but not "> 5 mm" and ">= limit".
 _EMAIL_QUOTE_MARKS = re.compile(r"^(?:[^\S\n]*>)+(?!=|[^\S\n]*\d)", re.MULTILINE)
-LINE_END_HYPHEN = re.compile(expand_pattern(_PATTERNS, "LINE_END_HYPHEN"))
-_SPACE_OR_HYPHEN = re.compile(r"[\s>\-\u00ad\u2010]")
 
 
 def are_quotable(sentences: pl.DataFrame) -> pl.Series:
@@ -303,23 +301,18 @@ def are_quotable(sentences: pl.DataFrame) -> pl.Series:
 
 
 def join_lines(text: str) -> str:
-    """Put a quotation on one line, without e-mail quotation marks and line-end hyphens."""
-
-    def join_word_parts(hyphen: re.Match[str]) -> str:
-        return "" if hyphen[1].islower() and hyphen[2].islower() else "-"
-
+    """Put a quotation on one line, without e-mail quotation marks, and join its words."""
     # Most quotations are on one line already. Of white space, only the space is printable.
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     if "\n" in text:
-        text = LINE_END_HYPHEN.sub(join_word_parts, _EMAIL_QUOTE_MARKS.sub("", text))
-    return " ".join(text.split())
+        text = _EMAIL_QUOTE_MARKS.sub("", text)
+    return " ".join(join_words(text, find_joins(text)).split())
 
 
 def find_quotation(quotation: str, text: str) -> tuple[int, int] | None:
     """Find the span of a quotation, also after `join_lines`; None if it is not in the text."""
-    places = [at for at, c in enumerate(text) if not _SPACE_OR_HYPHEN.match(c)]
-    letters = _SPACE_OR_HYPHEN.sub("", quotation)
+    places, letters = find_letters(text), LAYOUT.sub("", quotation)
     at = "".join(text[place] for place in places).find(letters)
     return (places[at], places[at + len(letters) - 1] + 1) if at >= 0 and letters else None
 
@@ -343,10 +336,11 @@ class Quotations:
                 continue
             offset = batch * BATCH_DOCUMENTS
             texts = documents.select("text").slice(offset, BATCH_DOCUMENTS).collect().to_series()
-            found: list[str] = []
+            found, may_break = list[str](), may_break_words(texts)
             for document, spans in groupby(self.places[first:last].iter_rows(), itemgetter(0)):
                 text = texts[document - offset]
-                found.extend(join_lines(text[start:end]) for _, start, end in spans)
+                joins = find_joins(text) if may_break[document - offset] else []
+                found.extend(join_lines(join_words(text, joins, *span)) for _, *span in spans)
             parts.append(pl.Series(found, dtype=pl.String))
         # Store one Arrow column: a list of Python strings takes three times the memory.
         self.texts = pl.concat(parts)

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from graphrag_nlp.text.normalize import fold_name
-from graphrag_nlp.text.periods import Period, find_periods
+from graphrag_nlp.text.periods import Period, find_periods, names_birth
 
 # Number of characters, and of lines with text, at the start of a document that are read.
 HEAD_CHARS = 1_500
@@ -22,6 +22,8 @@ MAX_VALUE_CHARS = 80
 MAX_LABEL_CHARS = 240
 # Maximum number of words of the value of a field; a longer one is a sentence.
 MAX_VALUE_WORDS = 10
+# Maximum number of folders around a file that are read.
+MAX_FOLDERS = 3
 # Maximum number of fields in a label.
 MAX_FIELDS = 4
 # A line such as "Patient: Ann Lee" or "**Report ID:** R-17".
@@ -44,9 +46,10 @@ _NAME = re.compile(
 class Subject(NamedTuple):
     """The subject of a document.
 
-    `names` are its title, headline, file name, and the values of its fields and metadata, folded
-    and without their periods. `label` says the subject in a line of a prompt. `entity` is the thing
-    that the document is about, or "". `period` is the time that it is about, if that is known.
+    `names` are its title, headline, the names of its file and folders, and the values of its fields
+    and metadata, folded and without their periods. `label` says the subject in a line of a prompt.
+    `entity` is the thing that the document is about, or "". `period` is the time that it is about,
+    if that is known.
     """
 
     names: tuple[str, ...]
@@ -61,9 +64,11 @@ def find_subject(
     """Find the subject of a document from the first `HEAD_CHARS` characters of its text.
 
     `metadata` is a JSON object. The period is that of the first of these that names one: title,
-    headline, fields, metadata, file name, `creation_date`.
+    headline, fields, metadata, file name, path, `creation_date`.
     """
     file = PurePosixPath(path)
+    folders = () if "://" in path else file.parent.parts[-MAX_FOLDERS:]
+    place = "/".join((*folders, file.stem))
     is_file_name = not title or title in (path, file.name, file.stem)
     headline, fields = _read_head(text[:HEAD_CHARS])
     fields |= {
@@ -72,17 +77,22 @@ def find_subject(
     titles = [] if is_file_name else [" ".join(title.split())]
     if headline and headline not in titles:
         titles.append(headline)
-    texts = [*titles, *fields.values(), file.stem]
+    texts = [*titles, *fields.values(), file.stem, place]
     periods = [find_periods(one) for one in texts]
-    found = next(filter(None, periods), None) or find_periods(creation_date)
+    births = {value for key, value in fields.items() if names_birth(key)}
+    told = (found for one, found in zip(texts, periods, strict=True) if one not in births)
+    found = next(filter(None, told), None) or find_periods(creation_date)
     blank = {one: _blank(one, named) for one, named in zip(texts, periods, strict=True)}
-    names = dict.fromkeys(filter(None, map(fold_name, blank.values())))
+    parts = blank[place].split("/")[::-1]
+    named = [*map(blank.__getitem__, texts[:-2]), *parts]
+    names = dict.fromkeys(filter(None, map(fold_name, named)))
     listed = [f"{key}: {value}" for key, value in list(fields.items())[:MAX_FIELDS]]
-    label = "; ".join([*(titles or [_SEPARATORS.sub(" ", file.stem)] * (not listed)), *listed])
+    last = _SEPARATORS.sub(" ", " ".join((*folders[-1:], file.stem)))
+    label = "; ".join([*(titles or [last] * (not listed)), *listed])
     entity = _find_entity(
         [blank[value] for value in fields.values()], [blank[one] for one in titles]
     )
-    entity = entity or _spell_name(blank[file.stem])
+    entity = entity or next(filter(None, map(_spell_name, parts)), "")
     return Subject(tuple(names), label[:MAX_LABEL_CHARS], entity, _choose_period(found))
 
 

@@ -66,7 +66,7 @@ class FoundNumber(NamedTuple):
     """A number with its kind, unit and span.
 
     `kind` is number, money, percent or measure. `unit` is an ISO 4217 currency code, "%" or a unit
-    of measurement; None for a plain number.
+    of measurement; None for a plain number. Of the pair 120/80 mmHg, `value` is the first number.
     """
 
     start_char: int
@@ -105,7 +105,8 @@ def find_numbers(text: str, language: str) -> Iterator[FoundNumber]:
             if found["unit"] in ("M", "T"):
                 # Skip a capital M or T: it means millions or a model, not metres or tonnes.
                 continue
-            kind, unit = "measure", _UNITS[found["unit"].lower()]
+            written = found["unit"].replace("μ", "µ").replace(" ", "")
+            kind, unit = "measure", _UNITS.get(found["unit"].lower(), written)
         else:
             kind, unit = "number", None
             follows = (

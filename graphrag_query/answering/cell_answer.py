@@ -5,7 +5,7 @@ Without a model, the statement that answers best of the documents of a cell fill
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_nlp.text.values import FoundNumber, find_numbers
 from graphrag_query.answer import Answer, Cell, Citation, Outcome
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # Kinds of questions that one statement answers, whichever period it is of.
 KINDS_OF_ONE = frozenset(("person", "title", "date", "time", "reason"))
-# Maximum number of statements of a cell without a clear one that are compared by their vectors.
+# Maximum number of statements of a cell that are compared by their vectors, and of passages of
+# other documents that tell how they state a topic.
 MAX_COMPARED = 12
 
 
@@ -119,23 +120,29 @@ def fill_cells(
     own = [[by_number[n] for n in cell.text_units if n in by_number] for cell in cells]
     topics = [Topic(part, own, question.language) for part in question.coverage.parts]
     table = CellTable()
+    chosen = {
+        place: [_choose(question, topic, place, cell, min_similarity) for topic in topics]
+        for place, cell in enumerate(cells)
+        if cell.state == "found"
+    }
+    # That several documents all lack a figure is less likely than that they name it differently.
+    shows_all = len(chosen) > 1 and all(one.is_absent for own in chosen.values() for one in own)
     for place, cell in enumerate(cells):
-        if cell.state != "found":
+        if place not in chosen:
             table.add(cell)
             continue
         said, numbers, clear = list[str](), list[int](), list["CellStatement"]()
-        for topic in topics:
-            chosen, is_clear = _choose(question, topic, place, cell, min_similarity)
-            if chosen is None:
+        for best, is_clear, is_absent in chosen[place]:
+            if best is None or (is_absent and not shows_all):
                 continue
-            candidate = Candidate.of_statement(chosen.statement, chosen.passage)
-            unit = text_units[candidate.text_unit]
+            unit = text_units[best.passage.number]
+            candidate = Candidate.of_statement(best.statement, unit)
             cited_as = f"Sources ({candidate.text_unit})"
             number = add_citation(table.citations, candidate, unit, cited_as)
             note = "" if is_clear else f"{format_refusal('nearest', question.language)} "
             said.append(f"{note}{candidate.quotation} [{number}]")
             numbers.append(number)
-            clear += [chosen] if is_clear else []
+            clear += [best] if is_clear else []
         value = clear[0].value if len(clear) == len(topics) == 1 else None
         written = "; ".join(filter(None, (one.written_value for one in clear)))
         state: Any = "found" if clear else "no_statement"
@@ -150,36 +157,48 @@ def read_value(text: str, language: str) -> FoundNumber | None:
     return found[0] if len(found) == 1 else None
 
 
+class _Choice(NamedTuple):
+    """The statement of a cell, whether it is clear, and whether others state the topic instead."""
+
+    best: "CellStatement | None"
+    is_clear: bool = False
+    is_absent: bool = False
+
+
 def _choose(
     question: Question, topic: "Topic", place: int, cell: Cell, min_similarity: float
-) -> tuple["CellStatement | None", bool]:
-    """Return the statement of a cell, and whether it is clear; else the nearest one."""
-    from graphrag_nlp.answers.cells import MIN_SHARE
+) -> _Choice:
+    from graphrag_nlp.answers.cells import MAX_WORDS_BEFORE_AT_ONCE, MIN_SHARE
 
     found = topic.choose(place, cell.days, question.text)
+    if found and found[0].value and topic.is_clear(found[0], MAX_WORDS_BEFORE_AT_ONCE):
+        return _Choice(found[0], is_clear=True)
+    if not topic.has_read_others:
+        topic.read_others(_read_others(question, topic), question.text)
+    found = topic.choose(place, cell.days, question.text)
     if found and topic.is_clear(found[0]):
-        return found[0], True
-    near = [one for one in found if one.share >= MIN_SHARE]
+        return _Choice(found[0], is_clear=True)
+    near = next((one for one in found if one.share >= MIN_SHARE), None)
     if near or topic.wants_value or not found:
-        # Where other documents state it in these words, this one does not state it at all.
-        is_absent = (
-            topic.wants_value
-            and not (near and near[0].value)
-            and _is_stated_elsewhere(question, topic)
-        )
-        return (near[0] if near and not is_absent else None), False
+        return _Choice(near, is_absent=topic.wants_value and topic.is_outdone(near))
     compared = found[:MAX_COMPARED]
     vectors = question.index.embedder.embed([one.statement.text_to_embed for one in compared])
     similar = vectors @ question.vector
     best = int(similar.argmax())
-    return (compared[best] if similar[best] >= min_similarity else None), False
+    return _Choice(compared[best] if similar[best] >= min_similarity else None)
 
 
-def _is_stated_elsewhere(question: Question, topic: "Topic") -> bool:
-    """Return whether other documents state the topic of a question in its own words."""
+def _read_others(question: Question, topic: "Topic") -> list["Passage"]:
+    """Read the passages of other documents that say most of the words of a topic."""
     from graphrag_nlp.answers.statements import Passage
 
-    table = question.index.vectors("text_unit_text")
-    rows = table.find_matching_rows(" ".join(topic.words), MAX_COMPARED, ["text"])
-    passages = [Passage(-1, text) for text in rows["text"]]
-    return topic.is_stated_in(passages, question.text)
+    if not topic.words:
+        return []
+    own = {number for cell in question.coverage.cells for number in cell.text_units}
+    index, columns = question.index, ["human_readable_id"]
+    table, words = index.vectors("text_unit_text"), " ".join(topic.words)
+    found = table.find_matching_rows(words, MAX_COMPARED, columns)["human_readable_id"]
+    numbers = [number for number in found if number not in own]
+    units = index.open_mapped("text_unit_rows").rows(numbers, "document", "text")
+    things = index.open_mapped("document_subjects").rows(units["document"], "entity")["entity"]
+    return list(map(Passage, numbers, units["text"], things))

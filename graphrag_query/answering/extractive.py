@@ -3,20 +3,21 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from operator import ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Citation
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import WORD
 
 if TYPE_CHECKING:
-    from graphrag_nlp.answers.statements import Passage, Statement
+    from graphrag_nlp.answers.statements import Statement
 
 TextUnit = Mapping[str, Any]
 
@@ -56,13 +57,14 @@ class Candidate:
     def within(cls, unit: TextUnit, start: int, end: int, prior: float = 0.0) -> "Candidate":
         """Build a candidate from the characters `start` to `end` of a text unit's text."""
         offset, number = unit["start_char"], unit["human_readable_id"]
-        return cls(unit["text"][start:end], number, offset + start, offset + end, prior)
+        first, last = locate(unit["text"], unit["source"], start, end)
+        return cls(unit["text"][start:end], number, offset + first, offset + last, prior)
 
     @classmethod
-    def of_statement(cls, statement: "Statement", passage: "Passage") -> "Candidate":
-        """Build a candidate from a statement of a passage."""
-        start, end = (passage.start_char + at for at in (statement.start, statement.end))
-        return cls(statement.text, passage.number, start, end, shown=statement.said)
+    def of_statement(cls, statement: "Statement", unit: TextUnit) -> "Candidate":
+        """Build a candidate from a statement of a text unit."""
+        found = cls.within(unit, statement.start, statement.end)
+        return replace(found, text=statement.text, shown=statement.said)
 
     @property
     def quotation(self) -> str:
@@ -100,15 +102,10 @@ def split_into_candidates(
 
     found = []
     for unit in text_units:
-        offset, number = unit["start_char"], unit["human_readable_id"]
+        prior = priors[unit["human_readable_id"]]
         for s in find_statements(unit["text"]):
-            about = " ".join((s.label, s.time, s.about))
-            place = (number, offset + s.start, offset + s.end, priors[number])
-            found.append(
-                Candidate(
-                    s.text, *place, label=s.label, about=about, prose=not s.cells, shown=s.said
-                )
-            )
+            about, one = " ".join((s.label, s.time, s.about)), Candidate.of_statement(s, unit)
+            found.append(replace(one, prior=prior, label=s.label, about=about, prose=not s.cells))
     return found
 
 
@@ -171,6 +168,7 @@ def word_weight(n_holding: int, n_all: int) -> float:
 
 def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: str = "") -> Citation:
     """Build the citation of a sentence."""
+    span = candidate.start_char, candidate.end_char
     return Citation(
         number=number,
         document=unit["title"],
@@ -178,7 +176,7 @@ def cite_passage(number: int, candidate: Candidate, unit: TextUnit, cited_as: st
         path=unit["path"],
         start_char=candidate.start_char,
         end_char=candidate.end_char,
-        quote=candidate.text,
+        quote=unit["source"][slice(*(at - unit["start_char"] for at in span))],
         text_unit=candidate.text_unit,
         cited_as=cited_as or f"Sources ({candidate.text_unit})",
         prepended=unit["prepended"],

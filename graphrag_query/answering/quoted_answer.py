@@ -83,7 +83,10 @@ def quote_answer(
         text = question.no_answer_text()
         return question.answer(text, Outcome.NO_EVIDENCE, context=context)
     opening = found.opening
-    chosen = [Candidate.of_statement(one.statement, one.passage) for one in found.chosen]
+    chosen = [
+        Candidate.of_statement(one.statement, text_units[one.passage.number])
+        for one in found.chosen
+    ]
     # No span of a sentence says yes or no, or which of two things is older.
     may_read = asked.wanted.kind != "yes_no" and not found.is_compared
     if may_read and (read := find_reader_answer(question, passages, text_units)):
@@ -148,6 +151,7 @@ def read_passages(
                 links.get(number, 0.0),
                 tuple(rows.text("text", n) for n in before),
                 codes.get(number, ""),
+                unit["source"],
             )
         )
     return passages

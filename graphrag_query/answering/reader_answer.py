@@ -67,8 +67,7 @@ def _find_sentence(passage: Passage, unit: TextUnit, start: int, end: int) -> Ca
         around = [s for s in own if s.start < line_end][:1]
     for statement in around:
         if statement.start <= start and end <= statement.end:
-            found = Candidate.within(unit, statement.start, statement.end)
-            return Candidate(**{**vars(found), "shown": statement.said})
+            return Candidate.of_statement(statement, unit)
     start = min([start, *(s.start for s in around)])
     end = max([end, *(s.end for s in around)])
     return Candidate.within(unit, start, end)

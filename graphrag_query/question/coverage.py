@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphrag_nlp.text.periods import Period
+from graphrag_nlp.text.periods import Period, period_around
 from graphrag_query.answer import Cell
 from graphrag_query.question.facets import MIN_LISTED_SHARE, MIN_TEXT_UNITS, Facets, Thing
 from graphrag_query.question.question_words import content_words
@@ -104,6 +104,8 @@ class AskedQuestion(Protocol):
     def vector(self) -> "np.ndarray[Any, Any]": ...
 
     def unmentioned_beside(self, written: list[str]) -> list[str]: ...
+    def may_be_mentioned(self, name: str) -> bool: ...
+    def names_near_series(self) -> list[str]: ...
 
 
 def find_coverage(question: AskedQuestion) -> Coverage:
@@ -115,7 +117,9 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     index, facets = question.index, question.facets
     things = [thing for thing in facets.things if _is_thing_of(index, facets, thing)]
     if not things:
-        return Coverage()
+        # In a series, a name that is spelt nearly as another is a stranger, not a slip.
+        names = question.names_near_series() if facets.periods else []
+        return Coverage(tuple(_list_missing(question, names, facets)))
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
     missing = question.unmentioned_beside([thing.text for thing in things])
@@ -130,9 +134,17 @@ def find_coverage(question: AskedQuestion) -> Coverage:
         return Coverage()
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
-    asked = [str(period) for period in facets.periods] or [""]
-    cells += [Cell(name, period, "no_thing") for name in missing for period in asked]
+    cells += _list_missing(question, missing, facets)
     return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
+
+
+def _list_missing(question: AskedQuestion, names: Sequence[str], facets: Facets) -> list[Cell]:
+    asked = [str(period) for period in facets.periods] or [""]
+    cells = list[Cell]()
+    for name in names:
+        state: Any = "no_passage" if question.may_be_mentioned(name) else "no_thing"
+        cells += [Cell(name, period, state) for period in asked]
+    return cells
 
 
 def _is_thing_of(index: IndexStore, facets: Facets, thing: Thing) -> bool:
@@ -156,6 +168,12 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
     asked: Sequence[Period | None] = facets.periods or (None,)
     if facets.asks_latest and covered and not facets.periods:
         asked = covered[-1:]
+    each = _find_each_period(facets, covered)
+    if 0 < len(each) <= max(MIN_CELLS_PER_THING, MAX_CELLS // n_things):
+        return [
+            Cell(thing.text, str(own), "found", _documents_of(thing, [own]), days=own)
+            for own in each
+        ]
     cells: list[Cell] = []
     for period in asked:
         fitting = [own for own in covered if period is None or _fits(own, period)]
@@ -176,6 +194,17 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
             for own in fitting
         ]
     return cells
+
+
+def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[Period]:
+    """Return the periods of documents that "each quarter" asks for, and shorter ones in others."""
+    units: dict[Period, list[Period]] = {}
+    for own in covered if facets.each else ():
+        unit = period_around(own, facets.each)
+        if not facets.periods or any(asked.contains(unit) for asked in facets.periods):
+            units.setdefault(unit, []).append(own)
+    # A report on a year tells its figures, and those on quarters do not.
+    return [own for unit, held in units.items() for own in ([unit] if unit in held else held)]
 
 
 def _fits(own: Period, asked: Period) -> bool:

@@ -4,7 +4,7 @@ Names are looked up in sorted tables: the time depends on the question, not on t
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from rapidfuzz.distance import OSA
 
-from graphrag_nlp.text.languages import Language
+from graphrag_nlp.text.languages import MIN_STEM, UNKNOWN_LANGUAGE, Language
 from graphrag_nlp.text.normalize import UNSPACED, WORD, fold_name, is_unspaced, phonetic_key
 from graphrag_query.question.question_words import NameSpan, possible_stems, stop_words_of
 
@@ -33,6 +33,8 @@ MAX_ENTITIES_OF_NAME = 5
 MAX_ENTITIES_OF_WORD = 20_000
 # Maximum number of words that are compared as inflected forms or other spellings of a word.
 MAX_WORDS_COMPARED = 1_000
+# Maximum number of names that are compared as the same letters with other spaces.
+MAX_NAMES_COMPARED = 5_000
 # In a question without capitals, any word may be a name. A word is linked only if at most this
 # many entities have it in their names.
 MAX_UNMARKED_ENTITIES = 8
@@ -89,6 +91,8 @@ class EntityLinker:
         self.index, self.text, self.language, self.spans = index, text, language, spans
         self.has_capitals = any(letter.isupper() for letter in text[1:])
         self.stop_words = stop_words_of(language)
+        # The names of each table that the question writes with other spaces.
+        self.respelt: dict[str, list[tuple[NameSpan, int, str]]] = {}
 
     @cached_property
     def words(self) -> "MappedTable":
@@ -141,18 +145,31 @@ class EntityLinker:
             if taken.isdisjoint(positions):
                 taken.update(positions)
                 found.append(whole)
-        return found + self._names_in_other_spacing(names)
+        known = {whole.name for whole in found}
+        others = self.respelt[table] = self._names_in_other_spacing(names, known)
+        return found + [
+            WholeName(" ".join(span.words), range(row, row + 1), True) for span, row, _ in others
+        ]
 
-    def _names_in_other_spacing(self, names: "MappedTable") -> list[WholeName]:
-        """Find the names that the question writes as one word and the table as several, or so."""
+    def _names_in_other_spacing(
+        self, names: "MappedTable", known: Set[str]
+    ) -> list[tuple[NameSpan, int, str]]:
+        """Find the names with the letters of an unknown name in the question, but other spaces.
+
+        Returns the name in the question, and the row and text of the one in the table.
+        """
         found = []
         for span in self.spans:
-            for words in span.other_spacings:
-                name = fold_name(" ".join(words))
-                start = find_row(names, "name", name)
-                if start is not None:
-                    rows = range(start, names.find_row("name", name + "\0", start))
-                    found.append(WholeName(" ".join(span.words), rows, True))
+            asked = fold_name(span.text)
+            first, rest = asked.replace(" ", "")[:MIN_STEM], asked.replace(" ", "")[MIN_STEM:]
+            # The names are sorted: one of these is at the start of each, with its spaces.
+            starts = {gap.join(first) for gap in ("", " ")}
+            starts |= {f"{first[:at]} {first[at:]}" for at in range(1, len(first))}
+            for start in starts if rest and asked not in known else ():
+                near = rows_with_prefix(names, "name", start, MAX_NAMES_COMPARED)
+                for row, name in zip(near, names.texts("name", near.start, near.stop), strict=True):
+                    if name != asked and name.replace(" ", "") == first + rest:
+                        found.append((span, row, name))
         return found
 
     @cached_property
@@ -260,7 +277,7 @@ class EntityLinker:
         row = find_row(self.words, "word", word)
         if row is not None:
             return [_KnownWord(row, "part", 1.0)]
-        return self._find_inflected(word) or self._find_other_spellings(word)
+        return self._find_inflected(word) or self.find_other_spellings(word)
 
     def _find_inflected(self, word: str) -> list[_KnownWord]:
         forms = possible_stems(word, self.language)
@@ -273,7 +290,7 @@ class EntityLinker:
         rows = rows_with_prefix(self.words, "word", prefix, MAX_WORDS_COMPARED)
         return list(zip(rows, self.words.texts("word", rows.start, rows.stop), strict=True))
 
-    def _find_other_spellings(self, word: str) -> list[_KnownWord]:
+    def find_other_spellings(self, word: str) -> list[_KnownWord]:
         """Return the words of names that are most similar to a misspelt word."""
         if len(word) < MIN_FUZZY_LENGTH or not word.isalpha():
             return []
@@ -293,6 +310,31 @@ class EntityLinker:
                 found.append((distance, row, 1 - distance / max(len(word), len(known))))
         nearest = min(found, default=(0,))[0]
         return [_KnownWord(row, "fuzzy", likeness) for d, row, likeness in found if d == nearest]
+
+
+def find_entities_like(index: "IndexStore", words: Sequence[str], limit: int) -> list[int]:
+    """Return the entities with a name that has all words: this name first, then by degree.
+
+    The folded words may be the beginnings of longer ones. A word that begins no name may be spelt
+    otherwise.
+    """
+    if not index.has_table("name_words"):
+        return []
+    linker = EntityLinker(index, " ".join(words), UNKNOWN_LANGUAGE, [])
+    table, found = linker.words, list[set[int]]()
+    for word in words:
+        begun = rows_with_prefix(table, "word", word, MAX_WORDS_COMPARED)
+        rows = begun or [known.row for known in linker.find_other_spellings(word)]
+        found.append({number for row in rows for number in table.numbers("entities", row).tolist()})
+    kept = list(filter(index.keeps_entity, set.intersection(*found) if found else ()))
+    typed = " ".join(words)
+    ranked = sorted(
+        (typed not in map(fold_name, (title, *aliases)), -degree, number)
+        for number, title, aliases, degree in index.entities(kept)
+        .select("human_readable_id", "title", "aliases", "degree")
+        .iter_rows()
+    )
+    return [number for *_, number in ranked[:limit]]
 
 
 def is_other_spelling(asked: str, known: str, distance: int, same_sound: bool) -> bool:

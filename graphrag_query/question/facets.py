@@ -16,9 +16,14 @@ import numpy as np
 
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold_name, stem_word
-from graphrag_nlp.text.periods import Period, find_periods, names_latest
+from graphrag_nlp.text.periods import Period, find_each, find_periods, names_latest
 from graphrag_query.question.entity_linking import find_row
-from graphrag_query.question.question_words import WORD_LISTS, content_words, stop_words_of
+from graphrag_query.question.question_words import (
+    WORD_LISTS,
+    content_words,
+    name_spans,
+    stop_words_of,
+)
 from graphrag_query.store.index_store import IndexStore
 
 if TYPE_CHECKING:
@@ -37,6 +42,8 @@ MIN_LISTED_SHARE = 0.5
 MAX_NAMES = 8
 # Maximum number of names that are read for one thing, also those of a series with numbers.
 MAX_NAMES_READ = 256
+# Maximum number of things of a question that names none.
+MAX_THINGS = 24
 # Minimum number of periods of the documents of one thing that are a series.
 MIN_PERIODS = 2
 # Maximum number of documents that the number of a record names.
@@ -92,7 +99,8 @@ class Facets:
     """The things and periods that a question names, in its order, and the parts of its topic.
 
     A part has the stems of some content words. `asks_latest` is true if the question asks for the
-    last period. `names_list` is true if things or periods stand in an enumeration.
+    last period; `each` is the number of months of "each quarter", or 0. `names_list` is true if
+    things stand in an enumeration.
     """
 
     things: tuple[Thing, ...] = ()
@@ -100,11 +108,13 @@ class Facets:
     parts: tuple[tuple[str, ...], ...] = ()
     asks_latest: bool = False
     names_list: bool = False
+    each: int = 0
 
     @property
     def is_dated(self) -> bool:
         """Whether the question asks for periods of a series."""
-        return bool(self.periods or self.asks_latest) and any(t.is_series for t in self.things)
+        asks = self.periods or self.asks_latest or self.each
+        return bool(asks) and any(t.is_series for t in self.things)
 
 
 def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
@@ -113,10 +123,17 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
     if not index.has_table("subject_names"):
         return Facets(periods=tuple(periods))
     things = _find_things(index, text, language, periods)
+    if not things and periods and _asks_which_of_all(index, text, language, periods):
+        things = _find_things_of(index, language, periods)
     joints = (text[one.end : other.start] for one, other in pairwise(things))
     names_list = any(map(_LIST_JOINT.fullmatch, joints))
     blank = text
     named = [(t.start, t.end) for t in things] + [(p.start, p.end) for p in periods]
+    each = find_each(text)
+    if each and any(start < each[1] and each[0] < end for start, end in named):
+        # "Every third quarter of 2022" names a period.
+        each = None
+    named += [each[:2]] if each else []
     for start, end in sorted(named, reverse=True):
         # In "ticket T-17", the word before says only what kind of thing it is.
         blank = f"{_blank_kind(blank[:start], stop_words_of(language))} {blank[end:]}"
@@ -131,7 +148,55 @@ def find_facets(index: IndexStore, text: str, language: Language) -> Facets:
         tuple(dict.fromkeys(filter(None, parts))),
         names_latest(text),
         names_list,
+        each[2] if each else 0,
     )
+
+
+def _asks_which_of_all(
+    index: IndexStore, text: str, language: Language, periods: Sequence[Period]
+) -> bool:
+    """Return whether "Which company ...?" asks about all things, and names no stranger.
+
+    Where nouns have capitals, only a word that no document has may be a name.
+    """
+    asking = _WHICH.search(text)
+    if asking is None or asking[0].split()[-1].lower() in stop_words_of(language):
+        return False
+    spans = [*((period.start, period.end) for period in periods), asking.span()]
+    for start, end in sorted(spans, reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    table = index.vectors("text_unit_text")
+    return all(
+        language.capitalizes_nouns
+        and not table.find_matching_rows(name.text, 1, ["human_readable_id"]).is_empty()
+        for name in name_spans(f"– {text}", language)
+    )
+
+
+def _find_things_of(
+    index: IndexStore, language: Language, periods: Sequence[Period]
+) -> list[Thing]:
+    """Return all things with documents of some periods, in the order of these.
+
+    Returns nothing if they are too many, or if one of the documents is of no series.
+    """
+    days, is_asked = index.document_days, np.zeros(len(index.document_days), bool)
+    for period in periods:
+        first, last = period.first.toordinal(), period.last.toordinal()
+        is_asked |= (days[:, 0] >= max(first, 1)) & (days[:, 1] <= last)
+    if (flags := index.row_flags("documents")) is not None:
+        is_asked &= flags
+    documents = np.flatnonzero(is_asked)
+    if len(documents) > MAX_NAMES_READ:
+        return []
+    names = index.open_mapped("document_subjects").rows(documents, "entity")["entity"]
+    things: dict[str, Thing] = {}
+    for name in names.unique(maintain_order=True):
+        found = _find_things(index, name, language, ())
+        if len(found) != 1 or not found[0].is_series:
+            return []
+        things[name] = found[0]._replace(text=name, start=0, end=0)
+    return list(things.values()) if len(things) <= MAX_THINGS else []
 
 
 def _blank_kind(before: str, stop_words: Set[str]) -> str:
@@ -205,8 +270,9 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
         if not len(still):
             break
         held, run, found, length = fewer, longer, still, length + 1
-    if not found:
-        return None, 1
+    # "Inc" of an unknown "Acme, Inc." is no name.
+    if not found or {word.folded for word in words[:length]} <= _LEGAL_FORMS:
+        return None, length if found else 1
     shares = {row: _share_of(index, run, name) for row, name in found.items()}
     kept = [
         row
@@ -219,7 +285,9 @@ def _find_thing(index: IndexStore, text: str, words: Sequence[_Word]) -> tuple[T
     documents = np.unique(names.lists("documents", np.array(kept))[0])
     if (flags := index.row_flags("documents")) is not None:
         documents = documents[flags[documents]]
-    if not len(documents):
+    # A name of all documents, such as that of a folder, is no thing in a question without capitals.
+    is_any = not words[0].is_marked and len(documents) == index.n_rows("document_rows") > 1
+    if is_any or not len(documents):
         return None, length
     start, end = words[0].start, words[length - 1].end
     share = max(shares[row] for row in kept)

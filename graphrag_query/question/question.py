@@ -1,28 +1,27 @@
 """A question, the names in it linked to entities, and the answer to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from rapidfuzz.distance import Indel
 
 from graphrag_index.errors import format_count
 from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
+from graphrag_nlp.text.periods import DatePart, find_dates, find_periods
 from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.asked_dates import AskedDate, find_asked_dates
 from graphrag_query.question.coverage import Coverage, find_coverage
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
     WholeName,
+    find_entities_like,
     find_row,
-    find_words_sounding_like,
 )
 from graphrag_query.question.facets import Facets, find_facets
 from graphrag_query.question.question_words import (
@@ -37,25 +36,24 @@ from graphrag_query.question.question_words import (
 )
 from graphrag_query.question.refusals import (
     format_absence,
+    format_names,
     format_no_answer,
-    format_not_mentioned,
     format_refusal,
 )
-from graphrag_query.question.unmentioned_names import find_unmentioned_names
+from graphrag_query.question.unmentioned_names import (
+    find_similar_names,
+    find_unmentioned_names,
+    may_be_mentioned,
+)
 from graphrag_query.rerank import Reranking
 from graphrag_query.store.index_store import IndexStore
 
+# Maximum number of entities that share a name with one, and are named beside it.
+MAX_NAMESAKES = 4
 # Maximum number of words of a question that consists of a name alone.
 MAX_WORDS_OF_NAME = 6
-# Maximum number of words of known names compared (by spelling, by sound) with an unknown word.
-MAX_COMPARED_WORDS = 2_000
-# Minimum similarity (0 to 1) of what is suggested for an unknown name: of a word to a word of the
-# name, and of a title or its best word to the whole name.
-MIN_SIMILARITY = 0.6
 # Minimum share (0 to 1) of the documents whose language is known, to say which languages they have.
 MIN_SHARE_OF_KNOWN = 0.9
-# Maximum number of titles that are suggested for an unknown name.
-MAX_TITLES = 3
 
 
 @dataclass(frozen=True)
@@ -79,10 +77,11 @@ class Mentions:
 
     @cached_property
     def spans(self) -> list[NameSpan]:
-        """The capitalized names, without dates such as "April" and "May 4"."""
-        dates = " ".join(date.text for date in find_asked_dates(self.text, self.language))
+        """The capitalized names, without dates such as "April", "May 4" and "Q3"."""
+        dates = [date.text for date in find_dates(self.text, self.language)]
+        dates += [self.text[period.start : period.end] for period in find_periods(self.text)]
         spans = name_spans(self.text, self.language)
-        return [span for span in spans if span.text not in dates] if dates else spans
+        return [span for span in spans if not any(span.text in date for date in dates)]
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -92,6 +91,16 @@ class Mentions:
     def whole_names(self) -> list[WholeName]:
         """The names of entities that the text contains as a whole."""
         return self._linker.whole_names("entity_names")
+
+    @cached_property
+    def spelt_text(self) -> str:
+        """The text with the spaces that known names have: "Blue Lamp" for "Bluelamp"."""
+        text, _ = self.text, self.whole_names
+        for span, _, name in self._linker.respelt["entity_names"]:
+            # Of names in one word and in several, both are searched for anyway.
+            if tuple(name.split()) not in span.other_spacings:
+                text = text.replace(span.text, name)
+        return text
 
     @cached_property
     def document_titles(self) -> list[WholeName]:
@@ -168,7 +177,7 @@ class Mentions:
             self.spans,
             self.language,
             texts,
-            lambda: [mention.name for mention in self.entities if mention.kind == "fuzzy"],
+            lambda: [mention.name for mention in self.entities if mention.kind != "part"],
         )
 
 
@@ -200,7 +209,7 @@ class Question:
     def vector(self) -> "np.ndarray[Any, Any]":
         """The question's embedding, a vector of length 1."""
         embed = self.index.embedder.embed
-        vector: np.ndarray[Any, Any] = embed([self.text], are_queries=True)[0]
+        vector: np.ndarray[Any, Any] = embed([self.mentions.spelt_text], are_queries=True)[0]
         return vector
 
     @cached_property
@@ -216,7 +225,7 @@ class Question:
     @cached_property
     def content_words(self) -> list[str]:
         """The stems of the words that carry the question's meaning."""
-        return content_words(self.text, self.language)
+        return content_words(self.mentions.spelt_text, self.language)
 
     @cached_property
     def unseen_words(self) -> list[str]:
@@ -249,9 +258,9 @@ class Question:
         return unseen
 
     @cached_property
-    def asked_dates(self) -> list[AskedDate]:
+    def asked_dates(self) -> list[DatePart]:
         """The days and months that the question names."""
-        return find_asked_dates(self.text, self.language)
+        return find_dates(self.text, self.language)
 
     @cached_property
     def facets(self) -> Facets:
@@ -265,12 +274,26 @@ class Question:
 
     def unmentioned_beside(self, written: list[str]) -> list[str]:
         """Return the names that no document mentions, beside things of documents as written."""
-        dates = [self.text[period.start : period.end] for period in self.facets.periods]
         spans = (span.text for span in self.mentions.spans)
-        spans = (span for span in spans if not any(span in date for date in dates))
         if all(any(span in text or text in span for text in written) for span in spans):
             return []
         return self.mentions.unmentioned_names(written)
+
+    def may_be_mentioned(self, name: str) -> bool:
+        """Return whether the documents may mention a name in a form that nothing compares."""
+        return may_be_mentioned(self.index, name, self.language)
+
+    def names_near_series(self) -> list[str]:
+        """Return the names that are spelt nearly as a thing with documents of several periods."""
+        fuzzy = {m.entity: {*m.name.split()} for m in self.mentions.entities if m.kind == "fuzzy"}
+        titles = self.index.entities([*fuzzy])["title"] if fuzzy else ()
+        near = [
+            words
+            for words, title in zip(fuzzy.values(), titles, strict=True)
+            if any(t.is_series for t in find_facets(self.index, title, self.language).things)
+        ]
+        spans = {span.text: {*fold_name(span.text).split()} for span in self.mentions.spans}
+        return [name for name, words in spans.items() if any(one <= words for one in near)]
 
     def no_answer_text(self) -> str:
         """Write in the language of the question that nothing answers it."""
@@ -304,7 +327,9 @@ class Question:
             else:
                 unknown.append(UnknownName(name, find_similar_names(self.index, name)))
         entities = list(dict.fromkeys(mention.entity for mention in found))
-        return entities, unknown, spelling_notes(self.index, found)
+        taken = {mention.name: mention.entity for mention in found if mention.kind != "fuzzy"}
+        namesakes = note_namesakes(self.index, taken)
+        return entities, unknown, (*spelling_notes(self.index, found), *namesakes)
 
     def answer(self, text: str, outcome: Outcome = Outcome.ANSWERED, **more: Any) -> Answer:
         """Build the answer to this question, with its counts and the model usage so far."""
@@ -344,7 +369,10 @@ class Question:
             lines = dict.fromkeys(format_absence(cell, self.language) for cell in cells)
             return self.answer(" ".join(lines), Outcome.NO_EVIDENCE, cells=cells)
         names = self.mentions.unmentioned_names(texts)
-        if not names:
+        unsure = [name for name in names if self.may_be_mentioned(name)]
+        sure = [name for name in names if name not in unsure]
+        # A model may know a name in another form.
+        if not names or (self.llm is not None and not sure):
             return None
         similar = {name: find_similar_names(self.index, name) for name in names}
         notes = (
@@ -352,10 +380,24 @@ class Question:
             for name, like in similar.items()
             if like
         )
-        text = format_not_mentioned(names, self.language)
+        kinds = (("not_mentioned", sure), ("not_spelt", unsure))
+        text = " ".join(format_names(kind, own, self.language) for kind, own in kinds if own)
         periods = [str(period) for period in self.facets.periods] or [""]
-        cells = tuple(Cell(name, period, "no_thing") for name in names for period in periods)
+        cells = tuple(Cell(name, period, "no_thing") for name in sure for period in periods)
         return self.answer(text, Outcome.NO_EVIDENCE, notes=tuple(notes), cells=cells)
+
+
+def note_namesakes(index: IndexStore, taken: Mapping[str, int]) -> tuple[str, ...]:
+    """Describe which entity each part of a name is taken for, if others have it in theirs."""
+    notes = []
+    for name, entity in taken.items():
+        words = fold_name(name).split()
+        near = [entity, *find_entities_like(index, words, MAX_NAMESAKES)]
+        title, *others = index.entities(dict.fromkeys(near))["title"].to_list()
+        others = [other for other in others if {*words} <= {*fold_name(other).split()}]
+        if others and fold_name(title).split() != words:
+            notes.append(f"“{name}” is taken for {title}, not for {' or '.join(others)}.")
+    return tuple(notes)
 
 
 def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str, ...]:
@@ -366,36 +408,3 @@ def spelling_notes(index: IndexStore, mentions: Sequence[Mention]) -> tuple[str,
         f"“{mention.name}” is taken for {title}."
         for mention, title in zip(fuzzy, titles, strict=True)
     )
-
-
-def find_similar_names(index: IndexStore, name: str) -> list[str]:
-    """Return titles of entities with a similar spelling or sound, the most similar first."""
-    table = index.open_mapped("name_words")
-    similarity_of: dict[int, float] = {}
-    for word in fold_name(name).split():
-        here = table.find_row("word", word)
-        near = range(
-            max(table.find_row("word", word[:2]), here - MAX_COMPARED_WORDS // 2),
-            min(len(table), here + MAX_COMPARED_WORDS // 2),
-        )
-        sounding = set(find_words_sounding_like(index, word, MAX_COMPARED_WORDS))
-        for row in {*near, *sounding}:
-            other = table.text("word", row)
-            similarity = Indel.normalized_similarity(word, other)
-            is_near = other[:2] == word[:2] and similarity >= MIN_SIMILARITY
-            if is_near or row in sounding:
-                similarity_of[row] = max(similarity_of.get(row, 0.0), similarity)
-    best = sorted(similarity_of, key=lambda row: (-similarity_of[row], row))[:20]
-    entities = dict.fromkeys(int(e) for row in best for e in table.numbers("entities", row, 5))
-    numbers = [entity for entity in entities if index.keeps_entity(entity)]
-    titles = index.entities(numbers)["title"].to_list()
-    asked = fold(name)
-    similarities = {
-        title: max(
-            Indel.normalized_similarity(asked, fold(part)) for part in (title, *title.split())
-        )
-        for title in titles
-    }
-    similarities = {t: n for t, n in similarities.items() if n >= MIN_SIMILARITY}
-    degrees = dict(zip(titles, index.links.n_relationships_of(numbers).tolist(), strict=True))
-    return sorted(similarities, key=lambda t: (-similarities[t], -degrees[t], t))[:MAX_TITLES]

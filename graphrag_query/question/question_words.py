@@ -26,7 +26,14 @@ from graphrag_nlp.text.languages import (
     read_lists,
     word_set,
 )
-from graphrag_nlp.text.normalize import UNSPACED_OR_HANGUL, fold, replace_surrogates, stem_word
+from graphrag_nlp.text.normalize import (
+    UNSPACED_OR_HANGUL,
+    fold,
+    is_unspaced,
+    remove_formatting,
+    replace_surrogates,
+    stem_word,
+)
 
 if TYPE_CHECKING:
     from graphrag_query.store.index_store import IndexStore
@@ -66,12 +73,15 @@ _PERSONAL_TITLES = HONORIFICS | RANKS
 
 
 def check_question(question: object) -> str:
-    """Return a question without invalid characters; raise SettingsError if it is empty."""
+    """Return a question without invalid and formatting characters.
+
+    Raises SettingsError if it is empty.
+    """
     if not isinstance(question, str):
         raise SettingsError(f"A question is a text, not {type(question).__name__}: {question!r}.")
     if not question.strip():
         raise SettingsError("The question is empty.")
-    return replace_surrogates(question)
+    return remove_formatting(replace_surrogates(question))
 
 
 def check_questions(questions: Iterable[str]) -> Iterable[str]:
@@ -139,12 +149,16 @@ def content_words(text: str, language: Language | None = None) -> list[str]:
 
 
 def is_unreadable(index: "IndexStore", text: str) -> bool:
-    """Return whether the embedding model cannot read most letters of a text, or is missing."""
+    """Return whether the embedding model cannot read what a text says, or is missing.
+
+    It reads Latin letters, and needs those of the subject: "Who is 林海?" has others.
+    """
     if index.backend.lacks_vectors:
         return True
-    if index.settings.generate_text_embeddings.model not in BUILT_IN_MODELS:
+    if index.settings.generate_text_embeddings.model not in BUILT_IN_MODELS or text.isascii():
         return False
-    return 2 * len(_LATIN_LETTER.findall(text)) < len(_LETTER.findall(text))
+    parts = (text, "".join(content_words(text)))
+    return any(2 * len(_LATIN_LETTER.findall(p)) < len(_LETTER.findall(p)) for p in parts)
 
 
 def share_words(question: str, sentence: str) -> bool:
@@ -161,6 +175,13 @@ def share_words(question: str, sentence: str) -> bool:
         elif any(other.startswith(word[: max(MIN_SHARED_PREFIX, len(word) - 2)]) for other in held):
             return True
     return False
+
+
+def share_of_words(question: str, text: str) -> float:
+    """Return the share (0 to 1) of the words of a question, or character bigrams, in a text."""
+    words = {word.lower() for word in WORD.findall(_PAIRED_SCRIPTS.sub(" ", question))}
+    parts, lower = words | _character_pairs(question), text.lower()
+    return sum(part in lower for part in parts) / max(len(parts), 1)
 
 
 def _character_pairs(text: str) -> set[str]:
@@ -192,13 +213,15 @@ class NameSpan:
 
 
 def name_spans(text: str, language: Language) -> list[NameSpan]:
-    """Find the names in a text: runs of capitalized words.
+    """Find the names in a text: runs of capitalized words, and of words without case.
 
     The first word of a sentence does not count, because it is always capitalized. A headline or
-    a text in capitals has no names, because every word there is capitalized.
+    a text in capitals has no names, because every word there is capitalized. Words without case,
+    as in Korean or Arabic, are names in a text of a language that has capitals.
     """
     stop_words = stop_words_of(language)
     tokens = list(WORD.finditer(text))
+    takes_uncased = bool(language.function_words) and not text.isascii()
     # Skip the first word, because it begins a sentence.
     pairs = pairwise(tokens)
     inside = [token for before, token in pairs if not _begins_sentence(text, before, token)]
@@ -208,7 +231,11 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
         return []
     names: list[list[re.Match[str]]] = []
     for token in inside:
-        if not token[0][0].isupper():
+        # The number of a record is a name with its letters: T-1042.
+        end = names[-1][-1].end() if names else 0
+        is_code = len(token[0]) > 2 and token[0].isdigit() and text[end : token.start()] == "-"
+        is_name = token[0][0].isupper() or is_code
+        if not (is_name or (takes_uncased and is_uncased(token[0]))):
             continue
         if names and _BETWEEN_WORDS_OF_NAME.fullmatch(text, names[-1][-1].end(), token.start()):
             names[-1].append(token)
@@ -220,6 +247,11 @@ def name_spans(text: str, language: Language) -> list[NameSpan]:
         words = [word for word in words if word not in stop_words and word not in _PERSONAL_TITLES]
         found.append(NameSpan(text[name[0].start() : name[-1].end()], tuple(words)))
     return found
+
+
+def is_uncased(word: str) -> bool:
+    """Return whether a word is in a script with spaces, but without capitals, such as Arabic."""
+    return word[0] > "\u058f" and word[0].lower() == word[0].upper() and not is_unspaced(word)
 
 
 def _begins_sentence(text: str, before: re.Match[str], token: re.Match[str]) -> bool:
@@ -262,8 +294,13 @@ class TextWords:
             self._by_prefix.setdefault(folded[:MIN_STEM], set()).add(folded)
 
     def contains(self, word: str) -> bool:
-        """Return whether a text contains a word, ignoring accents and endings."""
+        """Return whether a text contains a word, ignoring accents and endings.
+
+        In a script without case, the word may be a part of another one.
+        """
         folded = fold(word)
+        if is_uncased(word):
+            return any(folded in other for own in self._by_prefix.values() for other in own)
         near = self._by_prefix.get(folded[:MIN_STEM], set())
         forms = possible_stems(folded, self.language)
         if folded in near or any(forms & possible_stems(other, self.language) for other in near):

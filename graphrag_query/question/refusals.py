@@ -19,9 +19,14 @@ def format_refusal(kind: str, language: Language, **words: str) -> str:
 
 def format_not_mentioned(names: Sequence[str], language: Language) -> str:
     """Write the sentence that the documents do not mention these names."""
+    return format_names("not_mentioned", names, language)
+
+
+def format_names(kind: str, names: Sequence[str], language: Language) -> str:
+    """Write a sentence of `refusals.yaml` about names."""
     joint = f" {format_refusal('or', language)} "
     listed = joint.join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    return format_refusal("not_mentioned", language, names=listed)
+    return format_refusal(kind, language, names=listed)
 
 
 def format_no_answer(language: Language, of_documents: Set[str]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from graphrag_nlp.text.sentences import split_sentences
+from graphrag_nlp.text.sentences import join_lines, split_sentences
 from graphrag_query.answer import Citation
 from graphrag_query.answering.cited_text import best_sentence
 from graphrag_query.answering.extractive import Candidate, TextUnit, add_citation, as_one_line
@@ -113,8 +113,9 @@ def _find_evidence(
 
 def _cut_passage(unit: TextUnit, place: Place) -> Passage:
     """Return the passage at a place of the evidence, with its text unit."""
-    offset = unit["start_char"]
-    return Candidate.within(unit, place["start_char"] - offset, place["end_char"] - offset), unit
+    span, number = (place["start_char"], place["end_char"]), unit["human_readable_id"]
+    said = unit["source"][slice(*(at - unit["start_char"] for at in span))]
+    return Candidate(join_lines(said), number, *span), unit
 
 
 def _choose_passage(row: Mapping[str, Any], units: list[TextUnit]) -> Passage | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphrag_index.llm.prompts import RenderedRows, TokenBudget, quote_text
 from graphrag_index.llm.request import Request
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.text.citations import check_citations
+from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Context, RatedReport
 from graphrag_query.answering.written_answer import HEADING_TOKENS
 from graphrag_query.llm import LLM, MAX_RATING, RATING_FORMAT
@@ -23,6 +25,7 @@ from graphrag_query.question.question_words import (
     WORD,
     content_words,
     is_unreadable,
+    share_of_words,
 )
 from graphrag_query.retrieval.community_paths import sample_text_units
 from graphrag_query.store.index_store import IndexStore
@@ -48,6 +51,9 @@ MAX_NOTED_REPORTS = 100
 MIN_SAMPLE = 50
 # Number of standard deviations by which the best text unit of a question stands out.
 MIN_DEVIATIONS = 1.6
+# Number of text units that match a question best by words, and the minimum share (0 to 1) of its
+# words that one of them has if the question is about something in it.
+N_MATCHING, MIN_SHARE_OF_WORDS = 8, 0.4
 # Maximum characters of a report in the prompt that rates the report.
 MAX_RATED_CHARS = 3_000
 
@@ -89,17 +95,24 @@ def subject_text(question: Question) -> str:
 def is_about_corpus(question: Question) -> bool:
     """Return whether a question names nothing of the documents, so that it is about all of them.
 
-    It names something if it has the name of an entity, a word that a text unit has, or if a text
-    unit is more similar to it than chance allows: with a multilingual embedding model. An English
-    question on English documents that has other words than those that say so is about something
-    that the documents may lack: their full-text index has the stems of English words.
+    It names something if it has the name of an entity, if a text unit has enough of its words, or
+    if a text unit is more similar to it than chance allows: with a multilingual embedding model. An
+    English question on English documents that has other words than those that say so is about
+    something that the documents may lack: their full-text index has the stems of English words.
     """
     text, index = subject_text(question), question.index
     if not text:
         return True
     if question.language.code == "en" and "en" in index.main_languages:
-        return False
-    if index.vectors("text_unit_text").find_matching_rows(text, 1, ["human_readable_id"]).height:
+        # In "executive summary", a word that no document has only says what summary.
+        said = WORD.findall(question.text.lower())
+        stems = STEMS_ABOUT_CORPUS | STEMS_BESIDE_CORPUS
+        before = {word for word, noun in pairwise(said) if stem_word(noun) in stems}
+        words = {*text.lower().split()}
+        return words <= before and words <= {*question.unseen_words}
+    table = index.vectors("text_unit_text")
+    found = table.find_matching_rows(text, N_MATCHING, ["text"])["text"]
+    if any(share_of_words(text, read) >= MIN_SHARE_OF_WORDS for read in found):
         return False
     return not (question.mentions.exact_entities or _stands_out(index, question))
 
@@ -116,21 +129,25 @@ def _stands_out(index: IndexStore, question: Question) -> bool:
     usual = index.open_mapped("text_unit_vectors").matrix("vector", sample) @ question.vector
     best = vectors.nearest(question.vector, 1, ["human_readable_id"])["similarity"].to_numpy()
     expected = math.sqrt(2 * math.log(index.links.n_text_units))
-    return bool(best.max() >= usual.mean() + (expected + MIN_DEVIATIONS) * usual.std())
+    return bool(
+        best.size and best.max() >= usual.mean() + (expected + MIN_DEVIATIONS) * usual.std()
+    )
 
 
 def score_reports(question: Question) -> pl.DataFrame:
     """Return all reports without their texts, with `similarity` to the question and `score`.
 
     `similarity` is the cosine, or 0 for a report that is not among the `MAX_SIMILAR_REPORTS`
-    nearest ones. `score` also takes the rank of the report into account.
+    nearest ones, and null for one without a vector, which the search reads too. `score` also takes
+    the rank of the report into account.
     """
     reports = question.index.report_list
     table = question.index.vectors("community_full_content")
     n_nearest = max(1, min(reports.height, MAX_SIMILAR_REPORTS))
     rows = table.nearest(question.vector, n_nearest, ["community"])
+    other = None if rows.height < n_nearest else 0
     return reports.join(rows, on="community", how="left", maintain_order="left").with_columns(
-        pl.col("similarity").cast(pl.Float64).fill_null(0),
+        pl.col("similarity").cast(pl.Float64).fill_null(pl.lit(other, pl.Float64)),
         score=pl.col("similarity").fill_null(0) + RANK_WEIGHT * pl.col("rank") / 10,
     )
 
@@ -142,7 +159,7 @@ def fitting_level(reports: pl.DataFrame, about_all: bool) -> int:
     `MIN_LEVEL_REPORTS` reports.
     """
     levels = reports.group_by("level").agg(
-        pl.len().alias("n"), fit=pl.col("similarity").top_k(MIN_LEVEL_REPORTS).mean()
+        pl.len().alias("n"), fit=pl.col("similarity").fill_null(0).top_k(MIN_LEVEL_REPORTS).mean()
     )
     if about_all:
         levels = levels.filter(pl.col("n") >= MIN_LEVEL_REPORTS).sort("level")
@@ -209,7 +226,9 @@ def _take_within_budget(
     """Return the first reports that fit into the token budget, at least one."""
     n_bytes_of_level = int(reports["n_bytes"].sum())
     if not about_all:
-        reports = reports.filter(pl.col("similarity") >= settings.min_similarity)
+        reports = reports.filter(
+            pl.col("similarity").is_null() | (pl.col("similarity") >= settings.min_similarity)
+        )
     # The limit is in bytes, because counting the tokens of a large level takes long.
     max_bytes = settings.max_map_share * (n_bytes_of_level + PROMPT_BYTES) - PROMPT_BYTES
     column = "summary" if about_all else "full_content"

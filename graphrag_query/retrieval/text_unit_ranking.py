@@ -8,15 +8,16 @@ and its time does not depend on the size of the index.
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from graphrag_query.question.asked_dates import find_dated_text_units
+from graphrag_nlp.text.periods import DatePart
 from graphrag_query.question.question import Question
 from graphrag_query.question.question_words import stop_words_of
 from graphrag_query.question.stem_matching import match_stems
@@ -117,7 +118,7 @@ def start_search(
         full_text = matching.result()
         found = {*near.result()["human_readable_id"], *full_text}
         dates = question.asked_dates
-        dated = find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
+        dated = _find_dated_text_units(index, dates, found, MAX_TEXT_UNITS_OF_LINK) if dates else []
         rarity = rarity_of(len(dated), len(text_units)) if dated else 0.0
         titles = titled | dict.fromkeys(dated, rarity)
         adjacent = partial(find_adjacent, index)
@@ -165,13 +166,40 @@ def find_adjacent(index: IndexStore, number: int) -> list[int]:
     return [n for n in near if n != number and index.text_units_behind("Sources", n)]
 
 
+def _find_dated_text_units(
+    index: IndexStore, dates: Sequence[DatePart], found: Iterable[int], most: int
+) -> list[int]:
+    """Return text units of documents that are about one of the dates, ascending.
+
+    If these are more than `most`, only those in `found` are returned.
+    """
+    if not index.has_table("document_subjects"):
+        return []
+    first, n_more = index.document_days[:, 0], np.diff(index.document_days)[:, 0]
+    days = {int(day): date.fromordinal(day).isoformat() for day in np.unique(first) if day}
+    is_dated = np.zeros(len(first), bool)
+    for asked in dates:
+        matching = [day for day, text in days.items() if asked.matches(text)]
+        is_dated |= np.isin(first, matching) & (n_more < (1 if asked.day else 31))
+    units = index.open_mapped("text_unit_rows")
+    starts, stops = units.bounds("document", np.flatnonzero(is_dated))
+    if (stops - starts).sum() <= most:
+        numbers = [n for span in zip(starts, stops, strict=True) for n in range(*span)]
+    else:
+        wanted = np.array(sorted(found), np.int64)
+        documents = units.rows(wanted, "document")["document"].to_numpy()
+        numbers = wanted[is_dated[documents]].tolist()
+    return [n for n in numbers if index.text_units_behind("Sources", n)]
+
+
 def _choose_search_words(question: Question) -> str:
     """Return the words that the full-text index is searched for, unstemmed: it stems them."""
     stop_words = stop_words_of(question.language)
-    content_words = [w for w in _WORD.findall(question.text.lower()) if w not in stop_words]
+    words = _WORD.findall(question.mentions.spelt_text.lower())
+    content_words = [word for word in words if word not in stop_words]
     names = question.mentions.spans
     spacings = [word for name in names for words in name.other_spacings for word in words]
-    days = [title for date in question.asked_dates for title in date.compact_forms()]
+    days = [one.compact for one in question.asked_dates if one.compact]
     return " ".join([*content_words, *spacings, *days]) or question.text
 
 

@@ -81,7 +81,13 @@ def count_answer(question: Question, request: CountRequest) -> Answer:
     is_number = request.counted in ("documents", "occurrences", "subjects")
     found = [term.documents for term in counter.terms] if is_number else [counter.documents]
     if counter.terms and not any(map(len, found)):
-        text = f"None of the {counter.n_all:,} documents{counter.of_dates} mentions {counter.name}."
+        # A count compares no other forms of a name: it does not tell that all are missing.
+        terms = {one.term for one in counter.terms if not any(map(str.isdigit, one.term))}
+        known = {span.text for span in question.mentions.spans} & terms
+        known = known.difference(question.mentions.unmentioned_names() if known else ())
+        is_sure = not known and not any(map(question.may_be_mentioned, terms))
+        said = f"mentions {counter.name}" if is_sure else f"spells {counter.name} like this"
+        text = f"None of the {counter.n_all:,} documents{counter.of_dates} {said}."
         return question.answer(text, Outcome.NO_EVIDENCE)
     return write()
 

@@ -188,11 +188,11 @@ def _answer_from_passages(
     notes = attempt.notes
     if attempt.result is not None:
         notes += (f"Query that found nothing: {attempt.sql}",)
-    similarities = [-1.0]
+    similarities: list[float] = []
     for table in filter(question.index.has_table, ("text_unit_text", "entity_description")):
         nearest = question.index.vectors(table).nearest(question.vector, 1, ["human_readable_id"])
         similarities += nearest["similarity"].drop_nulls().to_list()
-    if max(similarities) < settings.min_similarity:
+    if similarities and max(similarities) < settings.min_similarity:
         question.counts.update(queries=1 if attempt.sql else 0, rows=0)
         nothing = Context({}, "", 0, {})
         return question.answer(NO_RECORD, Outcome.NO_EVIDENCE, notes=notes, context=nothing)

@@ -267,7 +267,8 @@ class IndexStore:
 
         Unknown numbers are left out. `subject` and `period` say what the document is about and
         when, for prompts; `period` is None in an index without periods. `prepended` has the
-        metadata that Microsoft GraphRAG put before the text.
+        metadata that Microsoft GraphRAG put before the text. `text` is the reading of the text
+        unit (see `READING`), and `source` has the characters of the document.
         """
         known = range(self.n_rows("text_unit_rows"))
         wanted = sorted({number for number in numbers if number in known})
@@ -278,6 +279,7 @@ class IndexStore:
         return {
             row["human_readable_id"]: {
                 **row,
+                "source": row["text"] if row["source"] is None else row["source"],
                 "document_id": document_id,
                 "title": title,
                 "path": path,

@@ -9,9 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Limits of the process: seconds of CPU and of time, and bytes of memory.
-MAX_SECONDS = 60
-MAX_BYTES = 3 << 30
+from graphrag_index.readers.parse_process import MAX_BYTES, MAX_SECONDS, limit_process
+
 _REFUSED = 3
 
 
@@ -31,26 +30,9 @@ def check_parsing(file: Path) -> str:
     return f"its parser needs more than {MAX_BYTES >> 30} GB of memory or fails"
 
 
-def _limit_process() -> None:
-    """Limit the memory and the CPU of this process, where the system can."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    for limit, value in (
-        (resource.RLIMIT_AS, MAX_BYTES),
-        (resource.RLIMIT_CPU, MAX_SECONDS),
-        # The parser writes nothing.
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _, hard = resource.getrlimit(limit)
-        resource.setrlimit(limit, (value if hard < 0 else min(value, hard), hard))
-
-
 def main() -> None:
     """Parse the file given on the command line; print the reason if it holds no document."""
-    _limit_process()
+    limit_process(MAX_SECONDS)
     from graphrag_index.readers import ReadFailure, read_file
     from graphrag_index.schema.settings.step_sections import LoadDocuments
 

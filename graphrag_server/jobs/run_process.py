@@ -103,8 +103,9 @@ def run_job(root: Path, job: Job, store: JobStore) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     let_ctrl_c_end_waits()
     try:
-        version, quarantined = _run(root, job, store)
-        message = f"{quarantined} requests have no valid reply: retry." if quarantined else ""
+        version, quarantined, n_final = _run(root, job, store)
+        advice = ": retry." if n_final < quarantined else ": the server would refuse them again."
+        message = f"{quarantined} requests have no valid reply{advice}" if quarantined else ""
         store.finish(job.id, JobState.DONE, message, version=version, quarantined=quarantined)
     except KeyboardInterrupt:
         if stop.is_cancelled:
@@ -120,8 +121,8 @@ def run_job(root: Path, job: Job, store: JobStore) -> None:
         store.finish(job.id, JobState.FAILED, f"{reason}: make room, and start a run again.")
 
 
-def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
-    """Run the workflow; return the number of its version, and of the requests that failed."""
+def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int, int]:
+    """Run the workflow; return the number of its version, of failed requests, and of final ones."""
     settings = load_settings(root)
     workflow = load_workflow(root, settings.workflow)
     tables = TableStore(locate_output(root, settings))
@@ -162,7 +163,9 @@ def _run(root: Path, job: Job, store: JobStore) -> tuple[int, int]:
                 write(message="Another run is writing to this index: this job goes on after it.")
                 time.sleep(_LOCK_SECONDS)
         models.mark_finished()
-        return result.version.number, sum(record.quarantined for record in result.version.steps)
+        steps = [record.name for record in result.version.steps if record.quarantined]
+        failed = models.quarantined_requests(steps)
+        return result.version.number, len(failed), sum(row.is_final for row in failed)
 
 
 def main() -> None:

@@ -201,7 +201,8 @@ def build_text_unit(row: Any) -> TextUnit:
         document_title=row["title"] or "",
         path=row["path"] or "",
         headings=row["headings"] or "",
-        **{name: row[name] for name in ("document", "start_char", "end_char", "n_tokens", "text")},
+        text=row["source"],
+        **{name: row[name] for name in ("document", "start_char", "end_char", "n_tokens")},
     )
 
 

@@ -4,8 +4,6 @@ import os
 import re
 import shutil
 import unicodedata
-import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, BinaryIO
 from uuid import uuid4
@@ -15,8 +13,16 @@ from fastapi import APIRouter, Form, Request, UploadFile
 from pydantic import BaseModel, Field
 
 from graphrag_index.readers import READERS
+from graphrag_index.readers.content import (
+    DAMAGED_ARCHIVE,
+    WITH_PASSWORD,
+    WITHOUT_TEXT,
+    identify_content,
+)
 from graphrag_index.readers.input_files import find_files, input_folder
+from graphrag_index.readers.text_html_pdf_office import OFFICE_SUFFIXES
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from graphrag_index.storage.table_store import scan_table
 from graphrag_server.access import ReadIndex, WriteIndex
 from graphrag_server.hosted_index import HostedIndex
@@ -26,10 +32,8 @@ from graphrag_server.problems import RequestError, reason_not_stored
 # Folder below the input folder that holds uploaded files.
 UPLOAD_FOLDER = "uploads"
 MAX_NAME_CHARS = 120
-_CHUNK = 1 << 20
-_HEAD = 8_192
+_MAX_SUFFIX_CHARS = 20
 _UNSAFE = re.compile(r"[^\w .()+-]+")
-_OFFICE_PARTS = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/"}
 
 
 class InputFolder:
@@ -42,13 +46,13 @@ class InputFolder:
         fetch_folder.cache_clear()
         self._folder = input_folder(self._settings, index.root)
 
-    def files(self) -> dict[str, int]:
-        """Return the sizes of the files that a run would read, by path; none without a folder."""
-        sizes = {}
-        for file in find_files(self._settings, self._root, may_be_empty=True):
-            with suppress(OSError):
-                sizes[file.name] = (self._folder / file.name).stat().st_size
-        return dict(sorted(sizes.items()))
+    def files(self, skipped: list[SkippedFile] | None = None) -> dict[str, int]:
+        """Return the sizes of the files that a run would read, by path; `skipped` gets all others.
+
+        There are none without a folder.
+        """
+        files = find_files(self._settings, self._root, may_be_empty=True, skipped=skipped)
+        return {file.name: file.size for file in files}
 
     def add(self, client_name: str, content: BinaryIO, replace: bool) -> str:
         """Store an uploaded file after parsing it once, and return its path.
@@ -105,52 +109,35 @@ class InputFolder:
 def safe_name(client_name: str) -> str:
     """Return the base name of a client's file, without characters that a path could abuse.
 
-    Raises RequestError if the type of the file is not known.
+    Raises RequestError if the name is that of a hidden file, or has no letter.
     """
     name = unicodedata.normalize("NFC", client_name.replace("\\", "/").rpartition("/")[2])
-    name = _UNSAFE.sub("_", name).strip(" .")
-    stem, suffix = os.path.splitext(name)
-    if suffix.lower() not in READERS or not stem.strip(" ._"):
-        known = ", ".join(sorted(READERS))
-        raise RequestError(
-            415, "unknown_type", f"The type of {client_name[:80]!r} is not known; known: {known}."
-        )
+    is_hidden = name.startswith(".")
+    stem, suffix = os.path.splitext(_UNSAFE.sub("_", name).strip(" ."))
+    if is_hidden or not stem.strip(" ._"):
+        text = f"A file with the name {client_name[:80]!r} is not read: rename it."
+        raise RequestError(415, "unknown_type", text)
+    suffix = suffix[:_MAX_SUFFIX_CHARS]
     return stem[: MAX_NAME_CHARS - len(suffix)].strip(" .") + suffix
 
 
 def check_type(name: str, file: Path) -> None:
-    """Raise RequestError if a file is broken, or its content is not that of its suffix."""
-    suffix = Path(name).suffix.lower()
-    with file.open("rb") as stream:
-        head = stream.read(_HEAD)
-    if suffix == ".pdf":
-        fits = b"%PDF-" in head[:1_024]
-    elif suffix == ".parquet":
-        fits = head.startswith(b"PAR1")
-    elif suffix in _OFFICE_PARTS:
-        fits = head.startswith(b"PK") and _is_office(name, file, _OFFICE_PARTS[suffix])
+    """Raise RequestError if the content of a file is not that of its suffix, or is not text."""
+    suffix, content = Path(name).suffix.lower(), identify_content(file)
+    if suffix in (*OFFICE_SUFFIXES, ".parquet"):
+        fits = content.suffix == suffix or content == WITH_PASSWORD
+        if content == DAMAGED_ARCHIVE:
+            text = f"{name} cannot be read: it is broken, such as a file that was cut off."
+            raise RequestError(415, "broken_file", text)
     else:
-        # UTF-16 has null bytes; other texts have none.
-        fits = b"\0" not in head or head.startswith((b"\xff\xfe", b"\xfe\xff"))
-        fits = fits and not head.startswith((b"PK\x03\x04", b"%PDF-", b"\x89PNG", b"\x7fELF"))
+        fits = content.suffix in (".txt", ".html") or content == WITHOUT_TEXT
+    if not fits and suffix not in READERS:
+        known = f"Types that can: text of any suffix, {', '.join(sorted(READERS))}."
+        text = f"This type of file cannot be read: it is {content.noun}. {known}"
+        raise RequestError(415, "unknown_type", text)
     if not fits:
-        raise RequestError(
-            415, "wrong_type", f"The content of {name} is not that of a {suffix} file."
-        )
-
-
-def _is_office(name: str, file: Path, part: str) -> bool:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            names = archive.namelist()
-            total = sum(info.file_size for info in archive.infolist())
-    except (zipfile.BadZipFile, OSError):
-        detail = f"{name} cannot be read: it is broken, such as a file that was cut off."
-        raise RequestError(415, "broken_file", detail) from None
-    # A small archive that unpacks to gigabytes is an attack.
-    is_bomb = total > 100 * max(file.stat().st_size, _CHUNK)
-    has_parts = "[Content_Types].xml" in names and any(name.startswith(part) for name in names)
-    return has_parts and not is_bomb
+        text = f"The content of {name} is not that of a {suffix} file: it is {content.noun}."
+        raise RequestError(415, "wrong_type", text)
 
 
 router = APIRouter(prefix="/v1/indexes/{index}/files", tags=["files"])
@@ -170,11 +157,13 @@ class InputFileStatus(BaseModel):
 
 
 class FileList(BaseModel):
-    """The files that a run would read, ordered by path, and the limits of uploads."""
+    """The files that a run would read or skip, ordered by path, and the limits of uploads."""
 
     files: list[InputFileStatus]
+    skipped: list[SkippedFile]
+    skipped_summary: str  # such as "3 files skipped: .png 2, hidden 1."; empty if none
     max_bytes: int  # of an uploaded file
-    types: list[str]  # of uploaded files: suffixes such as ".txt"
+    types: list[str]  # suffixes with a reader; text with any other suffix is read too
 
 
 class Upload(BaseModel, extra="forbid"):
@@ -192,8 +181,10 @@ class StoredFiles(BaseModel):
 
 @router.get("")
 def list_files(index: ReadIndex, request: Request) -> FileList:
-    """List the files that a run would read, with the documents that the index has of each."""
+    """List the files that a run would read, with the documents of each, and those it skips."""
     counts, problems = _read_status(index)
+    skipped: list[SkippedFile] = []
+    sizes = InputFolder(index).files(skipped)
     return FileList(
         files=[
             InputFileStatus(
@@ -202,8 +193,10 @@ def list_files(index: ReadIndex, request: Request) -> FileList:
                 n_documents=counts.get(path, 0),
                 problem=problems.get(path, ""),
             )
-            for path, size in InputFolder(index).files().items()
+            for path, size in sizes.items()
         ],
+        skipped=skipped,
+        skipped_summary=describe_skipped(skipped),
         max_bytes=request.app.state.settings.max_upload_bytes,
         types=sorted(READERS),
     )
@@ -232,5 +225,8 @@ def _read_status(index: HostedIndex) -> tuple[dict[str, int], dict[str, str]]:
     if version is None:
         return {}, {}
     documents = scan_table(index.store, version, "documents").group_by("path").agg(pl.len())
-    unread = scan_table(index.store, version, "unread_files").select("path", "reason")
-    return dict(documents.collect().iter_rows()), dict(unread.collect().iter_rows())
+    problems = pl.concat(
+        scan_table(index.store, version, name).select("path", "reason")
+        for name in ("skipped_files", "unread_files")
+    )
+    return dict(documents.collect().iter_rows()), dict(problems.collect().iter_rows())

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from graphrag_index.schema.settings.searches import PathSearch
 from graphrag_nlp.text.normalize import fold_name
-from graphrag_query.question.entity_linking import rows_with_prefix
+from graphrag_query.question.entity_linking import find_entities_like
 from graphrag_query.searches.neighbourhood import gather_relationships
 from graphrag_query.searches.path_search import VisitedGraph, connect_entities
 from graphrag_query.store.index_store import IndexStore
@@ -112,10 +112,6 @@ def read_path(
     )
 
 
-# Maximum number of known words that begin like a typed word.
-_MAX_WORDS = 500
-
-
 class Suggestions(BaseModel):
     """The rows that match what is typed, the best of each kind first."""
 
@@ -133,41 +129,18 @@ def suggest(
     """Find entities, communities and passages by the words that a user types.
 
     Each word is the beginning of a word of a name or a title, without regard to case and accents.
+    A word that no name begins with may be spelt otherwise, as in a question. Entities of this name
+    come first, then those with the most relationships.
     """
     words = fold_name(q).split()
     if not words:
         return Suggestions(entities=[], communities=[], text_units=[])
     store = opened.store
     return Suggestions(
-        entities=read_entities(store, find_entities(store, words, limit)),
+        entities=read_entities(store, find_entities_like(store, words, limit)),
         communities=read_communities(store, _find_communities(store, words, limit)),
         text_units=_find_text_units(store, q, limit),
     )
-
-
-def find_entities(store: IndexStore, words: list[str], limit: int) -> list[int]:
-    """Return the entities whose names have all words, those with the most relationships first."""
-    if not store.has_table("name_words"):
-        return []
-    table = store.open_mapped("name_words")
-    found: set[int] | None = None
-    for word in words:
-        rows = rows_with_prefix(table, "word", word, _MAX_WORDS)
-        named = {number for row in rows for number in table.numbers("entities", row).tolist()}
-        found = named if found is None else found & named
-    kept = [number for number in found or () if store.keeps_entity(number)]
-    rows_found = store.entities(kept).select("human_readable_id", "title", "degree")
-    typed = " ".join(words)
-    ranked = sorted(
-        rows_found.iter_rows(),
-        key=lambda row: (
-            fold_name(row[1]) != typed,
-            not fold_name(row[1]).startswith(typed),
-            -row[2],
-            row[0],
-        ),
-    )
-    return [number for number, _, _ in ranked[:limit]]
 
 
 def _find_communities(store: IndexStore, words: list[str], limit: int) -> list[int]:

@@ -106,6 +106,30 @@ class TestRun:
         (root / "input" / "bad.json").unlink()
         assert graphrag_index("run", "--root", root, "--quiet").code == 0
 
+    def test_skipped_files_are_counted_by_run_status_and_check(
+        self, graphrag_index: Call, tmp_path: Path
+    ) -> None:
+        root = write_project(tmp_path, SHIPPED[:1], documents={**TEXTS, "bad.json": "{"})
+        (root / "input" / ".git").mkdir()
+        for name in ("a.bin", "b.bin", ".git/c", ".git/d", ".git/e"):
+            (root / "input" / name).write_bytes(b"\0")
+        told = "5 files skipped: hidden 3, .bin 2."
+        hint = f"`graphrag-index status --all --root {root}` lists them."
+        result = graphrag_index("run", "--root", root)
+        assert (result.code, f"\n{told} {hint}\n" in result.out) == (3, True)
+        assert "\nAll others but the skipped files are in the index. Correct" in result.err
+        assert f"\n{told}\n" in call(root, "status").stdout
+        listed = call(root, "status", "--all").stdout
+        assert "\n  bad.json: is not valid JSON in or after record 1" in listed
+        assert f"\n{told}\n  .git: is hidden\n  a.bin: is application/octet-stream by" in listed
+        assert f'"{told}"' in call(root, "check", "--json").stdout
+        # A file more is seen, although no document has changed.
+        (root / "input" / "c.bin").write_bytes(b"\0")
+        (root / "input" / "bad.json").unlink()
+        result = graphrag_index("run", "--root", root)
+        assert (result.code, result.err) == (0, "")
+        assert "\n6 files skipped: .bin 3, hidden 3." in result.out
+
     def test_a_column_that_no_record_has_is_told_and_is_no_failure(
         self, graphrag_index: Call, tmp_path: Path
     ) -> None:

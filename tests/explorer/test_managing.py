@@ -83,7 +83,8 @@ def test_a_decision_about_a_name_is_shown_before_it_is_recorded_and_undone(
     assert recorded not in file.read_text(encoding="utf-8")
 
 
-def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page) -> None:
+def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page, root: Path) -> None:
+    (root / "input" / ".hidden").touch()
     owner.goto("/#/docs?panel=documents")
     expect(owner.get_by_role("heading", name="Files")).to_contain_text("2")
     dropped = owner.evaluate_handle("""() => {
@@ -98,6 +99,8 @@ def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page) ->
     expect(owner.get_by_text("song.mp3: This type of file cannot be read")).to_be_visible()
     expect(owner.get_by_text("The content of scan.pdf is not that of a .pdf file")).to_be_visible()
     expect(owner.get_by_text("1 file stored")).to_be_visible()
+    owner.get_by_text("1 file skipped: hidden 1.").click()
+    expect(owner.locator(".panel.left").get_by_text(".hidden")).to_be_visible()
     owner.get_by_role("button", name="Remove uploads/note.txt").click()
     owner.get_by_role("button", name="Delete", exact=True).click()
     expect(owner.get_by_text("uploads/note.txt")).to_have_count(0)

@@ -76,8 +76,9 @@ def extract(
             "end_char": 0,
             "text": texts,
             "headings": headings,
+            "reading": None,
         },
-        schema_overrides={"text": pl.String},
+        schema_overrides={"text": pl.String, "reading": pl.String},
     )
     model.asked.clear()
     tables = run_extract_graph(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from graphrag_index.llm.chat_model import ChatModel, LoopThread
+from graphrag_index.llm.embeddings import RemoteEmbeddingModel
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.llm.limits import Budget
 from graphrag_index.llm.registry import Models
@@ -22,6 +23,12 @@ def _close_models() -> Iterator[None]:
     yield
     while OPENED:
         OPENED.pop().close()
+
+
+def embedding(server: Server, output: Path | None, **settings: Any) -> RemoteEmbeddingModel:
+    values = {"model": "test-embedding", "base_url": server.url, "api_key": "k", **settings}
+    OPENED.append(Models({"e": ModelSettings.model_validate(values)}, output))
+    return OPENED[-1].open_embedding_model("e", "step")
 
 
 @pytest.fixture

@@ -55,8 +55,10 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     rounds = [waits(model(server, tmp_path), *texts) for _ in range(3)]
     assert rounds == [
         "10 requests of step are submitted in batch batch_1.",
-        "5 requests of step are submitted in batch batch_2.",
-        "1 request of step is submitted in batch batch_3.",
+        # With less room for its reply, a prompt may fit the context.
+        "6 requests of step are submitted in batch batch_2.",
+        # The fault of "empty" hits each body once, and its body has less room too.
+        "2 requests of step are submitted in batch batch_3.",
     ]
     outcomes = {outcome.unit: outcome for outcome in ask(model(server, tmp_path), *texts)}
     assert {unit: outcome.failure for unit, outcome in outcomes.items() if outcome.failure} == {
@@ -78,7 +80,7 @@ def test_a_bad_line_fails_only_its_request(server: Server, tmp_path: Path) -> No
     bodies = [json.loads(asked.body) for asked in server.requests if "chat" in asked.path]
     shown = [body for body in bodies if "cannot be used" in body["messages"][-1]["content"]]
     assert [body["messages"][1]["content"] for body in shown] == ["passes", "never"]
-    assert {body["max_tokens"] for body in bodies} == {8_192}
+    assert {body["max_tokens"] for body in bodies} == {8_192, 8_103, 8_104}
     # Who asks again for what is quarantined gets it in a batch.
     server.faults = Faults()
     assert OPENED[-1].reopen_requests(["step"]) == ["step"]

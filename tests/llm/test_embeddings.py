@@ -10,23 +10,16 @@ from graphrag_index.errors import ModelError, SettingsError
 from graphrag_index.llm.embeddings import (
     MAX_TEXTS,
     PROBE_TEXT,
-    RemoteEmbeddingModel,
     RemoteReranker,
     read_scores,
 )
 from graphrag_index.llm.registry import Models
 from graphrag_index.llm.request import Spending
 from graphrag_index.schema.settings.models import ModelSettings, Price
-from tests.llm.conftest import OPENED
+from tests.llm.conftest import OPENED, embedding
 from tests.model_server import Faults, Server
 
 PASSAGES = ["a ship of coal", "the ice", "ice and a ship"]
-
-
-def embedding(server: Server, output: Path | None, **settings: Any) -> RemoteEmbeddingModel:
-    values = {"model": "test-embedding", "base_url": server.url, "api_key": "k", **settings}
-    OPENED.append(Models({"e": ModelSettings.model_validate(values)}, output))
-    return OPENED[-1].open_embedding_model("e", "step")
 
 
 def asked(server: Server) -> int:

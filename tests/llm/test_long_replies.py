@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.errors import ModelError, let_ctrl_c_end_waits
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.limits import ReplyLimit
+from graphrag_index.llm.limits import ReplyLimit, TokenLimits
 from graphrag_index.llm.reply_parser import is_repetitive
 from graphrag_index.llm.request import EXPECTED_TOKENS, Attempt, expected_tokens
 from graphrag_index.schema.settings.models import ModelSettings
@@ -190,7 +190,7 @@ def test_a_list_of_different_records_is_not_repetitive(numbers: list[int]) -> No
 @given(st.text(max_size=2_000), st.integers(16, 20_000))
 def test_a_first_limit_never_exceeds_the_setting(text: str, max_tokens: int) -> None:
     settings = ModelSettings(model="m", max_output_tokens=max_tokens)
-    attempt = ReplyLimit().first_attempt(request(text), settings, 100)
+    attempt = ReplyLimit().first_attempt(request(text), TokenLimits(settings), 100)
     assert attempt.max_tokens == min(max_tokens, expected_tokens(request(text)))
 
 

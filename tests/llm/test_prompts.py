@@ -28,6 +28,7 @@ from graphrag_index.schema.settings.models import ModelSettings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
 from graphrag_query.answering.written_answer import Section, pack_sections
 from tests.conftest import run_project
+from tests.fixtures.commands import Call
 from tests.fixtures.extraction import PROMPTS, entity, reply, run_extract_graph
 from tests.fixtures.fake_model import EarlierTables
 from tests.fixtures.model_project import write_project
@@ -82,6 +83,51 @@ def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
     prompts = write(tmp_path, "extract_graph", "Mine.")
     assert prompts.read_prompt("extract_graph") == "Mine."
     assert prompts.project_prompts() == {"extract_graph": "Mine."}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("extract_grph.txt", "extract_graph"),
+        ("extract-graph.txt", "extract_graph"),
+        ("Extract Graph.txt", "extract_graph"),
+        ("extract_graph.md", "extract_graph"),
+        ("extract_graph", "extract_graph"),
+        ("extract_graph.txt.txt", "extract_graph"),
+        ("add_type.txt", "add_types"),
+        ("create_community_report.txt", "create_community_reports"),
+        ("summarise_descriptions.txt", "summarize_descriptions"),
+        ("local_serch.txt", "local_search"),
+        ("global_reduction.txt", "global_reduce"),
+        ("judge_claim.txt", "judge_claims"),
+    ],
+)
+def test_a_misspelt_prompt_is_refused(tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "prompts").mkdir()
+    path = tmp_path / "prompts" / name
+    path.write_text("Mine.")
+    said = f"{path} has the name of no prompt: did you mean {meant}.txt? Rename it, or move it out"
+    for package in ("graphrag_index", "graphrag_query", "graphrag_evaluation"):
+        with pytest.raises(SettingsError, match=re.escape(said)):
+            Prompts(tmp_path, package)
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "notes.txt", "mine.txt", "entity_extraction.txt", "extract_graph_old.txt"]
+)
+def test_a_prompt_of_another_name_is_told(
+    tmp_path: Path, name: str, graphrag_index: Call, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write_project(tmp_path, "http://127.0.0.1:9", n_documents=1)
+    (root / ".env").write_text("MODEL_KEY=sk-test\n", encoding="utf-8")
+    write(root, "extract_graph", "Mine.")
+    for hidden in (".gitkeep", ".extract_grph.txt.swp"):
+        (root / "prompts" / hidden).touch()
+    assert graphrag_index("validate", "--root", root).code == 0
+    assert not caplog.messages
+    (root / "prompts" / name).write_text("Mine.")
+    assert graphrag_index("validate", "--root", root).code == 0
+    assert caplog.messages == [f"prompts/: no prompt has the name of {name}; not read."]
 
 
 @given(st.text(), st.text(st.characters(exclude_characters="<")))

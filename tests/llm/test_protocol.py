@@ -141,9 +141,15 @@ def test_server_sent_events_are_parsed_from_any_chunks() -> None:
     assert events(b"data: 3") == [3]
 
 
-def test_an_error_in_a_stream_is_retryable() -> None:
-    with pytest.raises(RetryError, match="overloaded"):
-        events(b'data: {"error": {"message": "overloaded"}}\n\n')
+def test_an_error_in_a_stream_is_retryable(tmp_path: Path) -> None:
+    answers = [(200, b'data: {"error": {"message": "overloaded"}}\n\n')]
+    with Server(answer=words_of_text) as server:
+        server.refuse = lambda endpoint, _: (
+            answers.pop() if "chat" in endpoint and answers else None
+        )
+        (outcome,) = ask(server, tmp_path, "a b", stream=True)
+        assert outcome.values == (["a", "b"],)
+        assert not answers
 
 
 def test_a_stream_times_out_only_between_two_pieces(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ ROUTE = re.compile(r"(?:/openai/deployments/(?P<deployment>[^/]+)|/openai/v1|/op
 OTHER_HOST = Path(__file__).with_name("certificate_of_another_host.pem")
 DEFAULT_MODELS = ("test-model", "test-embedding")
 # Fields that cannot be set over HTTP.
-FIXED = ("answer", "vector", "score", "log", "port", "certificate")
+FIXED = ("answer", "vector", "score", "refuse", "log", "port", "certificate")
 
 
 @dataclass
@@ -84,6 +84,8 @@ class Server:
         Gives the vector of a text, of so many numbers.
     score
         Gives the score of a passage for a question.
+    refuse
+        Gives status and body of the answer to a request that the model does not see.
     log
         File that gets a line for each arrival and each answer.
     """
@@ -107,6 +109,7 @@ class Server:
     answer: Answer = answer_from_text
     vector: Callable[[str, int], "array[float]"] = embed
     score: Callable[[str, str], float] = share_words
+    refuse: Callable[[str, Json], tuple[int, Any] | None] = lambda endpoint, body: None
     log: Path | None = None
     port: int = 0
     # A file with a certificate and its key: the server then speaks TLS.
@@ -289,6 +292,8 @@ class Server:
             return (*error(400, wrong[0], param=wrong[1]), {})
         if self.models and body["model"] not in self.models:
             return (*error_of("404", body), {})
+        if answer := self.refuse(endpoint, body):
+            return (*answer, {})
         tokens = 0
         if endpoint == "/chat/completions":
             chat = ChatRequest(body)

@@ -61,6 +61,21 @@ POLISH = (
         ("東京は日本の首都です。\n夏目漱石は小説家でした。", "utf-16-le"),
         ("東京は日本の首都です。", "utf-16-be"),
         ("서울은 대한민국의 수도이다. 세종대왕은 조선의 왕이다.\n", "utf-16-le"),
+        ("林海是青石港的第一任港務長。陳月是林海的學生，她在青石港管理倉庫二十年。", "big5"),
+        ("林海是青石港的第一任港务长。陈月是林海的学生，她在青石港管理仓库二十年。", "gbk"),
+        ("김민수는 푸른항의 첫 번째 항만장이었다. 박지영은 김민수의 제자였다.", "euc_kr"),
+        ("Иван Соколов был первым начальником порта. Мария Орлова училась у него.", "koi8-r"),
+        ("كان سالم الحداد أول مدير لميناء الخليج الأخضر. كانت ليلى منصور تلميذة سالم.", "cp1256"),
+        ("田中健一は青波港の初代港長であった。", "iso2022_jp"),
+        ("田中健一 (Tanaka) は 1953 年、\n初代港長であった。", "iso2022_jp"),
+        ("Port: 김민수는 항만장이었다. 林海是港务长。", "iso2022_jp_2"),
+        ("港長は ﾀﾅｶ であった。", "iso2022_jp_ext"),
+        ("①番の港、𠀋の町。", "iso2022_jp_2004"),
+        ("김민수는 푸른항의 첫 번째 항만장이었다.\nPark was 1 of 2.", "iso2022_kr"),
+        ("林海是青石港的第一任港务长。", "hz"),
+        ("Lin Hai ~ 林海是青石港的第一任港务长。\n陈月是林海的学生, 1953.", "hz"),
+        ("\x1b[31mred\x1b[0m and \x1b(B", "ascii"),
+        ("if ($a =~{ab}~} and ~{x} ~{abcd~} ok", "ascii"),
     ],
 )
 def test_the_encoding_of_a_file_is_found(
@@ -85,6 +100,18 @@ def test_a_character_at_the_edge_of_a_piece_stays_whole(tmp_path: Path, length: 
 def test_evidence_far_into_the_file_decides(tmp_path: Path) -> None:
     text = "Nothing but ASCII here.\n" * 10_000 + GERMAN
     assert texts(tmp_path / "a.txt", text.encode("cp1252")) == [text]
+
+
+def test_encodings_of_seven_bits_that_are_not_read_are_named(tmp_path: Path) -> None:
+    chinese = b"\x1b$)A\x0e7pAV\x0f"
+    assert reasons(tmp_path / "a.txt", chinese) == [
+        "is in the encoding iso2022_cn, which is not read: save it as UTF-8"
+    ]
+    # The circled digit of an extension by NEC.
+    (reason,) = reasons(tmp_path / "b.txt", b"\x1b$B-!@\x7f\x1b(B")
+    assert reason.startswith("is not valid iso2022_jp_2: ")
+    rows = b'{"text": "' + "初代港長".encode("iso2022_jp") + b'"}\n'
+    assert texts(tmp_path / "c.jsonl", rows) == ["初代港長"]
 
 
 def test_utf8_with_a_damaged_byte_is_not_taken_for_something_else(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.sentences import find_headings
 from tests.fixtures.cases import cases
+from tests.fixtures.pdf import make_pdf
 from tests.fixtures.read_documents import read_one, reasons, texts
 
 
@@ -109,7 +110,7 @@ class TestHtml:
             "He was born in 1868.\nIn Devonport – Devon.\n\n"
             "Second.\n\n"
             "- one\n- two\n  - inner\n\n"
-            "Ship | Year\nTerra Nova | 1910\n | x\n\n"
+            "Ship | Year\n--- | ---\nTerra Nova | 1910\n | x\n\n"
             "## Log\n\n"
             "```\n  a\n    b\n```\n\n"
             "A form"
@@ -172,7 +173,7 @@ class TestHtml:
 class TestOffice:
     """Small files made by hand, as the formats allow."""
 
-    pytest.importorskip("markitdown")
+    pytest.importorskip("mammoth")
 
     def test_a_word_file_becomes_text(self, tmp_path: Path) -> None:
         path = tmp_path / "a.docx"
@@ -181,12 +182,37 @@ class TestOffice:
         assert found == Document(text="Tom Crean was born in Annascaul.", title="a.docx")
 
     def test_a_pdf_becomes_text(self, tmp_path: Path) -> None:
-        found = read_one(tmp_path / "a.pdf", pdf("Ernest Shackleton sailed south."))
-        assert found.text.strip() == "Ernest Shackleton sailed south."
+        found = read_one(
+            tmp_path / "a.pdf", make_pdf([[(72, 720, "Ernest Shackleton sailed south.")]])
+        )
+        assert found.text == "Ernest Shackleton sailed south."
 
     def test_a_pdf_of_pictures_says_what_it_needs(self, tmp_path: Path) -> None:
-        assert reasons(tmp_path / "a.pdf", pdf("")) == [
+        assert reasons(tmp_path / "a.pdf", make_pdf([[(72, 720, "")]])) == [
             "has no text: a scanned PDF needs text recognition (OCR) first"
+        ]
+
+    def test_a_table_of_a_word_file_has_its_header(self, tmp_path: Path) -> None:
+        def row(*cells: str) -> str:
+            runs = "</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>".join(cells)
+            return f"<w:tr><w:tc><w:p><w:r><w:t>{runs}</w:t></w:r></w:p></w:tc></w:tr>"
+
+        path = tmp_path / "a.docx"
+        table = f"</w:t></w:r></w:p><w:tbl>{row('Ship', 'Year')}{row('A|B', '1910')}</w:tbl>"
+        write_docx(path, f"Before.{table}<w:p><w:r><w:t>After.")
+        (found,) = read_file(path, "a.docx", LoadDocuments())
+        assert isinstance(found, Document)
+        rows = "| Ship | Year |\n| --- | --- |\n| A\\|B | 1910 |"
+        assert found.text == f"Before.\n\n{rows}\n\nAfter."
+
+    def test_a_pdf_with_a_password_and_a_cut_one_say_so(self, tmp_path: Path) -> None:
+        page = make_pdf([[(72, 720, "Karl Ost.")]])
+        keys = f"/O <{'0' * 64}> /U <{'1' * 64}>"
+        lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 {keys} /P -4 >> /ID [<00> <00>] /Root"
+        locked = page.replace(b"/Root", lock.encode("ascii"))
+        assert reasons(tmp_path / "a.pdf", locked) == ["needs a password: save it without one"]
+        assert reasons(tmp_path / "b.pdf", page[: len(page) // 2]) == [
+            "is a damaged or incomplete .pdf file: its end is missing, it was cut off"
         ]
 
     def test_slides_and_sheets_bear_no_marks_of_the_converter(self, tmp_path: Path) -> None:
@@ -208,24 +234,54 @@ class TestOffice:
         assert isinstance(show, Document)
         assert show.text == "# Terra Nova\nScott led it."
 
-    def test_without_the_extra_the_reason_says_how_to_install_it(self) -> None:
+    def test_without_the_extra_the_reason_says_how_to_install_it(self, tmp_path: Path) -> None:
         # None in sys.modules is how Python is told that a module is not there.
         program = (
-            "import sys; sys.modules['markitdown'] = None\n"
+            "import sys; sys.modules['liteparse'] = None\n"
             "from pathlib import Path\n"
-            "from graphrag_index.schema.settings.step_sections import LoadDocuments\n"
-            "from graphrag_index.readers import read_file\n"
-            "print(next(read_file(Path('a.pdf'), 'a.pdf', LoadDocuments())).reason)"
+            "from graphrag_index.readers.parse_process import parse\n"
+            "Path('a.pdf').write_bytes(b'%PDF-1.4'); print(parse(Path('a.pdf'), '.pdf'))"
         )
         found = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
         )
         assert found.stdout == 'needs more packages: pip install "graphrag-index[documents]"\n'
 
     @pytest.mark.parametrize("suffix", [".pdf", ".docx", ".pptx", ".xlsx"])
-    def test_a_damaged_file_does_not_pass_for_text(self, tmp_path: Path, suffix: str) -> None:
-        (reason,) = reasons(tmp_path / f"a{suffix}", "These are not the bytes of such a file.")
-        assert reason.startswith(f"is not a readable {suffix} file: ")
+    def test_another_type_is_told_from_a_damaged_file_and_a_password(
+        self, tmp_path: Path, suffix: str
+    ) -> None:
+        write_docx(tmp_path / "letter.docx", "Tom Crean was born in Annascaul.")
+        letter, page = (tmp_path / "letter.docx").read_bytes(), make_pdf([[(72, 720, "Scott.")]])
+        old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
+        contents = {
+            b"These are not the bytes of such a file.": f"is not a {suffix} file but text",
+            b"<!DOCTYPE html><p>Log in": f"is not a {suffix} file but a web page",
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR": f"is not a {suffix} file but binary data",
+            old: f"is not a {suffix} file but a file of an Office before 2007",
+            old + "EncryptedPackage".encode("utf-16-le"): "needs a password: save it without one",
+            b"": "is empty",
+        }
+        contents[page if suffix != ".pdf" else letter] = (
+            f"is not a {suffix} file but a {'PDF' if suffix != '.pdf' else '.docx file'}"
+        )
+        for content, said in contents.items():
+            assert reasons(tmp_path / f"a{suffix}", content) == [said]
+        cut = page[:300] if suffix == ".pdf" else letter[:300]
+        (reason,) = reasons(tmp_path / f"a{suffix}", cut)
+        assert reason.startswith(f"is a damaged or incomplete {suffix} file: ")
+
+    def test_files_without_their_suffix_are_told_by_their_content(self, tmp_path: Path) -> None:
+        write_docx(tmp_path / "a.bak", "Tom Crean was born in Annascaul.")
+        (found,) = read_file(tmp_path / "a.bak", "a.bak", LoadDocuments())
+        assert isinstance(found, Document)
+        assert found.text == "Tom Crean was born in Annascaul."
+        assert texts(tmp_path / "paper", make_pdf([[(72, 720, "Scott.")]])) == ["Scott."]
+        assert texts(tmp_path / "page", "<!doctype HTML><p>One") == ["One"]
 
 
 def write_docx(path: Path, text: str) -> None:
@@ -245,25 +301,3 @@ def write_docx(path: Path, text: str) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in parts.items():
             archive.writestr(name, '<?xml version="1.0"?>' + content)
-
-
-def pdf(text: str) -> bytes:
-    """Write a PDF of one page with one line."""
-    stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
-        "/Resources << /Font << /F1 5 0 R >> >> >>",
-        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    content, offsets = "%PDF-1.4\n", []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(content))
-        content += f"{number} 0 obj\n{body}\nendobj\n"
-    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    return (
-        f"{content}xref\n0 6\n0000000000 65535 f \n{table}"
-        f"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n{len(content)}\n%%EOF\n"
-    ).encode("ascii")

@@ -140,9 +140,12 @@ def test_the_terminal_tells_why_the_first_run_failed(tmp_path: Path) -> None:
     ("name", "content", "status"),
     [
         ("a.exe", b"x", 415),
+        ("a.exe", b"MZ\0", 415),
         (".txt", b"x", 415),
+        ("..", b"x", 415),
         ("a.zip", b"PK\x03\x04", 415),
         ("a.pdf", b"no pdf", 415),
+        ("a.docx", b"%PDF-1.4", 415),
         ("a.docx", b"PK\x03\x04 broken", 415),
         ("a.txt", b"PK\x03\x04\x00\x00", 415),
         ("a.parquet", b"PAR1 broken PAR1", 422),
@@ -157,6 +160,52 @@ def test_a_file_that_no_run_could_read_is_refused(
     assert reply.status_code == status, reply.text
     folder = tmp_path / "docs" / "input" / "uploads"
     assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_text_of_any_suffix_is_stored_and_skipped_files_are_listed(
+    client: TestClient, tmp_path: Path
+) -> None:
+    files, folder = "/v1/indexes/docs/files", tmp_path / "docs" / "input"
+    contents = {"notes.rst": b"Tom Crean.", "Makefile": b"all:", "a.log": "Müll".encode("utf-16")}
+    reply = client.post(files, files=[("files", part) for part in contents.items()])
+    assert reply.json() == {"stored": [f"uploads/{name}" for name in contents]}
+    for name in (".hidden", "a.bin"):
+        (folder / name).write_bytes(b"\0")
+    (folder / "passwd.txt").symlink_to("/etc/passwd")
+    reply = client.get(files).json()
+    assert [one["path"] for one in reply["files"]][2:] == [
+        f"uploads/{name}" for name in sorted(contents)
+    ]
+    assert reply["skipped_summary"] == "3 files skipped: .bin 1, hidden 1, outside links 1."
+    assert [(one["path"], one["kind"], one["n_files"]) for one in reply["skipped"]] == [
+        (".hidden", "hidden", 1),
+        ("a.bin", ".bin", 1),
+        ("passwd.txt", "outside links", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code", "said"),
+    [
+        ("a.pdf", b"<html>Log in", "wrong_type", "not that of a .pdf file: it is a web page."),
+        ("a.docx", b"%PDF-1.4", "wrong_type", "not that of a .docx file: it is a PDF."),
+        ("a.pdf", b"%PDF-1.4", "unreadable_file", "is a damaged or incomplete .pdf file"),
+        ("a.txt", b"PK\x03\x04\0", "wrong_type", "it is a damaged ZIP archive."),
+        (
+            "a.mp3",
+            b"ID3\4\0\0",
+            "unknown_type",
+            "This type of file cannot be read: it is audio/mpeg by its suffix.",
+        ),
+    ],
+)
+def test_a_file_is_taken_for_what_its_content_is(
+    client: TestClient, name: str, content: bytes, code: str, said: str
+) -> None:
+    pytest.importorskip("mammoth")
+    reply = client.post("/v1/indexes/docs/files", files=[("files", (name, content))]).json()
+    assert reply["code"] == code
+    assert said in reply["detail"]
 
 
 @pytest.mark.parametrize("name", ["a.docx", "b.xlsx", "c.pptx"])

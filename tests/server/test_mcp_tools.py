@@ -224,6 +224,17 @@ def test_a_path_and_its_rows(served: Served, mode: dict[str, str]) -> None:
     numbers = {entity["number"] for entity in found["entities"]}
     assert found["paths"][0]["entities"][0] == found["entity"]
     assert numbers.issuperset(found["paths"][0]["entities"])
+    assert "notes" not in found
+
+
+@pytest.mark.parametrize("mode", [{"mode": "entity"}, {"to": "Nansen"}, {}])
+def test_a_part_of_a_name_is_told_whom_it_is_taken_for(
+    served: Served, mode: dict[str, str]
+) -> None:
+    found = values(call(served, "graph", entity="Crean", **mode))
+    assert found["notes"][0] == (
+        "“Crean” is taken for Tom Crean, not for Mount Crean or Crean Glacier."
+    )
 
 
 @pytest.mark.parametrize(

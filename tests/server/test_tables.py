@@ -170,6 +170,38 @@ def test_names_are_found_while_they_are_typed(sample_client: TestClient, typed: 
     assert "Tom Crean" in {entity["title"] for entity in found}
 
 
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("scott", "Robert Falcon Scott"),
+        ("falcon scott", "Robert Falcon Scott"),
+        ("shakleton", "Ernest Shackleton"),
+        ("Amundson", "Roald Amundsen"),
+        ("Roald Amudsen", "Roald Amundsen"),
+        ("mawsn", "Douglas Mawson"),
+        ("nimrud expedition", "Nimrod Expedition"),
+        ("crean", "Tom Crean"),
+        ("amund", "Roald Amundsen"),
+        ("antar", "Antarctic"),
+        # A name that is typed as a whole stands before more important ones.
+        ("South Polar", "South Polar"),
+        ("fram", "Fram"),
+    ],
+)
+def test_the_most_important_name_is_found_first_and_typos_are_forgiven(
+    sample_client: TestClient, typed: str, first: str
+) -> None:
+    assert read(sample_client, "suggest", q=typed)["entities"][0]["title"] == first
+
+
+def test_names_are_found_in_the_order_of_their_relationships(sample_client: TestClient) -> None:
+    found = read(sample_client, "suggest", q="s", limit=50)["entities"]
+    degrees = [entity["degree"] for entity in found]
+    assert len(degrees) == 50
+    assert degrees == sorted(degrees, reverse=True)
+    assert read(sample_client, "suggest", q="qwertzuiop")["entities"] == []
+
+
 def test_statistics_list_the_values_of_filters(sample_client: TestClient) -> None:
     statistics = sample_client.get(f"{BASE}/stats").json()
     counts = statistics["entity_types"]

@@ -84,8 +84,9 @@ def extract(
             "end_char": [len(unit) for unit in units],
             "text": units,
             "headings": [""] * n,
+            "reading": None,
         },
-        schema_overrides={"text": pl.String, "headings": pl.String},
+        schema_overrides=dict.fromkeys(("text", "headings", "reading"), pl.String),
     )
     replies = iter(answer if isinstance(answer, list) else [])
     model = FakeChatModel((lambda request: next(replies)) if isinstance(answer, list) else answer)
@@ -413,6 +414,7 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
             "end_char": [20, 40],
             "text": ["Ada slept.", "It is Ada."],
             "headings": ["", "Days > Nights"],
+            "reading": [None, "It is Ada."],
         }
     )
     model = FakeChatModel(lambda request: reply(entity("Ada")))
@@ -435,3 +437,38 @@ def test_text_units_of_one_document_have_spans_of_the_document() -> None:
     assert model.asked[1].messages[1]["content"] == (
         f"Section: Days > Nights\n\nPassage:\n{quote_text('It is Ada.')}"
     )
+
+
+def test_a_model_reads_whole_words_and_its_names_are_cited_where_they_stand() -> None:
+    source = "Ada founded the Blue Lamp So-\nciety in Bath. She won."
+    reading = "| Name | Town |\n|---|---|\nAda founded the Blue Lamp Society in Bath. She won."
+    documents = pl.DataFrame(
+        {"id": ["d"], "title": [""], "path": ["a.txt"], "language": ["en"], "metadata": [None]}
+        | {"text": [source], "creation_date": [""]},
+        schema_overrides={"metadata": pl.String},
+    )
+    units = pl.DataFrame(
+        {"human_readable_id": [0], "document_id": ["d"], "start_char": [0], "end_char": [54]}
+        | {"text": [source], "headings": [""], "reading": [reading]}
+    )
+    model = FakeChatModel(
+        lambda request: reply(
+            entity("Blue Lamp Society"),
+            entity("Ada"),
+            links=[link("Ada", "Blue Lamp Society", "founded", "", 3)],
+        )
+    )
+    tables = run_extract_graph(
+        units.lazy(),
+        documents.lazy(),
+        settings=ExtractGraph(),
+        chat_model=model,
+        prompts=PROMPTS,
+        previous=NOTHING,
+    )
+    assert reading in model.asked[0].messages[1]["content"]
+    places = tables["extracted_mentions"].select("start_char", "end_char").rows()
+    assert {source[start:end] for start, end in places} == {"Ada", "Blue Lamp So-\nciety"}
+    (evidence,) = tables["extracted_relationships"]["evidence"][0]
+    said = source[evidence["start_char"] : evidence["end_char"]]
+    assert said == "Ada founded the Blue Lamp So-\nciety in Bath."

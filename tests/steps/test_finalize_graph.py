@@ -285,6 +285,7 @@ def base_text_units(*ids: str) -> pl.LazyFrame:
         "end_char": [10] * len(ids),
         "headings": [""] * len(ids),
         "metadata": [None] * len(ids),
+        "reading": [None] * len(ids),
     }
     return pl.LazyFrame(columns, schema=TABLES["base_text_units"].schema)
 

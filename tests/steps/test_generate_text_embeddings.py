@@ -37,12 +37,12 @@ def inputs(*texts: str) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
     units = pl.DataFrame(
         [
             {"id": f"u{n}", "human_readable_id": n, "document_id": "d", "text": text}
-            | {"headings": "", "metadata": None}
+            | {"headings": "", "metadata": None, "reading": None}
             for n, text in enumerate(texts)
         ],
         schema={
             **{"id": pl.String, "human_readable_id": pl.Int64, "document_id": pl.String},
-            **{"text": pl.String, "headings": pl.String, "metadata": pl.String},
+            **dict.fromkeys(("text", "headings", "metadata", "reading"), pl.String),
         },
     )
     entities = pl.DataFrame(

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +16,7 @@ from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import fingerprint_input, load_documents
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from graphrag_index.storage.versions import Version, move_pointer
 from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import load, write
@@ -37,18 +39,47 @@ class TestFindingFiles:
         write(tmp_path, dict.fromkeys(reversed(listed), "x"))
         assert names(tmp_path) == listed
 
-    def test_other_types_and_hidden_files_are_passed_over(self, tmp_path: Path) -> None:
+    def test_text_is_read_whatever_its_suffix_and_all_else_is_named(self, tmp_path: Path) -> None:
         write(
             tmp_path,
             dict.fromkeys(
                 [
-                    *("A.TXT", ".gitkeep", ".hidden/a.txt", "sub/.b.txt", "~$a.docx", "x.png"),
-                    "README",
+                    *("A.TXT", ".gitkeep", ".hidden/a.txt", ".hidden/n/b.txt", "sub/.b.txt"),
+                    *("~$a.docx", "x.png", "README", "a.rst", "drafts/a.txt", "drafts/n/b.txt"),
                 ],
                 "x",
-            ),
+            )
+            | {"a.bin": b"\0\1", "b.gz": b"\x1f\x8b\x08\0", "c.zip": b"PK\3\4", "e.log": ""},
         )
-        assert names(tmp_path) == ["A.TXT"]
+        skipped: list[SkippedFile] = []
+        settings = LoadDocuments(exclude=["drafts"])
+        found = find_files(settings, tmp_path, skipped=skipped)
+        assert [file.name for file in found] == ["A.TXT", "README", "a.rst"]
+        assert list(map(astuple, skipped)) == [
+            (".gitkeep", "hidden", "is hidden", 1),
+            (".hidden", "hidden", "is hidden", 2),
+            ("a.bin", ".bin", "is application/octet-stream by its suffix", 1),
+            ("b.gz", ".gz", "is binary data", 1),
+            ("c.zip", ".zip", "is application/zip by its suffix", 1),
+            ("drafts", "excluded", "matches load_documents.exclude", 2),
+            ("e.log", ".log", "is without text", 1),
+            ("sub/.b.txt", "hidden", "is hidden", 1),
+            ("x.png", ".png", "is image/png by its suffix", 1),
+            ("~$a.docx", "hidden", "is hidden", 1),
+        ]
+        assert describe_skipped(skipped) == (
+            "12 files skipped: hidden 5, excluded 2, .bin 1, .gz 1, .log 1, .png 1, .zip 1."
+        )
+        many = [SkippedFile("", f".{n}", "") for n in range(12)]
+        assert describe_skipped(many).endswith(", .7 1, others 2.")
+        assert describe_skipped([]) == ""
+
+    def test_the_files_of_the_project_in_its_own_folder_are_no_documents(
+        self, tmp_path: Path
+    ) -> None:
+        files = ["a.txt", "settings.yaml", "prompts/a.txt", "sub/settings.yaml", "workflows/b.yaml"]
+        write(tmp_path, dict.fromkeys(files, "x"))
+        assert names(tmp_path / "input", folder=".") == ["a.txt", "sub/settings.yaml"]
 
     def test_indexes_are_passed_over_finished_or_not(self, tmp_path: Path) -> None:
         write(
@@ -98,34 +129,39 @@ class TestFindingFiles:
         found = names(tmp_path, include=[pattern, "*.md"])
         assert found == sorted(["README.md", *fnmatch.filter(files, pattern)])
 
-    def test_a_type_that_is_not_read_is_an_error_where_a_pattern_names_it(
-        self, tmp_path: Path
-    ) -> None:
-        write(tmp_path, {"a.txt": "x", "b.rtf": "x", "c.png": "x"})
-        _, unread = load(tmp_path, include=["**/*.txt", "**/*.rtf", "c.*"])
-        assert unread["path"].to_list() == ["b.rtf"]
-        assert unread["reason"][0].startswith(
-            "is of a type that is not read; the types are .txt, .md"
-        )
-
     def test_the_folder_may_lie_anywhere(self, tmp_path: Path) -> None:
         write(tmp_path / "elsewhere", {"a.txt": "x"})
         assert names(tmp_path / "root", folder=str(tmp_path / "elsewhere" / "input")) == ["a.txt"]
         assert names(tmp_path, folder="elsewhere/input") == ["a.txt"]
 
-    def test_links_are_followed_but_not_in_circles(self, tmp_path: Path) -> None:
+    def test_links_are_followed_but_not_in_circles_nor_out_of_the_folder(
+        self, tmp_path: Path
+    ) -> None:
         write(tmp_path, {"a/x.txt": "x"})
         write(tmp_path / "other", {"y.txt": "y"})
         folder = tmp_path / "input"
         try:
             (folder / "a" / "up").symlink_to(folder, target_is_directory=True)
             (folder / "b").symlink_to(tmp_path / "other" / "input", target_is_directory=True)
+            (folder / "c").symlink_to(folder / "a", target_is_directory=True)
+            (folder / "d.txt").symlink_to(folder / "b" / "y.txt")
+            (folder / "e.txt").symlink_to(Path("a") / "x.txt")
             (folder / "gone.txt").symlink_to(tmp_path / "nowhere.txt")
             (folder / "self.txt").symlink_to(folder / "self.txt")
         except OSError:
             pytest.skip("links are not allowed here")
         documents, unread = load(tmp_path)
-        assert documents["path"].to_list() == ["a/x.txt", "b/y.txt"]
+        assert documents["path"].to_list() == ["a/x.txt", "c/x.txt", "e.txt"]
+        skipped: list[SkippedFile] = []
+        find_files(LoadDocuments(), tmp_path, skipped=skipped)
+        assert [(one.path, one.kind, one.n_files) for one in skipped] == [
+            ("a/up", "circular links", 1),
+            ("b", "outside links", 1),
+            ("c/up", "circular links", 1),
+            ("d.txt", "outside links", 1),
+        ]
+        documents, unread = load(tmp_path, follow_links_outside=True)
+        assert documents["path"].to_list() == ["a/x.txt", "b/y.txt", "c/x.txt", "d.txt", "e.txt"]
         assert unread["path"].to_list() == ["gone.txt", "self.txt"]
         assert unread["reason"].str.starts_with("cannot be read: ").all()
 
@@ -133,6 +169,12 @@ class TestFindingFiles:
     def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.txt": "x"})
         os.mkfifo(tmp_path / "input" / "pipe.txt")
+        os.mkfifo(tmp_path / "input" / "pipe")
+        skipped: list[SkippedFile] = []
+        find_files(LoadDocuments(), tmp_path, skipped=skipped)
+        assert list(map(astuple, skipped)) == [
+            ("pipe", "special files", "is not a regular file", 1)
+        ]
         assert load(tmp_path)[1].rows() == [("pipe.txt", "is not a regular file")]
 
     def test_a_name_that_is_not_unicode_is_shown_as_well_as_can_be(self, tmp_path: Path) -> None:
@@ -217,10 +259,10 @@ class TestNothingToRead:
         assert failure(tmp_path).startswith(f"The input folder {tmp_path / 'input'} is empty: put")
 
     def test_no_file_of_a_type_that_is_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.png": "x", "b.zip": "x", "c/d.png": "x", "Makefile": "x"})
+        write(tmp_path, {"a.png": "x", "b.zip": "x", "c/d.png": "x", "Makefile": b"\0"})
         message = failure(tmp_path)
         assert "has no file of a type that is read (.txt, .md, " in message
-        assert message.endswith("), only .png, .zip, files without a suffix.")
+        assert message.endswith(", or text): 4 files skipped: .png 2, .zip 1, no suffix 1.")
 
     def test_no_file_that_matches(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.txt": "x"})

@@ -193,13 +193,16 @@ class TestColumns:
 
 
 class TestFingerprint:
-    def test_it_follows_names_and_content_of_what_is_read_and_nothing_else(
+    def test_it_follows_names_and_content_of_what_is_read_and_names_of_what_is_skipped(
         self, tmp_path: Path
     ) -> None:
         files: dict[str, str | bytes] = {"a.txt": "x", "b.txt": "y"}
         first = fingerprint_input(LoadDocuments(), write(tmp_path / "1", files))
-        others: dict[str, str | bytes] = {"c.png": "z", ".d.txt": "z"}
-        assert fingerprint_input(LoadDocuments(), write(tmp_path / "2", files | others)) == first
+        others: dict[str, str | bytes] = {"c.png": b"\0", ".d.txt": "z"}
+        more = fingerprint_input(LoadDocuments(), write(tmp_path / "2", files | others))
+        assert more != first
+        others = {"c.png": b"\0\0", ".d.txt": "zz"}
+        assert fingerprint_input(LoadDocuments(), write(tmp_path / "2", files | others)) == more
         for changed in ({"a.txt": "x", "b.txt": "z"}, {"a.txt": "x", "c.txt": "y"}, {"a.txt": "x"}):
             root = write(tmp_path / str(changed), dict(changed))
             assert fingerprint_input(LoadDocuments(), root) != first
@@ -233,14 +236,3 @@ class TestBatches:
         batches = list(load_documents(settings=LoadDocuments(), root=root, progress=Silent()))
         assert len(batches) > 1
         assert sum(batch["unread_files"].height for batch in batches) == 300_000
-
-
-def test_files_of_other_types_are_counted_in_a_message(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    files: dict[str, str | bytes] = {"a.txt": "A", "b.jpg": b"B", "c/d.zip": b"D", "c/.e.png": b"E"}
-    load(write(tmp_path, files))
-    assert caplog.messages == ["Skipped 2 files of other types: .jpg, .zip"]
-    caplog.clear()
-    load(tmp_path, include=["**/*.txt"])
-    assert caplog.messages == []

@@ -221,7 +221,7 @@ def test_prompts_fit_models_with_a_small_window(text: str) -> None:
     "data", [{"description": " A\n b. "}, {"Summary": "A b."}, [{"description": "A b."}], "A b."]
 )
 def test_replies_are_read_with_liberties(data: Any) -> None:
-    assert SUMMARY_FORMAT.read(data).value == "A b."
+    assert SUMMARY_FORMAT.read(data).value == (0, "A b.")
 
 
 @pytest.mark.parametrize("data", [None, {}, [], {"description": ""}, {"error": "no"}, {"text": 3}])

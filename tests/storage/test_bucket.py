@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from email.utils import formatdate
 from itertools import count
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_index.storage import bucket as bucket_module
-from graphrag_index.storage.bucket import Bucket, is_bucket, read_aws_profile
+from graphrag_index.storage.bucket import Bucket, copies_folder, is_bucket, read_aws_profile
 from tests.fixtures.google_server import serve_google_objects, set_google_credentials
 from tests.fixtures.object_server import FaultyProxy, new_bucket, serve_objects, set_credentials
 
@@ -26,6 +27,8 @@ KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr
 API = "2021-12-02"
 _names = count(1)
 VARIABLES = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION", "DEFAULT_REGION", "PROFILE")
+# A server at which nothing listens.
+NOBODY = "http://127.0.0.1:9"
 
 
 @contextmanager
@@ -279,6 +282,89 @@ def test_a_bucket_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch) -
             list(missing.list_objects())
         with pytest.raises(FileNotFoundError):
             missing.read("a")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AWS_ENDPOINT_URL": "SERVER"},
+        {"AWS_ENDPOINT_URL": "SERVER/"},
+        {"AWS_ENDPOINT_URL_S3": "SERVER"},
+        {"AWS_ENDPOINT": "SERVER"},
+        {"AWS_ENDPOINT_URL": "SERVER", "AWS_ALLOW_HTTP": "true"},
+        {"AWS_ENDPOINT_URL": "SERVER", "AWS_ALLOW_HTTP": "false"},
+        {"AWS_ENDPOINT_URL": "SERVER", "AWS_REGION": "eu-west-1"},
+        {"AWS_ENDPOINT_URL_S3": "SERVER", "AWS_ENDPOINT_URL": NOBODY},
+        {"AWS_ENDPOINT_URL": "SERVER", "AWS_ENDPOINT": NOBODY},
+        {"AWS_PROFILE": "own"},
+        {"AWS_PROFILE": "own", "AWS_ENDPOINT_URL": "SERVER"},
+    ],
+)
+def test_the_usual_variables_name_the_server(
+    server: str, variables: dict[str, str], files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint = NOBODY if len(variables) > 1 else server
+    (files / "config").write_text(f"[profile own]\nendpoint_url = {endpoint}\n")
+    (files / "credentials").write_text(
+        "[default]\naws_access_key_id=a\naws_secret_access_key=b\n"
+        "[own]\naws_access_key_id=a\naws_secret_access_key=b\n"
+    )
+    address, _, _ = new_bucket(server).partition("?")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.replace("SERVER", server))
+    assert Bucket(address).create("a", b"one")
+    assert Bucket(address).read("a") is not None
+
+
+def test_the_variable_of_each_provider_names_its_server(
+    provider: tuple[str, str], bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variables = {
+        "s3": "AWS_ENDPOINT_URL",
+        "gs": "STORAGE_EMULATOR_HOST",
+        "az": "AZURE_STORAGE_ENDPOINT",
+    }
+    address, _, query = bucket.address.partition("?")
+    here = copies_folder(address, "indexes")
+    monkeypatch.setenv(variables[provider[0]], parse_qs(query)["endpoint"][0])
+    assert Bucket(address).create("a", b"one")
+    assert bucket.read("a") is not None
+    # Copies of two servers do not mix.
+    assert copies_folder(address, "indexes") != here
+
+
+WRONG_SERVERS = (
+    *("", "localhost:9000", "http://", "http:///x", "ftp://x", "http://[", "http://x:port"),
+    *("http://x:99999", "http://a b:1", "http://x\n", "http://é:1", "http://x?y", " http://x"),
+)
+
+
+@pytest.mark.parametrize("server", WRONG_SERVERS)
+def test_a_variable_that_names_no_server_is_refused(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server)
+    with pytest.raises(SettingsError, match=r"AWS_ENDPOINT_URL is .* no address of a server: set"):
+        Bucket("s3://a/b")
+
+
+@pytest.mark.parametrize("server", WRONG_SERVERS[1:9])
+def test_a_profile_that_names_no_server_is_refused(server: str, files: Path) -> None:
+    (files / "config").write_text(f"[default]\nendpoint_url = {server}\n")
+    with pytest.raises(SettingsError, match=r"endpoint_url of the profile default is .* set"):
+        Bucket("s3://a/b").read("x")
+
+
+def test_a_variable_that_the_library_prefers_to_the_address_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://other")
+    assert Bucket("s3://a/b?endpoint=http://c").url == "s3://a/b"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://c")
+    assert Bucket("s3://a/b?endpoint=http://c").url == "s3://a/b"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://other")
+    with pytest.raises(SettingsError, match="AWS_ENDPOINT_URL_S3 name different servers: unset"):
+        Bucket("s3://a/b?endpoint=http://c")
 
 
 def test_missing_credentials_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

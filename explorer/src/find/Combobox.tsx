@@ -55,8 +55,10 @@ export function Combobox(props: ComboboxProps) {
       else setText("");
     } else if (event.key === "Enter") {
       event.preventDefault();
-      const chosen = choices?.[active] ?? (onSubmit ? undefined : choices?.[0]);
+      // Of several choices none is taken unseen: the first is only made active.
+      const chosen = choices?.[active] ?? (onSubmit || count > 1 ? undefined : choices?.[0]);
       if (chosen) choose(chosen);
+      else if (count > 1 && !onSubmit) { setOpen(true); setActive(0); }
       else if (text.trim()) { setOpen(false); onSubmit?.(text.trim()); }
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
       event.preventDefault();

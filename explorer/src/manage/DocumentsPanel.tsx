@@ -13,6 +13,7 @@ import { useAction, useManagement } from "./useManagement";
 
 // Number of files that are listed first, and more with each press of the button.
 const LISTED = 50;
+const MAX_SKIPPED = 200;
 
 export function DocumentsPanel() {
   const { summary } = useData();
@@ -34,8 +35,23 @@ export function DocumentsPanel() {
         {shown && !files.error
           ? <Files files={shown.files} onRemoved={noteChange} />
           : <Await loaded={files}>{() => null}</Await>}
+        {shown?.skipped_summary && <Skipped {...shown} />}
       </Section>
     </DropArea>
+  );
+}
+
+function Skipped({ skipped, skipped_summary }: InputFiles) {
+  return (
+    <details class="skipped">
+      <summary>{skipped_summary}</summary>
+      <ul class="list">
+        {skipped.slice(0, MAX_SKIPPED).map(({ path, reason }) => (
+          <li key={path}><span dir="auto">{path}</span> <span class="muted">{reason}</span></li>
+        ))}
+      </ul>
+      {skipped.length > MAX_SKIPPED && <p class="muted">{texts.documents.more(skipped.length - MAX_SKIPPED)}</p>}
+    </details>
   );
 }
 

@@ -41,11 +41,8 @@ const send = (uploads: UploadQueue, files: File[], limits: InputFiles | undefine
   void uploads.add(files, replace, (file) => checkFile(file, limits));
 
 /** Return why the server would refuse a file, before any of its bytes are sent; empty if it may take it. */
-function checkFile({ name, size }: File, limits: InputFiles | undefined): string {
-  if (!limits) return "";
-  const ending = /\.[^.]*$/.exec(name.toLowerCase())?.[0] ?? "";
-  if (!limits.types.includes(ending)) return texts.documents.unknownType(limits.types);
-  return size > limits.max_bytes ? texts.documents.tooLarge(size, limits.max_bytes) : "";
+function checkFile({ size }: File, limits: InputFiles | undefined): string {
+  return limits && size > limits.max_bytes ? texts.documents.tooLarge(size, limits.max_bytes) : "";
 }
 
 const isTaken = ({ error }: Refused) => error instanceof ApiError && error.code === "file_exists";

@@ -9,8 +9,12 @@ import { UploadQueue } from "./UploadQueue";
 export interface InputFile {
   path: string; size: number; n_documents: number; problem: string;
 }
-/** The files that a run reads, and what is accepted further: at most so many bytes, and these endings. */
-export interface InputFiles { files: InputFile[]; max_bytes: number; types: string[] }
+/** A file that a run skips, or a folder with the number of its files. */
+export interface SkippedFile { path: string; kind: string; reason: string; n_files: number }
+/** The files that a run reads or skips, and the most bytes that a further file may have. */
+export interface InputFiles {
+  files: InputFile[]; skipped: SkippedFile[]; skipped_summary: string; max_bytes: number;
+}
 export type JobState =
   "queued" | "running" | "waiting_budget" | "failed" | "cancelled" | "done";
 /** A run of the index. Costs are in dollars; null if the price of a model is unknown. */

@@ -5,6 +5,7 @@ import {
   type Query, type Relationship, type Rows as ShownRows, type Span, type TableName, type TextUnit,
 } from "../api";
 import { texts } from "../texts";
+import { findNames, fold, splitWords } from "./findNames";
 import { findPath } from "./findPath";
 import { type IndexPart, readRows, type Rows } from "./indexPart";
 import { StaticMap } from "./staticMap";
@@ -128,13 +129,13 @@ export class StaticIndex implements IndexData {
   }
 
   async suggest(text: string, query: Query) {
-    const words = fold(text).split(/\s+/).filter(Boolean);
+    const words = splitWords(text);
     const limit = Number(query.limit ?? 8);
     const matches = (title: string) => words.every((word) => ` ${fold(title)}`.includes(` ${word}`));
     const find = <Row>(rows: readonly Row[], isFound: (row: Row) => boolean) =>
       words.length ? rows.filter(isFound).slice(0, limit) : [];
     return {
-      entities: find(this.lists.entities, ({ title, aliases }) => [title, ...aliases].some(matches)),
+      entities: words.length ? findNames(this.lists.entities, words, limit) : [],
       communities: find(this.lists.communities, ({ title }) => matches(title)),
       text_units: find(this.lists.text_units, (unit) => fold(unit.text).includes(words.join(" "))),
     };
@@ -260,11 +261,6 @@ function pageOf<Row>(rows: Row[], cursor: unknown, limit: number): Page<Row> {
   const start = Number(cursor ?? 0);
   const end = start + limit;
   return { items: rows.slice(start, end), total: rows.length, next_cursor: end < rows.length ? String(end) : null };
-}
-
-/** Compare texts without regard to case and accents. */
-function fold(text: string): string {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().trim();
 }
 
 function valueOf(row: object, name: string): unknown {

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -150,6 +151,8 @@ class ModelSettings(Section):
                 )
             if not address.startswith(("http://", "https://")):
                 raise ValueError("it must begin with http:// or https://")
+            if not urlsplit(address).hostname or urlsplit(address).port == 0:
+                raise ValueError("it must name a server, such as http://localhost:11434/v1")
         return address or None
 
     @model_validator(mode="after")

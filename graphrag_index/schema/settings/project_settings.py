@@ -242,12 +242,14 @@ def _apply_override(values: dict[str, Any], override: str, variables: Mapping[st
     values[last] = value
 
 
-def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
+def init_project(
+    folder: Path, input_folder: Path | None = None, values: Mapping[str, Any] | None = None
+) -> list[Path]:
     """Write `settings.yaml` with all settings and their descriptions, and the workflows.
 
     Returns the written files. `input_folder` is the folder of the documents; if it is None, an
-    empty folder `input` is created. If `settings.yaml` already exists, raises SettingsError and
-    writes nothing.
+    empty folder `input` is created. `values` replace defaults, as in `settings_text`. If
+    `settings.yaml` already exists, raises SettingsError and writes nothing.
     """
     settings_path = folder / SETTINGS_FILE
     own_folders = [folder / "input"] if input_folder is None else []
@@ -258,9 +260,8 @@ def init_project(folder: Path, input_folder: Path | None = None) -> list[Path]:
         (folder / documents).mkdir(exist_ok=True)
     elif input_folder.resolve() != (folder / documents).resolve():
         documents = format_documents_folder(input_folder, folder)
-    settings_path.write_text(
-        settings_text({"load_documents": {"folder": documents}}), encoding="utf-8"
-    )
+    text = settings_text({**(values or {}), "load_documents": {"folder": documents}})
+    settings_path.write_text(text, encoding="utf-8")
     return [settings_path, *write_missing_workflows(folder)]
 
 

@@ -44,9 +44,14 @@ class LoadDocuments(Section):
     include: list[str] = setting(
         ["**/*"],
         "Patterns of the files to read, relative to the folder: * and ? match characters of a "
-        "name, [ab] matches a or b, ** any folders. Files of unsupported types are skipped.",
+        "name, [ab] matches a or b, ** any folders. Files without text are skipped.",
     )
-    exclude: list[str] = setting([], "Patterns of files and folders to skip, such as drafts/.")
+    exclude: list[str] = setting(
+        [], "Patterns of files and folders to skip, such as drafts/ or **/*.log."
+    )
+    follow_links_outside: bool = setting(
+        False, "Read what links in the folder lead to outside of it; else such links are skipped."
+    )
     encoding: EncodingOrAuto = setting(
         "auto", "Encoding of text files; auto detects it; with a name, other files are not read."
     )

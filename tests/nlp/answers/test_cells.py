@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from graphrag_nlp.answers.cells import CellStatement, Topic
 from graphrag_nlp.answers.statements import Passage, find_stems
 from graphrag_nlp.text.languages import detect_language, language_of
@@ -35,3 +37,30 @@ def test_nothing_is_chosen_without_the_words_of_the_topic() -> None:
     for texts in ([], ["It rained for 3 days."]):
         asked, found = choose("What was the margin of A?", "margin", texts)
         assert not any(map(asked.is_clear, found))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_clear"),
+    [
+        ("Net debt fell to $9 million.", True),
+        ("A rival had a net debt of $3 million.", False),
+        ("Net debt is what the board discusses.", False),
+    ],
+)
+def test_other_documents_tell_the_form_of_a_figure(text: str, is_clear: bool) -> None:
+    asked, [found] = choose("What was the net debt of A in Q3 2022?", "net debt", [text])
+    others = [f"Net debt fell to ${n} million." for n in range(20, 25)]
+    for names, clear in (("ABCDE", is_clear), ("AAAAA", is_clear or "rival" in text)):
+        # A form that only one thing has is no form of the series.
+        asked.read_others(list(map(Passage, range(5), others, names)), "")
+        assert asked.wants_value
+        assert asked.is_clear(found) is clear
+        assert asked.is_outdone(found) is not clear
+    assert asked.is_outdone(None)
+
+
+def test_without_other_documents_nothing_is_outdone() -> None:
+    asked, [found] = choose("What was the margin?", "margin", ["The margin was 4%."])
+    asked.read_others([], "")
+    assert asked.is_clear(found)
+    assert not asked.is_outdone(None)

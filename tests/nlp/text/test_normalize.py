@@ -20,6 +20,7 @@ from graphrag_nlp.text.normalize import (
     letters_accented,
     letters_with_offsets,
     phonetic_key,
+    remove_formatting,
     stem_word,
     title_key,
 )
@@ -30,6 +31,23 @@ from tests.fixtures.cases import cases
 def test_folding_drops_case_accents_and_width(name: str, folded: str) -> None:
     assert fold(name) == fold_name(name) == folded
     assert fold(folded) == folded
+
+
+@cases("one, other")
+def test_titles_that_look_the_same_are_one_entity(one: str, other: str) -> None:
+    assert title_key(one) == title_key(other)
+
+
+@cases("text, plain")
+def test_formatting_is_removed_where_it_says_nothing(text: str, plain: str) -> None:
+    assert remove_formatting(text) == plain
+
+
+@given(st.text(alphabet="aЖ海 .\u200b\u200d\u200e\xad\u2060\n"))
+def test_only_formatting_is_removed(text: str) -> None:
+    plain = remove_formatting(text)
+    assert fold(plain) == fold(text)
+    assert remove_formatting(plain) == plain
 
 
 @given(st.text())

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_nlp.text.periods import find_periods, format_period, names_latest
+from graphrag_nlp.text.languages import language_of
+from graphrag_nlp.text.periods import (
+    find_dates,
+    find_each,
+    find_periods,
+    format_period,
+    names_latest,
+    period_around,
+)
 from tests.fixtures.cases import cases
 
 # Parts of periods, so that random texts have some.
@@ -36,6 +44,12 @@ def test_no_period(text: str) -> None:
     assert find_periods(text) == []
 
 
+@cases("text, language, dates")
+def test_the_days_and_months_of_a_text(text: str, language: str, dates: list[list[int]]) -> None:
+    found = find_dates(text, language_of(language))
+    assert [[date.year, date.month, date.day] for date in found] == dates
+
+
 @pytest.mark.parametrize(
     ("text", "asks"),
     [
@@ -50,6 +64,21 @@ def test_no_period(text: str) -> None:
 )
 def test_a_question_asks_for_the_last_period(text: str, asks: bool) -> None:
     assert names_latest(text) is asks
+
+
+@cases("text, asked, n_months")
+def test_a_question_asks_for_all_periods_of_a_length(text: str, asked: str, n_months: int) -> None:
+    start, end, found = find_each(text) or (0, 0, 0)
+    assert (text[start:end], found) == (asked, n_months)
+
+
+def test_the_unit_around_a_period_has_all_of_its_days() -> None:
+    day, quarter, year = find_periods("2022-05-04, Q3 2022 and 2023")
+    assert [str(period_around(day, n)) for n in (1, 3, 6, 12)] == [
+        "2022-05", "Q2 2022", "H1 2022", "2022"
+    ]  # fmt: skip
+    assert str(period_around(quarter, 12)) == "2022"
+    assert str(period_around(year, 3)) == "2023"
 
 
 @given(texts)

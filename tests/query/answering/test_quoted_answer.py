@@ -22,6 +22,7 @@ def ask(index: Index, question: str, texts: Sequence[str]) -> Answer:
             "document_id": str(i),
             "path": f"{i}.txt",
             "prepended": "",
+            "source": text,
         }
         for i, text in enumerate(texts)
     }

@@ -49,6 +49,7 @@ def ask(
             "document_id": "0" if i in places else str(i),
             "path": f"{i}.txt",
             "prepended": "",
+            "source": text,
         }
         for i, text in enumerate(texts)
     }

@@ -12,6 +12,7 @@ from graphrag_nlp.text.languages import language_of
 from graphrag_query.answer import Cell
 from graphrag_query.index import Index
 from graphrag_query.question import coverage
+from graphrag_query.question import facets as facets_of_questions
 from graphrag_query.question.coverage import Coverage
 from graphrag_query.question.facets import Facets
 from graphrag_query.question.question import Question
@@ -83,6 +84,38 @@ def test_with_many_periods_a_thing_is_one_cell(
     monkeypatch.setattr(coverage, "MAX_CELLS", 2)
     [cell] = asked(series, "How did the margin of Ostwick develop since 2021?").coverage.cells
     assert (cell.period, len(cell.documents)) == ("since 2021-01-01", 4)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which company had the highest margin in Q3 2029?",
+        "Which company had the highest margin?",
+        "What was the highest margin in Q3 2022?",
+        "Which company had a higher margin than Morewick in Q3 2022?",
+        "Welche Marge hatte Morewick in Q3 2022?",
+    ],
+)
+def test_without_names_and_documents_of_a_period_there_are_no_things(
+    series: Index, question: str
+) -> None:
+    assert asked(series, question).facets.things == ()
+
+
+def test_a_word_such_as_every_before_a_period_asks_for_no_other(series: Index) -> None:
+    found = facets(series, "What was the margin of Ostwick in every third quarter of 2022?")
+    assert (found.each, [*map(str, found.periods)]) == (0, ["Q3 2022"])
+    assert found.parts == (("margin",),)
+
+
+def test_too_many_things_of_a_period_are_not_compared(
+    series: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facets_of_questions, "MAX_THINGS", 4)
+    question = "Which company had the highest margin in Q3 2022?"
+    assert asked(series, question).facets.things == ()
+    kept = series.where({"path": "ostwick*"})
+    assert [thing.text for thing in asked(kept, question).facets.things] == ["Ostwick"]
 
 
 def test_each_cell_gets_its_best_before_any_gets_its_second(series: Index) -> None:

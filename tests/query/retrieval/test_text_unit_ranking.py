@@ -16,7 +16,6 @@ from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
-from graphrag_query.question.asked_dates import find_asked_dates
 from graphrag_query.question.question_words import language_in, name_spans
 from graphrag_query.question.stem_matching import match_stems
 from graphrag_query.retrieval.text_unit_ranking import (
@@ -328,26 +327,6 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Index:
         (root / "input" / f"{title}.txt").write_text(CHAT.format(title, *words), encoding="utf-8")
     run_project(root)
     return graphrag_query.open(root / "output")
-
-
-@pytest.mark.parametrize(
-    ("question", "dates"),
-    [
-        ("What was said on 20260408?", [(2026, 4, 8)]),
-        ("What was said on 2026-04-08?", [(2026, 4, 8)]),
-        ("What happened on April 8th, 2026?", [(2026, 4, 8)]),
-        ("Was geschah am 8. April?", [(None, 4, 8)]),
-        ("2026年4月8日发生了什么？", [(2026, 4, 8)]),
-        ("Who came in August?", [(None, 8, None)]),
-        ("May I ask who may march there?", []),
-        ("Which of the 20260 bottles?", []),
-    ],
-)
-def test_days_and_months_are_found_in_questions(
-    question: str, dates: list[tuple[int | None, int, int | None]]
-) -> None:
-    found = find_asked_dates(question, language_in(question))
-    assert [(date.year, date.month, date.day) for date in found] == dates
 
 
 @pytest.mark.parametrize(

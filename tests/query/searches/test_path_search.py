@@ -169,7 +169,7 @@ def test_a_model_explains_the_hops_in_their_order(index: Index) -> None:
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text == "Through Scott [1][2]."
     assert [c.cited_as.split()[0] for c in answer.citations] == ["Relationships"] * 2
-    assert answer.notes == ("1 citation was removed, because the context has no such row.",)
+    assert answer.notes[-1] == "1 citation was removed, because the context has no such row."
     assert len(llm.asked) == 1
     check_path(answer, "Tom Crean", "Fridtjof Nansen")
 
@@ -189,6 +189,30 @@ def test_without_a_path_no_model_is_asked(index: Index) -> None:
     answer, llm = explain(index, lambda _: "?", max_hops=1)
     assert answer.outcome is Outcome.NO_EVIDENCE
     assert llm.asked == []
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        (
+            "How is Tom Crean connected to Shackleton?",
+            "“shackleton” is taken for Ernest Shackleton, not for Shackleton Ice Shelf or "
+            "Emily Shackleton.",
+        ),
+        (
+            "How is Crean connected to Fridtjof Nansen?",
+            "“crean” is taken for Tom Crean, not for Mount Crean or Crean Glacier.",
+        ),
+    ],
+)
+def test_an_answer_says_which_entity_a_part_of_a_name_is_taken_for(
+    index: Index, question: str, note: str
+) -> None:
+    assert index.path(question).notes == (note,)
+
+
+def test_a_whole_name_needs_no_note(index: Index) -> None:
+    assert index.path("How is Tom Crean connected to Fridtjof Nansen?").notes == ()
 
 
 def test_filters_hold_for_paths_their_passages_and_similar_names(index: Index) -> None:

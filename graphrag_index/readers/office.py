@@ -1,0 +1,130 @@
+"""Reading of Word, PowerPoint and Excel files as Markdown, with the tables as pipe tables."""
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, time
+from typing import Any
+
+from graphrag_index.readers.document import normalize_newlines
+from graphrag_index.readers.text_html_pdf_office import Page
+
+_BAR = re.compile(r"(?<!\\)\|")
+
+
+def read_docx(data: bytes) -> tuple[str, tuple[()]]:
+    """Return the text of a Word file, and no pages: a program lays them out when it opens it."""
+    import mammoth
+
+    picture = mammoth.images.img_element(lambda _: {"src": ""})
+    html = mammoth.convert_to_html(io.BytesIO(data), convert_image=picture).value
+    return _WordPage(html).text, ()
+
+
+class _WordPage(Page):
+    """Page whose tables are pipe tables with a header, also where a cell has several blocks."""
+
+    n_rows: Sequence[int] = ()  # of each open table
+    n_tables = 0  # closed tables
+
+    def _end_table_row(self) -> None:
+        self._end_block()
+        row, self.rows[-1] = self.rows[-1], []
+        depth = len(self.rows)
+        self.n_rows = [*self.n_rows[:depth], *[0] * (depth - len(self.n_rows))]
+        cells = [" ".join(" ".join(cell).split()) for cell in row]
+        if any(cells):
+            for line in _format_rows([cells], has_header=not self.n_rows[-1]):
+                self._add_block(line, f"row of {self.n_tables}", self.rows[:-1])
+            self.n_rows = [*self.n_rows[:-1], self.n_rows[-1] + 1]
+
+    def _close_element(self) -> str:
+        depth, tag = len(self.rows), super()._close_element()
+        if len(self.rows) < depth:
+            self.n_rows = self.n_rows[: len(self.rows)]
+            self.n_tables += 1
+        return tag
+
+
+def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
+    """Return the text of an Excel file: a heading and a table for each sheet."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+    sheets = []
+    for sheet in book.worksheets:
+        rows = [
+            [_format_value(value) for value in row] for row in sheet.iter_rows(values_only=True)
+        ]
+        rows = [row for row in rows if any(row)]
+        used = [
+            i
+            for i in range(max(map(len, rows), default=0))
+            if any(row[i : i + 1] != [""] for row in rows)
+        ]
+        table = [[row[i] if i < len(row) else "" for i in used] for row in rows]
+        if table:
+            sheets.append("\n".join([f"## {sheet.title}", *_format_rows(table)]))
+    return "\n\n".join(sheets), ()
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    is_whole = isinstance(value, float) and value.is_integer()
+    return "" if value is None else " ".join(str(int(value) if is_whole else value).split())
+
+
+def read_pptx(data: bytes) -> tuple[str, tuple[()]]:
+    """Return the text of a PowerPoint file: its slides with their notes, in order."""
+    import pptx
+
+    slides = []
+    for slide in pptx.Presentation(io.BytesIO(data)).slides:
+        title = slide.shapes.title
+        parts = [part for shape in _sort_shapes(slide.shapes) for part in _read_shape(shape, title)]
+        notes = slide.has_notes_slide and slide.notes_slide.notes_text_frame
+        if notes and notes.text.strip():
+            parts.append(f"### Notes\n{notes.text.strip()}")
+        slides.append("\n".join(parts))
+    text = normalize_newlines("\n\n".join(filter(None, slides)))
+    return text.replace("\v", "\n"), ()
+
+
+def _sort_shapes(shapes: Iterable[Any]) -> list[Any]:
+    # A placeholder without a place of its own stands where that of its layout does.
+    return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
+
+
+def _read_shape(shape: Any, title: Any) -> Iterator[str]:
+    if hasattr(shape, "shapes"):
+        for inner in _sort_shapes(shape.shapes):
+            yield from _read_shape(inner, title)
+    elif getattr(shape, "has_table", False):
+        rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        yield "\n".join(["", *_format_rows(rows), ""])
+    elif getattr(shape, "has_chart", False):
+        yield from _read_chart(shape.chart)
+    elif shape.has_text_frame and (text := shape.text_frame.text.strip()):
+        is_title = title is not None and shape.shape_id == title.shape_id
+        yield f"# {' '.join(text.split())}" if is_title else text
+
+
+def _read_chart(chart: Any) -> Iterator[str]:
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield f"### {chart.chart_title.text_frame.text}"
+    for plot in chart.plots:
+        names = ["", *(series.name or "" for series in plot.series)]
+        values = zip(*(series.values for series in plot.series), strict=False)
+        rows = [
+            [str(c), *map(_format_value, v)] for c, v in zip(plot.categories, values, strict=False)
+        ]
+        yield "\n".join(["", *_format_rows([names, *rows]), ""])
+
+
+def _format_rows(rows: Sequence[Sequence[str]], *, has_header: bool = True) -> list[str]:
+    cells = [[_BAR.sub(r"\|", cell) for cell in row] for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:]] if has_header else lines

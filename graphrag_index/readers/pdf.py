@@ -1,0 +1,708 @@
+"""Reading of PDF: words by PDFium, the order of reading and tables by liteparse.
+
+The text of a document is made of the words of its pages, so each word has its page and its box.
+"""
+
+import ctypes
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby, pairwise
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphrag_index.readers.document import PageText, UnreadableFile
+from graphrag_index.readers.parse_process import DamagedFile
+
+# PDFium may be used by one thread at a time.
+PDFIUM = Lock()
+# A word; PDFium writes U+FFFE or U+0002 for a hyphen at the end of a line. Scripts without spaces
+# are cut, so that the place of a character inside its box is known.
+_WORD = re.compile(
+    r"[^ \t\r\n\xa0\u2000-\u200b\u3000\ufffe\x02\u2e80-\ufffd]+[\ufffe\x02]?|[\ufffe\x02]"
+    r"|[\u2e80-\u2fff\u3001-\uf8ff\uf900-\ufaff\ufb07-\ufffd]{1,4}|[\ufb00-\ufb06]+[\ufffe\x02]?"
+)
+# Ligatures, and those of a TeX font (encoding T1) whose characters the file does not name.
+CHARACTERS = {
+    **dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True)),
+    **dict(zip(range(0x10, 0x17), "“”„«»–—", strict=True)),
+    **dict(zip(range(0x1B, 0x20), ("ff", "fi", "fl", "ffi", "ffl"), strict=True)),
+    0x02: "-",
+    0xFFFE: "-",
+    0xFFFF: "",
+    0xAD: "-",
+    0x0B: "ff",
+    0x88: "•",  # in the TeX encoding TS1
+}
+CHARACTERS = dict.fromkeys((*range(32), *range(0x7F, 0xA0)), "") | CHARACTERS
+_UNSPACED = re.compile(r"[\u2e80-\u2fff\u3001-\ua4cf\uf900-\ufaff\ufe30-\uff60]")
+_HYPHENS = ("-", "\u2010")
+_SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’»)\]]*$")
+_TOKEN = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
+_BULLET = re.compile(r"[-*•‣◦▪●○■–·∙]|[\ue000-\uf8ff]")
+_NUMBER = re.compile(r"[\d\W]+")
+# Of words in a fixed-pitch font: the share of a block that is code, and how widths may differ.
+MIN_CODE_SHARE, MAX_PITCH_DIFFERENCE = 0.7, 0.03
+# Share of a page at its top and bottom where running headers and footers stand.
+EDGE_SHARE = 0.12
+# Of a table: the filled share of its cells, and the maximum number of words of a mean cell.
+MIN_FILLED_SHARE, MAX_MEAN_WORDS = 0.5, 14
+# The cells of a row have a gap between them, of a share of the height of a line; a few have none.
+MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
+# The distance of two rows, of the height of a line; the lines of a cell are nearer.
+MIN_ROW_PITCH = 1.15
+MAX_HEADING_WORDS = 20
+
+
+class _Word(NamedTuple):
+    """A word of a page; the box is in points from the top left, as the page is seen."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    before: str  # what is between the word before and this one: "", " " or "\n"
+    font: str  # font of the first word of its line
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+
+Line = list[_Word]
+
+
+@dataclass
+class _Block:
+    """A paragraph, heading, list item, code or table of a page, from the top to the bottom."""
+
+    kind: str
+    lines: list[Line] = field(default_factory=list)
+    level: int = 0
+    cells: list[list[Line]] = field(default_factory=list)  # of a table, the header first
+
+    @property
+    def words(self) -> list[_Word]:
+        return [word for line in self.lines for word in line]
+
+
+def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
+    """Return the text of a PDF as Markdown, and its pages.
+
+    Raises UnreadableFile with a reason, or DamagedFile.
+    """
+    if b"%PDF-" not in data[:1_024]:
+        raise DamagedFile("it has no header of PDF")
+    with PDFIUM:
+        parsed = _parse(data)
+        words = _read_words(data)
+    running = _find_running_lines(words, [page.height for page in parsed])
+    layout = [_arrange(*page) for page in zip(parsed, words, running, strict=True)]
+    writer = _Writer(layout)
+    for blocks in layout:
+        writer.start_page()
+        for block, after in zip(blocks, [*blocks[1:], None], strict=False):
+            writer.add(block, after)
+    text, places = writer.finish()
+    return text, [
+        PageText(
+            page.page_num,
+            page.page_label or str(page.page_num),
+            *span,
+            page.width,
+            page.height,
+            boxes,
+        )
+        for page, (span, boxes) in zip(parsed, places, strict=True)
+    ]
+
+
+@cache
+def _load_parser() -> Any:
+    from liteparse import LiteParse
+
+    return LiteParse(
+        # Recognition of text in pictures would download models.
+        ocr_enabled=False,
+        # It takes the header of a table that goes on for a header of the pages.
+        keep_headers_footers=True,
+        output_format="json",
+        extract_blocks=True,
+        quiet=True,
+    )
+
+
+def _parse(data: bytes) -> list[Any]:
+    from liteparse import ParseError
+
+    try:
+        return list(_load_parser().parse(data).pages)
+    except ParseError as error:
+        reason = str(error).removeprefix("PDF error: ")
+        if "password" in reason:
+            reason = "needs a password: save it without one"
+            raise UnreadableFile(reason) from error
+        if "invalid PDF" in reason:
+            is_cut = b"%%EOF" not in data[-2_048:]
+            reason = "its end is missing, it was cut off" if is_cut else "it has no valid structure"
+        raise DamagedFile(reason) from error
+
+
+def _read_words(data: bytes) -> list[list[_Word]]:
+    """Read the words of each page with their boxes, in the order of the file."""
+    import pypdfium2
+
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            return [_read_page(document, number) for number in range(len(document))]
+    except pypdfium2.PdfiumError as error:
+        raise DamagedFile(str(error)) from error
+
+
+def _read_page(document: Any, number: int) -> list[_Word]:
+    import pypdfium2.raw as raw
+
+    page = document[number]
+    textpage = page.get_textpage()
+    source = textpage.get_text_range()
+    is_direct = len(source) == textpage.count_chars()
+    to_view = _view(page)
+    box = raw.FS_RECTF()
+    reference, get_box = ctypes.byref(box), raw.FPDFText_GetLooseCharBox
+    corners: list[tuple[float, float, float, float]] = []
+    texts, reached, font = list[tuple[str, str, str]](), 0, ""
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    for found in _WORD.finditer(source):
+        start, last = found.start(), found.end() - 1
+        first_index, last_index = start, last
+        if not is_direct:
+            first_index = raw.FPDFText_GetCharIndexFromTextIndex(textpage, start)
+            last_index = raw.FPDFText_GetCharIndexFromTextIndex(textpage, last)
+        if not get_box(textpage, first_index, reference):
+            continue
+        left, bottom, right, top = box.left, box.bottom, box.right, box.top
+        # The box of a hyphen that PDFium replaced may be empty.
+        if last > start and get_box(textpage, last_index, reference) and box.right > box.left:
+            left, right = min(left, box.left), max(right, box.right)
+            bottom, top = min(bottom, box.bottom), max(top, box.top)
+        gap = source[reached:start]
+        is_new_line = "\n" in gap or "\r" in gap or source[max(0, reached - 1)] in "\ufffe\x02"
+        if is_new_line or not texts:
+            raw.FPDFText_GetFontInfo(textpage, first_index, name, len(name), flags)
+            font = name.value.decode("latin-1")
+        texts.append((found[0].translate(CHARACTERS), "\n" if is_new_line else gap[:1], font))
+        corners.append((left, bottom, right, top))
+        reached = last + 1
+    page.close()
+    if not texts:
+        return []
+    boxes = np.asarray(corners)
+    points = np.concatenate([boxes[:, :2], boxes[:, 2:]]) @ to_view[:2] + to_view[2]
+    one, two = points[: len(boxes)], points[len(boxes) :]
+    seen = np.hstack([np.minimum(one, two), np.maximum(one, two)]).tolist()
+    rows = zip(texts, seen, strict=True)
+    return [_Word(text, *place, *others) for (text, *others), place in rows if text]
+
+
+def _view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the rows x, y and 1 of the map to points from the top left, as the page is seen."""
+    width, height = page.get_size()
+    scale = 100
+    import pypdfium2.raw as raw
+
+    def to_view(x: float, y: float) -> tuple[float, float]:
+        right, down = ctypes.c_int(), ctypes.c_int()
+        size = (0, 0, round(width * scale), round(height * scale), 0)
+        raw.FPDF_PageToDevice(page, *size, x, y, ctypes.byref(right), ctypes.byref(down))
+        return right.value / scale, down.value / scale
+
+    origin, along, up = (np.array(to_view(*point)) for point in ((0, 0), (1_000, 0), (0, 1_000)))
+    return np.array([(along - origin) / 1_000, (up - origin) / 1_000, origin])
+
+
+def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
+    """Put the words of a page into its blocks, without those of running headers and footers."""
+    found = [block for block in page.blocks if block.bbox and block.kind not in ("rule", "figure")]
+    blocks = [_Block(block.kind, level=block.level or 0) for block in found]
+    if not words:
+        return []
+    places = np.array([word[1:5] for word in words])
+    x, y = (places[:, 0] + places[:, 2]) / 2, (places[:, 1] + places[:, 3]) / 2
+    sides = [(b.bbox.x, b.bbox.y, b.bbox.width, b.bbox.height) for b in found]
+    left, top, width, height = np.array(sides).reshape(-1, 4).T[:, :, None]
+    is_in = (x > left - 1) & (x < left + width + 1) & (y > top - 1) & (y < top + height + 1)
+    area = np.where(is_in, width * height, np.inf)
+    # The number of the smallest block around each word, or that of no block.
+    smallest = np.vstack([area, np.full(len(words), 1e12)]).argmin(0).tolist()
+    runs: list[list[Line]] = [[] for _ in (*blocks, None)]
+    reached = 0
+    for run in _split_runs(words):
+        if id(run[0]) in running:
+            reached += len(run)
+            continue
+        numbers = smallest[reached : reached + len(run)]
+        reached += len(run)
+        if any(n < len(blocks) and blocks[n].kind == "table" for n in numbers):
+            # A line of a table may go on in the text beside it.
+            for block, part in groupby(zip(numbers, run, strict=True), lambda pair: pair[0]):
+                runs[block].append([word for _, word in part])
+        else:
+            runs[Counter(numbers).most_common(1)[0][0]].append(run)
+    for block, source, of_block in zip(blocks, found, runs, strict=False):
+        block.lines = _join_runs(of_block)
+        if block.kind == "table":
+            block.cells = _read_cells(source, block.words)
+            block.kind = "table" if block.cells else "paragraph"
+    blocks = [block for block in blocks if block.lines]
+    for run in runs[-1]:
+        _place_loose_line(blocks, run)
+    return blocks
+
+
+def _split_runs(words: list[_Word]) -> Iterator[Line]:
+    """Split the words of a page into pieces of lines without wide gaps."""
+    run = [words[0]]
+    for one, two in pairwise(words):
+        high = max(one.height, two.height)
+        is_off = abs(one.top + one.bottom - two.top - two.bottom) > high
+        if two.before == "\n" or is_off or not -high < two.left - one.right < 3 * high:
+            yield run
+            run = []
+        run.append(two)
+    yield run
+
+
+def _join_runs(runs: list[Line]) -> list[Line]:
+    """Return the lines of a block: in the order of the file, or of the page where that jumps."""
+
+    def middle(run: Line) -> float:
+        return (run[0].top + run[0].bottom) / 2
+
+    n_jumps = sum(middle(two) < middle(one) - one[0].height for one, two in pairwise(runs))
+    if 5 * n_jumps > len(runs):
+        runs = sorted(runs, key=middle)
+    lines: list[Line] = []
+    for run in runs:
+        last = lines[-1] if lines else None
+        if last and abs(middle(run) - middle(last)) < min(run[0].height, last[0].height) / 2:
+            last.extend(run)
+            if run[0].left < last[-len(run) - 1].left:
+                last.sort(key=lambda word: word.left)
+        else:
+            lines.append(list(run))
+    return lines
+
+
+def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
+    """Return the rows of a table, the header first; none for an axis, code or prose.
+
+    A cell whose words do not lie inside its box has the text that liteparse read.
+    """
+    rows = [*([table.header] if table.header else ()), *(table.rows or ())]
+    n_columns = max(map(len, rows), default=0)
+    texts = [[" ".join(cell.text.split()) for cell in row] for row in rows]
+    n_filled = sum(map(bool, (cell for row in texts for cell in row)))
+    n_words = sum(len(cell.split()) for row in texts for cell in row)
+    has_letters = any(not _NUMBER.fullmatch(cell) for row in texts for cell in row)
+    cells = [part for row in rows for part in _split_row([_read_cell(cell, words) for cell in row])]
+    pairs = [(one[-1], two[0]) for row in cells for one, two in pairwise(row) if one and two]
+    n_narrow = sum(two.left - one.right < MIN_GAP_SHARE * one.height for one, two in pairs)
+    if (
+        min(n_columns, len(rows)) < 2
+        or n_filled < MIN_FILLED_SHARE * n_columns * len(rows)
+        or n_words > MAX_MEAN_WORDS * n_filled
+        or not has_letters
+        or n_narrow > MAX_NARROW_SHARE * len(pairs)
+        or _is_fixed_pitch(words)
+    ):
+        return []
+    return cells
+
+
+def _split_row(row: list[Line]) -> list[list[Line]]:
+    """Split a row whose lines are as far apart as rows, not as the lines of one cell."""
+    words = sorted((word for cell in row for word in cell), key=lambda word: word.top)
+    starts = [
+        two.top - 0.1
+        for one, two in pairwise(words)
+        if two.top - one.top > MIN_ROW_PITCH * one.height > 0
+    ]
+    n_lines = sum(two.top - one.top > one.height / 2 for one, two in pairwise(words))
+    if not starts or len(starts) < n_lines:
+        return [row]
+    return [
+        [[word for word in cell if low <= word.top < high] for cell in row]
+        for low, high in pairwise([-math.inf, *starts, math.inf])
+    ]
+
+
+def _read_cell(cell: Any, words: list[_Word]) -> Line:
+    text, box = cell.text.replace("**", ""), cell.bbox
+    if not text.strip() or box is None:
+        return [_Word(text, 0, 0, 0, 0, " ", "")] if text.strip() else []
+    right, bottom = box.x + box.width, box.y + box.height
+    # Rows that liteparse joined have the box of the first one: the others stand below.
+    below = [
+        word
+        for word in words
+        if box.x - 1 <= (word.left + word.right) / 2 <= right + 1
+        and box.y - 1 <= (word.top + word.bottom) / 2
+    ]
+    inside = [word for word in below if (word.top + word.bottom) / 2 <= bottom + 1]
+    for found in (inside, below):
+        found.sort(key=lambda word: (round(word.top), word.left))
+        letters = re.sub(r"\W", "", "".join(word.text for word in found))
+        wanted = re.sub(r"\W", "", text)
+        if letters == wanted:
+            return found
+    n_words = len(text.split())
+    if [word.text for word in below[:n_words]] == text.split():
+        return below[:n_words]
+    return [_Word(text, box.x, box.y, right, bottom, " ", "")]
+
+
+def _is_fixed_pitch(words: Sequence[_Word]) -> bool:
+    """Return whether most words have characters of one width, as those of code do."""
+    pitches = [
+        (w.right - w.left) / len(w.text) for w in words if len(w.text) > 2 and w.text.isascii()
+    ]
+    if len(pitches) < 2:
+        return False
+    pitch = sorted(pitches)[len(pitches) // 2]
+    n_alike = sum(abs(other - pitch) < MAX_PITCH_DIFFERENCE * pitch for other in pitches)
+    return n_alike >= MIN_CODE_SHARE * len(pitches)
+
+
+def _find_running_lines(pages: Sequence[list[_Word]], heights: Sequence[float]) -> list[set[int]]:
+    """Return for each page the ids of the first words of its running headers and footers.
+
+    Those stand alone at the top or bottom of a page, and alike, but for numbers, on other pages.
+    """
+    found: list[dict[int, str]] = []
+    for words, height in zip(pages, heights, strict=True):
+        runs = list(_split_runs(words)) if words else []
+        outer: dict[int, str] = {}
+        for is_top in (True, False):
+            ordered = sorted(runs, key=lambda run: run[0].top if is_top else -run[0].bottom)
+            for one in ordered[:4]:
+                first = one[0]
+                middle = (first.top + first.bottom) / 2
+                is_edge = (
+                    middle < EDGE_SHARE * height if is_top else middle > (1 - EDGE_SHARE) * height
+                )
+                inner = [
+                    run[0].top - first.bottom if is_top else first.top - run[0].bottom
+                    for run in runs
+                    if abs(run[0].top - first.top) > first.height / 2
+                    and (run[0].top > first.top) == is_top
+                ]
+                if not is_edge or (inner and min(inner) < first.height):
+                    break
+                text = " ".join(word.text for word in one)
+                outer[id(first)] = re.sub(r"\d+|\b[ivxl]+\b", "#", text)
+        found.append(outer)
+    n_pages = Counter(key for outer in found for key in set(outer.values()))
+    return [{first for first, key in outer.items() if n_pages[key] > 1} for outer in found]
+
+
+def _place_loose_line(blocks: list[_Block], line: Line) -> None:
+    """Add a line outside all blocks to the nearest one, but no label of a vertical axis."""
+    first = line[0]
+    if len(first.text) > 1 and first.height > 2 * (first.right - first.left):
+        return
+    number, away = _find_nearest(blocks, line)
+    if number < 0:
+        blocks.append(_Block("paragraph", [line]))
+        return
+    block = blocks[number]
+    is_after = first.top > block.lines[0][0].top
+    if away < first.height and block.kind != "table":
+        block.lines = _join_runs([*block.lines, line] if is_after else [line, *block.lines])
+    else:
+        blocks.insert(number + is_after, _Block("paragraph", [line]))
+
+
+def _find_nearest(blocks: Sequence[_Block], line: Line) -> tuple[int, float]:
+    """Return the number of the block that is nearest to a line, or -1, and the distance."""
+    first, last = line[0], line[-1]
+    nearest, shortest = -1, 0.0
+    for number, block in enumerate(blocks):
+        words = block.words
+        top, bottom = min(w.top for w in words), max(w.bottom for w in words)
+        left, right = _edges(words)
+        away = max(top - first.bottom, first.top - bottom, 0)
+        away += 3 * max(left - last.right, first.left - right, 0)
+        if nearest < 0 or away < shortest:
+            nearest, shortest = number, away
+    return nearest, shortest
+
+
+def _edges(words: Sequence[_Word]) -> tuple[float, float]:
+    return min(word.left for word in words), max(word.right for word in words)
+
+
+class _Writer:
+    """The text of a document, written block by block, with the page and box of each word."""
+
+    def __init__(self, pages: Sequence[Sequence[_Block]]) -> None:
+        words = [word for blocks in pages for block in blocks for word in block.words]
+        fonts = Counter[tuple[str, float]]()
+        for word in words:
+            fonts[word.font, round(word.height, 1)] += len(word.text)
+        self._body = max(fonts, key=fonts.__getitem__, default=("", 0.0))
+        # In a document of one fixed pitch, that pitch is no sign of code.
+        self._has_code = not _is_fixed_pitch(words)
+        self._whole, self._hyphenated = Counter[str](), Counter[str]()
+        for one, two in zip(words, [*words[1:], None], strict=False):
+            if two is None or two.before != "\n":
+                for token in _TOKEN.findall(one.text.lower()):
+                    (self._hyphenated if "-" in token else self._whole)[token] += 1
+        # Words that others begin or end with before and after a hyphen.
+        self._parted = {part for token in self._hyphenated for part in re.split("[-‐]", token)}
+        self._parts: list[str] = []
+        self._length = 0
+        self._boxes: list[list[int]] = []
+        self._starts: list[int | None] = []
+        self._reached = 0  # the end of the last word that has a box
+        self._last: _Block | None = None
+        self._last_page = -1
+
+    def start_page(self) -> None:
+        self._boxes.append([])
+        self._starts.append(None)
+        self._reached = -1
+
+    def finish(self) -> tuple[str, list[tuple[tuple[int, int], list[int]]]]:
+        """Return the text, and the span and the boxes of each page."""
+        if self._last and self._last.kind == "code":
+            self._write("```")
+        starts, end = list[int](), self._length
+        for start in reversed(self._starts):
+            starts.append(end if start is None else start)
+            end = starts[-1]
+        starts = [*starts[::-1][1:], self._length] if starts else []
+        spans = list(pairwise([0, *starts]))
+        return "".join(self._parts), list(zip(spans, self._boxes, strict=True))
+
+    def add(self, block: _Block, after: _Block | None) -> None:
+        """Write a block, which stands before `after` on its page. Lines of code become code."""
+        if block.kind == "table":
+            self._add(block)
+            return
+        for kind, lines in self._split_lines(block):
+            if kind == "heading":
+                for part in self._split_heading(_Block(kind, lines, block.level), after):
+                    self._add(part)
+            else:
+                self._add(_Block(kind, lines, block.level))
+
+    def _split_lines(self, block: _Block) -> list[tuple[str, list[Line]]]:
+        """Split the lines of a block into code, list items and others, each with its kind."""
+        if self._has_code and len(block.lines) > 1 and _is_fixed_pitch(block.words):
+            return [("code", block.lines)]
+        is_code = [self._has_code and _is_fixed_pitch(line) for line in block.lines]
+        parts: list[tuple[str, list[Line]]] = []
+        for number, line in enumerate(block.lines):
+            # One line of code is a part of a sentence, unless it is alone.
+            code = is_code[number] and (
+                any(is_code[max(number - 1, 0) : number] + is_code[number + 1 : number + 2])
+                or (len(is_code) == 1 and block.kind == "code")
+            )
+            kind = "paragraph" if block.kind in ("code", "table") else block.kind
+            is_item = bool(_BULLET.fullmatch(line[0].text)) and len(line) > 1
+            kind = "code" if code else "list_item" if is_item else kind
+            if (
+                parts
+                and (kind == "code") == (parts[-1][0] == "code")
+                and not (is_item and not code)
+            ):
+                parts[-1][1].append(line)
+            else:
+                parts.append((kind, [line]))
+        return parts
+
+    def _add(self, block: _Block) -> None:
+        last, self._last, page = self._last, block, len(self._boxes)
+        is_next_page, self._last_page = page != self._last_page, page
+        if last and block.kind == "paragraph" and self._goes_on(last, block):
+            self._write_lines(block.lines, last.words[-1])
+            self._last = _Block(last.kind, block.lines, last.level)
+            return
+        if last and block.kind == "table" and is_next_page and self._is_same_table(last, block):
+            block.cells = block.cells[_texts(block.cells[0]) == _texts(last.cells[0]) :]
+            self._write("\n")
+            self._write_rows(block.cells, has_header=False)
+            block.cells = [last.cells[0], *block.cells]
+            return
+        if last:
+            is_code = last.kind == block.kind == "code"
+            if last.kind == "code" and not is_code:
+                self._write("```\n\n")
+            elif not is_code:
+                self._write("\n" if last.kind == block.kind == "list_item" else "\n\n")
+        match block.kind:
+            case "heading":
+                self._write("#" * min(max(block.level, 1), 6) + " ")
+                self._write_lines(block.lines)
+            case "list_item":
+                first = block.lines[0][0]
+                self._write("  " * min(block.level, 4))
+                if _BULLET.fullmatch(first.text) and len(block.words) > 1:
+                    block.lines[0][0] = first._replace(text="-")
+                self._write_lines(block.lines)
+            case "code":
+                self._write("" if last and last.kind == "code" else "```\n")
+                self._write_code(block.lines)
+            case "table":
+                self._write_rows(block.cells, has_header=True)
+            case _:
+                self._write_lines(block.lines)
+
+    def _split_heading(self, block: _Block, after: _Block | None) -> list[_Block]:
+        """Return a heading and the paragraph that liteparse joined to it, or a paragraph alone."""
+
+        def font(line: Line) -> tuple[str, float]:
+            return line[0].font, round(line[0].height, 1)
+
+        n_lines = 1
+        while n_lines < len(block.lines) and font(block.lines[n_lines]) == font(block.lines[0]):
+            n_lines += 1
+        heading, rest = block.lines[:n_lines], block.lines[n_lines:]
+        below = rest or (after.lines if after and after.kind == "paragraph" else [])
+        words = [word.text for line in heading for word in line]
+        is_heading = (
+            font(heading[0]) != self._body
+            and len(words) <= MAX_HEADING_WORDS
+            and any(c.isalpha() for word in words for c in word)
+            and not words[-1].endswith((*_HYPHENS, ",", ";"))
+            and not (below and below[0][0].text[0].islower())
+            and not (self._has_code and _is_fixed_pitch(heading[0]))
+        )
+        if not is_heading:
+            return [_Block("paragraph", block.lines)]
+        parts = [_Block("heading", heading, block.level)]
+        return [*parts, _Block("paragraph", rest)] if rest else parts
+
+    def _goes_on(self, last: _Block, block: _Block) -> bool:
+        """Return whether a paragraph is the rest of the last one."""
+        if last.kind not in ("paragraph", "list_item"):
+            return False
+        one, two = last.words[-1], block.lines[0][0]
+        if _SENTENCE_END.search(one.text) or abs(one.height - two.height) > 0.05 * one.height:
+            return False
+        if two.text[0].islower() or one.text.endswith(_HYPHENS):
+            return True
+        left, right = _edges(block.words)
+        is_beside = last.lines[-1][0].left < right and one.right > left
+        others = [*last.words, *(block.words if is_beside else ())]
+        is_full = one.right > _edges(others)[1] - 2 * one.height
+        is_indented = len(block.lines) > 1 and two.left > left + one.height / 2
+        return is_full and len(last.words) > 5 and not is_indented
+
+    def _is_same_table(self, last: _Block, block: _Block) -> bool:
+        """Return whether a table goes on that the last page ended with."""
+        if last.kind != "table" or len(last.cells[0]) != len(block.cells[0]):
+            return False
+        one, two = _texts(last.cells[0]), _texts(block.cells[0])
+        return one == two or _has_digits(two) > _has_digits(one)
+
+    def _write_lines(self, lines: Sequence[Line], last: _Word | None = None) -> None:
+        for line in lines:
+            for word in line:
+                between = word.before if last else ""
+                if last and word is line[0] and between != " ":
+                    between = self._join(last, word)
+                if between == "\b":
+                    self._cut_hyphen()
+                    between = ""
+                self._write(" " if between.strip(" ") else between)
+                self._write_word(word)
+                last = word
+
+    def _join(self, one: _Word, two: _Word) -> str:
+        """Return what is between the last word of a line and the first of the next line.
+
+        A backspace means that the hyphen of the first one only divides a word: it is known whole
+        elsewhere in the document, or its parts are not known as words.
+        """
+        if not one.text.endswith(_HYPHENS):
+            unspaced = _UNSPACED.match(one.text[-1]) and _UNSPACED.match(two.text[0])
+            return "" if unspaced else " "
+        before, after = _TOKEN.findall(one.text[:-1]), _TOKEN.match(two.text)
+        if not before or not one.text[:-1].endswith(before[-1]) or not after:
+            return "" if after and before else " "
+        left, right = before[-1].lower(), after[0].lower()
+        n_whole, n_hyphenated = self._whole[left + right], self._hyphenated[f"{left}-{right}"]
+        if n_whole or n_hyphenated:
+            return "\b" if n_whole >= n_hyphenated else ""
+        is_lower = before[-1][-1].islower() and after[0][0].islower()
+        is_compound = not (left.isalpha() and right.isalpha())
+        is_compound = is_compound or (self._whole[right] > 0 and bool({left, right} & self._parted))
+        return "\b" if is_lower and not is_compound else ""
+
+    def _cut_hyphen(self) -> None:
+        self._parts[-1] = self._parts[-1][:-1]
+        self._length -= 1
+        boxes = next(boxes for boxes in reversed(self._boxes) if boxes)
+        boxes[-5] -= 1
+        self._reached -= self._reached > 0
+
+    def _write_code(self, lines: Sequence[Line]) -> None:
+        words = [word for line in lines for word in line]
+        left = _edges(words)[0]
+        pitch = sorted((w.right - w.left) / len(w.text) for w in words)[len(words) // 2]
+        for line in lines:
+            reached = left
+            for word in line:
+                n_spaces = max(round((word.left - reached) / (pitch or 1)), 0)
+                self._write(" " * min(n_spaces, 40))
+                self._write_word(word)
+                reached = word.right
+            self._write("\n")
+
+    def _write_rows(self, rows: Sequence[Sequence[Line]], *, has_header: bool) -> None:
+        n_columns = max(map(len, rows), default=0)
+        for number, row in enumerate(rows):
+            self._write("|")
+            for cell in row:
+                self._write(" ")
+                cell = [word._replace(text=word.text.replace("|", "\\|")) for word in cell]
+                self._write_lines([cell])
+                self._write(" |" if cell else "|")
+            self._write(" |" * (n_columns - len(row)))
+            if has_header and number == 0:
+                self._write("\n" + "| --- " * n_columns + "|")
+            if number + 1 < len(rows):
+                self._write("\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._length += len(text)
+
+    def _write_word(self, word: _Word) -> None:
+        boxes = self._boxes[-1]
+        if self._starts[-1] is None:
+            # The first page begins with the text, also before a mark such as that of a heading.
+            self._reached = self._length if len(self._starts) > 1 else 0
+            self._starts[-1] = self._reached
+        place = (word.left, word.top, word.right - word.left, word.height)
+        if word.right > word.left:
+            gap = self._length - max(self._reached, 0)
+            boxes += (gap, len(word.text), *(round(10 * side) for side in place))
+            self._reached = self._length + len(word.text)
+        self._write(word.text)
+
+
+def _texts(row: Sequence[Line]) -> list[str]:
+    return [" ".join(word.text for word in cell) for cell in row]
+
+
+def _has_digits(texts: Sequence[str]) -> bool:
+    return any(c.isdigit() for text in texts for c in text)
