@@ -26,7 +26,7 @@ from graphrag_nlp.reports.words import CorpusWords
 SUMMARY = -1
 # One row is a report, in the order of the shard.
 _DRAFTS = (*TitleParts._fields, "headings")
-# One row is a sentence that states a statement of a report: the first one is quoted.
+# One row is a sentence that states a statement of a report; the first of a statement is quoted.
 STATEMENTS: dict[str, Any] = {
     "report": pl.Int32,
     "statement": pl.Int32,
