@@ -1,8 +1,7 @@
 """Complete noun phrases around a word, found by the words beside them, without a tagger.
 
 A phrase begins after an article, a preposition, a number or an adjective that says little, and ends
-before a function word, a verb or punctuation. Phrases that may be incomplete, or have a verb, are
-left out.
+before a function word, a verb or punctuation. What may be cut or have a verb is left out.
 """
 
 import re
