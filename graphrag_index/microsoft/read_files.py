@@ -21,7 +21,7 @@ _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
 }
 # Columns of structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
-_VECTORS_PER_BATCH = 8_192  # vectors that are read at once
+_VECTORS_PER_BATCH = 8_192  # vectors per batch
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 

@@ -1,4 +1,4 @@
-"""Reports of a model as table rows, with the sentences that state what they say.
+"""Reports by a model as table rows, with sentences of documents that state the same.
 
 Reports of the last version are kept if their evidence has hardly changed.
 

@@ -37,7 +37,7 @@ VECTORS_PER_BATCH = 1_024
 NAMES_PER_SHARD = 4_000
 NAMES_PER_PARTITION = 40_000
 
-# One row per key of a name. A key pairs its names only if one of them `is_reason` for it.
+# One row per key of a name. A key pairs names only if `is_reason` is true for one of them.
 _KEY_COLUMNS = {
     "block": pl.UInt8,  # position in `BLOCKS`
     "number": pl.UInt32,
