@@ -182,7 +182,7 @@ def _run_question(system: System, question: EvaluationQuestion, budgets: Sequenc
     answer = system.index.search(system.method, question.text)
     effort = {"seconds": time.perf_counter() - started}
     if not system.index.has_llm:
-        # With a model, several questions are asked at once: the CPU time is that of all of them.
+        # With a model, questions are asked in parallel: the CPU time is that of all of them.
         effort["cpu_seconds"] = time.process_time() - cpu
     passages = ranked_passages(system, question, answer)
     ranked, gold = find_gold(system, question, passages)

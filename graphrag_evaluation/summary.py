@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance explains the difference in too few cases."""
+        """Whether the difference is too unlikely to be chance (`MAX_P_VALUE`)."""
         return self.corrected_p < MAX_P_VALUE
 
 

@@ -64,7 +64,7 @@ LANGUAGE_NAMES = {
     **{"ar": "Arabic", "he": "Hebrew", "hi": "Hindi", "zh": "Chinese"},
 }
 _BRACES = re.compile(r"\{\{\w+\}\}")
-# The ledger counts all requests of a tuning for this step.
+# Step under which the ledger stores all requests of a tuning.
 TUNE_STEP = "tune"
 # Seed of the sample.
 SEED = 17

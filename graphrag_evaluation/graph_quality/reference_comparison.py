@@ -17,7 +17,7 @@ from graphrag_nlp.list_columns import find_rows, keep_first_keys
 Flags = npt.NDArray[np.bool_]
 # Maximum number of names in each list of missed or extra names.
 MAX_LISTED = 50
-# What is compared, with the plural noun of its lists.
+# The kinds of compared rows, with the plural in names of lists such as `missed_entities`.
 COMPARED = {"entity": "entities", "relationship": "relationships"}
 # A type of entities without a proper name, which an extraction of names does not list.
 NOUN_PHRASE = "noun phrase"

@@ -320,7 +320,7 @@ def report_name(questions: Path, name: str = "") -> str:
     Raises SettingsError if the name cannot be that of a folder.
     """
     name = name or Path(questions.name.removesuffix(".gz")).stem
-    # Windows drops dots and spaces at the end, and has another use for a colon.
+    # Windows removes dots and spaces at the end of a name, and forbids a colon in it.
     ends_well = bool(name) and name == name.strip().strip(".")
     if not ends_well or not name.isprintable() or set(name) & set("/\\:"):
         raise SettingsError(

@@ -90,7 +90,7 @@ def _find_fitting_names(
 
 
 def find_acronyms(words: Words) -> frozenset[str]:
-    """Return possible acronyms of a name: the initials of its capitalized words, and of all words.
+    """Return possible acronyms of a name: initials of its capitalized words, or of all words.
 
     The words before the last "and" may give an acronym, too: CDC for Centers for Disease Control
     and Prevention.

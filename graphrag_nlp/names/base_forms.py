@@ -1,4 +1,4 @@
-"""Base forms of inflected names: two forms with a common stem and known endings are one word.
+"""Base forms of inflected names: forms with a common stem and known endings are one word.
 
 There is no dictionary of base forms. The form that looks most like a nominative is the base form.
 """

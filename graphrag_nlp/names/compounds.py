@@ -141,7 +141,7 @@ def is_loan_word(word: str) -> bool:
 
 
 def is_model(name: str, language: Language, determined: bool = False) -> bool:
-    """Return whether a name with a number is a product model (Silva 600), not a score or a version.
+    """Return whether a name with a number is a product model (Silva 600), not a score.
 
     `determined` is true if an article precedes the name: none precedes a score such as "England 6".
     """

@@ -339,7 +339,7 @@ class TypeEvidence:
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
 
     def is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
-        """Return whether the usage of a name that may be a person's shows no place or thing."""
+        """Return whether a name that may be a person's is used for a person, not for a place."""
         placed = self.usage.place[number]
         rating, spoken = self.known_places[number], self.usage.person_verb[number]
         is_country = rating == COUNTRY and words[0] not in more_given_names()

@@ -27,7 +27,7 @@ MIN_POPULATION = 100_000
 
 @cache
 def list_known_names() -> Mapping[str, str]:
-    """Return the type of each name in the list of `find_known_type`."""
+    """Map each name that means one thing everywhere to its type."""
     return _read("known_names")
 
 

@@ -109,7 +109,7 @@ class MergedNames:
         self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
         # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb = bytearray(classified.person_share > 0)
-        # True for names that occur beside such a verb, or another sign of a person: "SMITH: No."
+        # True for names beside such a verb, or beside another sign of a person: "SMITH: No."
         self.is_spoken_of = bytearray(
             (classified.person_share > 0) | (classified.cue_shares["person"] > 0)
         )

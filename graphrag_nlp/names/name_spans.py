@@ -305,7 +305,7 @@ class NameCandidates:
     def _add_defined_name(
         self, text: str, start: int, end: int, language: Language
     ) -> tuple[int, int, int, int]:
-        """Store a whole name; return its start, end, number and marks, as `rows` have them."""
+        """Store a name that a text defines; return its start, end, number and marks."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
         return start, _skip_bracket(text, end), number, INITIAL | PROSE | WORD_AFTER
 
@@ -413,7 +413,7 @@ def trim_span(
 def _find_start(
     words: list[str], first: int, last: int, language: Language, initial: bool, dated: bool
 ) -> tuple[int, int]:
-    """Return the index after the first function words and dates, and that of a possible first word.
+    """Return the index after the first function words and dates, and of a possible first word.
 
     The second is a function word or month that may begin the name; -1 if there is none.
     """

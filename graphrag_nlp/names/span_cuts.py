@@ -77,7 +77,7 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
 
 
 def _is_named(span: SpanWords, first: int, last: int) -> bool:
-    """Return whether the word before a single word shows that this is a name: Firma Weber."""
+    """Return whether a noun before a single word shows that it is a name: Firma | Weber."""
     before = span.words[first - 1] if first else ""
     word = span.words[first]
     is_word = last - first == 1 and word[1:].islower()
@@ -200,7 +200,7 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
         may_have_purpose = _may_have_purpose(words[at - 1]) and not span.is_full_name(words[:at])
         if _is_purpose(word, words[at + 1]) and not may_have_purpose:
             return at, at + 1 + (word == "zu")  # X2Go | zur Verbindung, Radtke | zu Gast
-        if is_romance and at == 1 and (cut := _cut_behind_romance_word(span, words, initial)):
+        if is_romance and at == 1 and (cut := _cut_after_romance_word(span, words, initial)):
             return cut
         start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
         if start is None:
@@ -236,7 +236,7 @@ def _may_have_purpose(word: str) -> bool:
     return is_german_noun(word) or is_organization_word(word) or is_head_word(word)
 
 
-def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
+def _cut_after_romance_word(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
     """Cut off one word and a particle before a name: Recetas de | Karlos Arteaga."""
     first = words[0]
     has_code = first[0].isupper() and any(map(str.isdigit, first))

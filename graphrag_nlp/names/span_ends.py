@@ -101,7 +101,7 @@ _LOWER_HEAD_JOINTS = (
 )
 # Particles that may also stand before a person: l'accord de Paul.
 _BARE_PARTICLES = (" de ", " d'", " d’")
-# The first capitalized words of such a name.
+# The first word of such a name after its lower-case words, and a capitalized second word.
 _NAME_START = re.compile(r"([\w-]+)(?: ([^\W\d_a-zà-ÿ][\w-]+))?")
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")

@@ -110,7 +110,7 @@ def _locate_spans(parts: Sequence[SpansOfPart]) -> _SpanPlaces:
 
 
 def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Integers:
-    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
+    """Return the usage flags of spans, from `marks` and from the words around the spans."""
     kinds, earlier, at, marks = places.kinds, places.earlier, places.at, places.marks
     flags = marks & (PROSE | INITIAL | PERSON | PLACE)
     before = kinds[earlier[at]] * (at > places.first)
@@ -136,7 +136,7 @@ def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Inte
     is_placed &= ~is_owner & ~is_thing
     flags |= np.where(is_placed, PLACE, 0)
     flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
-    # A preposition governs the name behind a conjunction, too: in Java and Bali.
+    # A preposition governs the name after a conjunction, too: in Java and Bali.
     conjoined = np.flatnonzero((marks & CONJOINED > 0) & ~is_owner)
     flags[conjoined] |= flags[conjoined - 1] & (PLACE | PREPOSITION)
     after = kinds[places.following]
@@ -177,7 +177,7 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     """Return the type that a common noun beside each span shows, as in `NameCandidates.cue`.
 
     The noun stands before the span (driver Dwayne Tilley; the city of Fryeburg), or after a verb or
-    a comma behind the span (Verdi was a composer; Zipvan, a van rental company).
+    a comma after the span (Verdi was a composer; Zipvan, a van rental company).
     """
     kinds, at, marks, first = places.kinds, places.at, places.marks, places.first
     nouns = sum(word_table.CUE_NOUNS)
@@ -226,7 +226,7 @@ def _find_cues(places: _SpanPlaces) -> Integers:
 def _find_hints(places: _SpanPlaces, before: Integers) -> Integers:
     """Return the type that the word after each span, or a form of address before it, suggests.
 
-    "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
+    Persons: "Weir nodded", "Weir handed over his key"; others: "Exco acquired", "Auja village".
     `before` is the kind of the word before each span.
     """
     marks, first = places.marks, places.kinds[places.following]

@@ -109,7 +109,7 @@ class SpanWords:
         if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
             return len(word) > 2
         if self.language.code in HEAD_FIRST and not self.initial and len(word) > 2:
-            # A rare word inside a sentence: el Valladolid | de Pezzolano.
+            # A rare word with a capital inside a sentence is a name: el Valladolid | de Pezzolano.
             is_word = word.lower() in common_words(self.language.code)
             return not is_word and usage.count_lower(word, self.language.code) == 0
         if self.language.genitive_s:

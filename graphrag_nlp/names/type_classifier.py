@@ -51,7 +51,7 @@ _LOW_BYTE = 0xFF
 
 
 class WordRating(NamedTuple):
-    """Levels of a word: people with this surname, people with this given name, size of this town.
+    """Levels of a word: people with this surname, with this given name, size of this town.
 
     0 means few or none; the highest levels are 4, 3 and 4.
     """

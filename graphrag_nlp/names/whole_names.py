@@ -21,7 +21,7 @@ from graphrag_nlp.text.type_words import TYPE_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 _SPANISH_COURT = re.compile(_WORDS["spanish_court"])
-# Ends of German names are searched, and then the word before them: this is faster.
+# Ends of German names. They are searched first, then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
 # Names of products that begin in lower case (iPhone), from their first capital on. A search for the
@@ -77,7 +77,7 @@ def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int
     if not language.copulas:
         return
     pattern = _definition_pattern(language)
-    # With a line break before the text, each line begins behind one.
+    # With a line break before the text, every line follows a line break.
     for line in _LINE_START.finditer(f"\n{text}"):
         before, start = line.start() - 1, line.end() - 1
         if before >= 0 and is_wrapped_line(text, before):

@@ -65,7 +65,7 @@ def rate_quality(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
 
 
 def find_leads(document: Integers, quality: npt.NDArray[np.float32]) -> pl.DataFrame:
-    """Return the first quotable sentences of each document: `document`, `sentence`, `nth` (from 0).
+    """Return the first quotable sentences of documents: `document`, `sentence`, `nth` (from 0).
 
     `document` has the document of each sentence, in ascending order.
     """

@@ -26,8 +26,8 @@ EXTENT_SENTENCE = re.compile(
 def find_kinds(named: pl.DataFrame) -> pl.Series:
     """Return the kind of each entity as an index of `COUNTED_TYPES`; its length for other kinds.
 
-    The type is the kind. The kind of a place is that of the known place with its name; continents
-    and unknown places are "geo".
+    The kind is the type of the entity; of a known place, it is the kind of place, such as "city".
+    Continents and unknown places are "geo".
     """
     kinds = [*COUNTED_TYPES]
     places = named.with_row_index("at").filter(pl.col("type") == "geo")

@@ -58,7 +58,7 @@ def split_words(texts: pl.Series, languages: pl.Series) -> pl.Series:
         .explode("form")
         .drop_nulls("form")
     )
-    # Texts repeat most forms, so each form is looked at once.
+    # Texts repeat most forms, so each distinct form is examined only once.
     numbers, distinct = number_values(split["form"])
     lower = distinct.str.to_lowercase()
     is_capital = distinct.str.head(1) != lower.str.head(1)

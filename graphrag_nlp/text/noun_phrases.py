@@ -174,7 +174,7 @@ def _find_end(text: str, end: int, grammar: PhraseGrammar) -> int:
         if lower in grammar.of_words:
             return _add_complement(text, end, token.end(), grammar)
         if lower in grammar.function_words:
-            # "The system develops more" has a verb before the adverb.
+            # In "The system develops more", the word before "more" is a verb.
             is_verb = (
                 last.endswith("s") and lower not in _CLOSINGS and lower not in grammar.openings
             )

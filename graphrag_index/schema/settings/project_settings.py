@@ -141,7 +141,8 @@ def read_recorded_settings(values: Mapping[str, Any]) -> Settings:
         for *path, key in (mistake["loc"] for mistake in error.errors()):
             node = kept
             for name in path:
-                # Of a union, the name of the type stands in the path, but not in the values.
+                # If a setting may have several types, the path also names the type, which is no
+                # key.
                 if isinstance(name, int) or name in node:
                     node = node[name]
             if isinstance(node, dict):
