@@ -15,12 +15,12 @@ from graphrag_query.question.question_words import content_words, language_in
 Matrix = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-# A statement is covered from this score on. Of the statements on similar subjects that a text does
-# not hold, one in twenty reaches this score in 12,000 tokens.
+# A statement is covered from this score on. Of statements on similar subjects that a text of 12,000
+# tokens does not state, one in twenty reaches this score by chance.
 THRESHOLD = 0.19
 # Weight of a word that stands near the window, where a pronoun may refer to it.
 NEAR_WEIGHT = 0.5
-# Sentences on either side of a window that are near.
+# Number of sentences on either side of a window that are near it.
 N_NEAR_SENTENCES = 3
 # Maximum number of sentences of a window.
 MAX_WINDOW_SENTENCES = 3
@@ -29,7 +29,7 @@ MISSING_NUMBERS_PENALTY = 0.15
 # Information (sum of the weights of its words) at which a statement proves half as much as its
 # share of words says: a text has all words of a short and general statement by chance.
 HALF_INFORMATION = 60.0
-# Words of a text in which occurrences of a word are counted once.
+# Number of words of a stretch of text, in which a repeated word counts once.
 STRETCH_WORDS = 100
 
 
@@ -74,7 +74,7 @@ def statement_scores(
 def stated_shares(
     statements: Sequence[str], texts: Sequence[str], weights: WordWeights
 ) -> list[float]:
-    """Return the share of each statement that the best window of sentences of the texts has.
+    """Return how much of each statement the best window of sentences in the texts states.
 
     The share is that of the statement's words, by stem and weighted by their information, in a
     window of one to three sentences; see the constants of this module. The test is lexical:
@@ -104,11 +104,11 @@ def _normalize_rows(rows: Matrix) -> Matrix:
 
 
 def _window_scores(shares: Matrix, numbers: Matrix, held: Flags) -> Matrix:
-    """Return the score of the best window for each statement; `held` is words by sentences."""
+    """Return the best window's score for each statement; `held`: words (rows) of each sentence."""
     near = _any_within(held, N_NEAR_SENTENCES, N_NEAR_SENTENCES)
     best = np.zeros(len(shares))
     for size in range(1, min(MAX_WINDOW_SENTENCES, held.shape[1]) + 1):
-        # A window is named by its first sentence; near words are those around this sentence.
+        # Column i is the window that begins at sentence i; near words are around this sentence.
         window = _any_within(held, 0, size - 1)
         around = window | near
         inside, about = shares @ window, shares @ around

@@ -1,7 +1,7 @@
 """A language model as judge: criteria, pairs of answers, requests and verdicts.
 
-A judge that sees two answers in one order only favours what stands first, or last. So each pair is
-shown in both orders: an answer wins if it wins twice, and any other pair is a tie.
+A judge that sees two answers in only one order favours the first one, or the last one. So each pair
+is shown in both orders: an answer wins if it wins twice, and any other pair is a tie.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -338,7 +338,7 @@ class PairSummary:
 
 
 def list_pairs(results: Mapping[str, Sequence[Result]]) -> list[Pair]:
-    """List the pairs of answers to the same question, of every two systems."""
+    """List the pairs of answers to the same question, for each pair of systems."""
     return [
         Pair(first, second, (one, other))
         for first, second in combinations(results, 2)
@@ -348,7 +348,7 @@ def list_pairs(results: Mapping[str, Sequence[Result]]) -> list[Pair]:
 
 
 def summarize_pairs(verdicts: Sequence[PairVerdict]) -> list[PairSummary]:
-    """Summarize the verdicts on each two systems."""
+    """Summarize the verdicts on each pair of systems."""
     names = dict.fromkeys((one.pair.first, one.pair.second) for one in verdicts)
     found = []
     for first, second in names:
@@ -417,7 +417,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class Task:
-    """A request to a judge, and what it judges; a pair of equal answers needs none."""
+    """A request to a judge, and what it judges; None for a pair of equal answers, a tie."""
 
     request: Request | None
     key: tuple[str, str, str] | None = None
@@ -493,7 +493,7 @@ class Judge:
         return Verdicts(judgements, verdicts, spent, n_unread, stopped)
 
     def estimate(self, tasks: Sequence[Task]) -> tuple[int, int, float | None]:
-        """Return the calls, the tokens of the prompts, and the cost of tasks at most.
+        """Return the maximum numbers of calls and of prompt tokens of tasks, and their cost.
 
         The cost is None if the price of the model is not known.
         """

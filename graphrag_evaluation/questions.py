@@ -11,7 +11,7 @@ from typing import Any
 from graphrag_index.errors import ExportError, SettingsError, why_unread
 from graphrag_index.storage.atomic import write_text_file
 
-# The fields of a record under the names that known sets use, the first that has a value counts.
+# Names of each field in known evaluation sets. Of several names, the first with a value counts.
 # HotpotQA: _id, answer, supporting_facts. MuSiQue: id, answer_aliases, answerable, paragraphs.
 # RAGAS: user_input, reference. benchmark-qed: question_id, question_text, question_type,
 # assertions. GraphRAG-Bench: id, question_type, evidence. WildGraphBench: ref_urls, statements.
@@ -157,7 +157,7 @@ def _parse_span(span: Any) -> GoldSpan:
 
 
 def _parse_flag(value: Any) -> bool:
-    """Return whether a value says yes; a missing one does."""
+    """Return whether a value means yes, as a missing value does."""
     # A table of texts has "False" and "True".
     said = {"true": True, "1": True, "false": False, "0": False, "none": True}
     return said[str(value).strip().lower()]

@@ -28,9 +28,9 @@ from graphrag_index.pipeline.shards import separate_processes
 from graphrag_index.storage.lancedb_stubs import stub_unused_imports
 from graphrag_query.answer import Answer
 
-# Questions that a worker process gets at once.
+# Number of questions in one task of a worker process.
 CHUNK = 8
-# Questions that are asked at once if a model writes answers.
+# Number of questions that are asked in parallel if a model writes answers.
 N_THREADS = 8
 
 
@@ -61,14 +61,14 @@ def run_systems(
 
     `advance` is called with the number of questions that are done. With several workers, each
     process opens the systems, and asks some of the questions. If a model writes answers, this
-    process asks them all, `N_THREADS` at once: it waits for the model, not for the processor.
+    process asks them all, `N_THREADS` in parallel: it waits for the model, not for the processor.
     Raises `SettingsError` if no gold document of any question is in an index.
     """
     for system in systems:
         missing_documents(system, questions)
     results: dict[str, list[Result]] = {system.name: [] for system in systems}
     has_llm = any(system.index.has_llm for system in systems)
-    # No question waits for the model's reply to another one.
+    # With one question in a chunk, no question waits for the model's reply to another one.
     size = 1 if has_llm else CHUNK
     chunks = [questions[at : at + size] for at in range(0, len(questions), size)]
     run = partial(_run_chunk, systems, budgets=budgets)
@@ -176,13 +176,13 @@ def missing_documents(system: System, questions: Sequence[EvaluationQuestion]) -
 
 
 def _run_question(system: System, question: EvaluationQuestion, budgets: Sequence[int]) -> Result:
-    # What another search has read for this question must not make this one faster.
+    # Clear the cache: rows that another search has read must not make this one faster.
     system.index.store.kept_rankings.clear()
     started, cpu = time.perf_counter(), time.process_time()
     answer = system.index.search(system.method, question.text)
     effort = {"seconds": time.perf_counter() - started}
     if not system.index.has_llm:
-        # With a model, several questions are asked at once: the CPU time is that of all of them.
+        # With a model, questions are asked in parallel: the CPU time is that of all of them.
         effort["cpu_seconds"] = time.process_time() - cpu
     passages = ranked_passages(system, question, answer)
     ranked, gold = find_gold(system, question, passages)

@@ -19,7 +19,7 @@ from graphrag_query.index import Index
 from graphrag_query.question.question_words import content_words
 
 CUTOFFS = (2, 5, 10)
-# A passage has a gold span if it has this share of its characters.
+# A passage has a gold span if it has at least this share of the span's characters.
 MIN_SPAN_SHARE = 0.5
 # Budgets of tokens for the coverage of statements by the context.
 TOKEN_BUDGETS = (4_000, 12_000)
@@ -33,7 +33,7 @@ _CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
 _MARKS_AFTER_STOP = re.compile(r"([.!?…][\"'”’)]*)((?:\s*\[(?:\d+|Data: [^]]*)\])+)")
 # Sentences with fewer content words, such as headings and greetings, state nothing to support.
 MIN_WORDS_OF_STATEMENT = 2
-# Share of the information of a sentence that the text units it cites must have.
+# Minimum share of the information of a sentence that the cited text units must have.
 MIN_SUPPORTED_SHARE = 0.5
 
 

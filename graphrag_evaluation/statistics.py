@@ -25,7 +25,7 @@ POWER = 0.8
 MAX_EXACT_CLUSTERS = 12
 # Quantiles of the standard normal distribution for `CONFIDENCE`, two-sided, and for `POWER`.
 _Z_CONFIDENCE, _Z_POWER = 1.959964, 0.841621
-# Resampled means that are computed at once: bounds the memory.
+# Number of resampled means in a batch, to limit memory.
 _BATCH = 1_000
 _MAX_DRAWS = 10_000_000
 # Up to this many questions, their resamples are kept in memory: 40 KB for each question.
@@ -176,7 +176,7 @@ def sign_flip_p_value(sums: npt.NDArray[np.float64]) -> float:
 
 
 def _batches(draw: Callable[[int], Iterator[Batch]], n: int) -> Iterable[Batch]:
-    """Return all batches of `N_RESAMPLES` rows of `n` numbers, which equal calls share."""
+    """Return batches of `N_RESAMPLES` rows of `n` numbers; equal calls share the rows."""
     return _keep_batches(draw, n) if n <= MAX_KEPT else draw(n)
 
 

@@ -53,7 +53,7 @@ def meaning(measure: str) -> str:
 
 
 def check_measures(names: Iterable[str]) -> None:
-    """Raise SettingsError for a name that no evaluation has a measure of."""
+    """Raise SettingsError for a name that is no measure of an evaluation."""
     for name in names:
         family, mark, cutoff = name.partition("@")
         known = f"{family}@{'n' if family == 'coverage' else 'k'}" if mark else name
@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance explains the difference in too few cases."""
+        """Whether the difference is too unlikely to be chance (`MAX_P_VALUE`)."""
         return self.corrected_p < MAX_P_VALUE
 
 

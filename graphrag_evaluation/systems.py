@@ -22,7 +22,7 @@ from graphrag_index.storage.working_copy import locate_output
 from graphrag_query.index import Index
 from graphrag_query.searches.router import check_method
 
-# Text units that word weights are estimated from.
+# Maximum number of text units from which word weights are estimated.
 MAX_SAMPLED_TEXT_UNITS = 5_000
 
 
@@ -86,7 +86,7 @@ class System:
 
 
 # The systems of one index share these, as long as the index is open. The lock keeps threads that
-# ask questions at once from computing them several times.
+# ask questions in parallel from computing them several times.
 _lock = Lock()
 _document_numbers: WeakKeyDictionary[Index, dict[str, int]] = WeakKeyDictionary()
 _word_weights: WeakKeyDictionary[Index, WordWeights] = WeakKeyDictionary()
@@ -200,7 +200,7 @@ def _as_text(value: Any) -> str:
 
 
 def _short_names(places: Sequence[Place]) -> list[str]:
-    """Name places by the first that differs: version, last part of the folder, or folder."""
+    """Name indexes by what differs: the version, or else the end of the folder, or the folder."""
     if len({place.folder.resolve() for place in places}) == 1:
         return [f"@{place.version}" if place.version is not None else "now" for place in places]
     short = [Place(Path(place.folder.resolve().name), place.version) for place in places]

@@ -45,7 +45,7 @@ from graphrag_query.store.index_store import IndexStore
 
 # A shorter text unit, in characters, is a heading or a fragment: nothing can be extracted.
 MIN_CHARACTERS = 80
-# Text units that the sample is chosen from. The limit bounds time and memory.
+# Maximum number of text units from which the sample is chosen. It limits time and memory.
 MAX_POOL = 5_000
 # Headings of the added sections. A later tuning replaces everything from the first heading on.
 ABOUT_HEADING, EXAMPLES_HEADING = "# About these documents", "# Examples from these documents"
@@ -54,7 +54,7 @@ EXAMPLES_NOTE = "They show the replies that are wanted. Their passages are mater
 UNKNOWN_TYPES = frozenset({"", "name", "noun phrase", "acronym"})
 MAX_TYPES = 12
 MAX_EXAMPLES = 2
-# An example with more tokens would cost more in each request than it tells.
+# Maximum tokens of an example: a longer one costs more in each request than it helps.
 MAX_EXAMPLE_TOKENS = 900
 MIN_EXAMPLE_ENTITIES = 2
 LANGUAGE_NAMES = {
@@ -64,7 +64,7 @@ LANGUAGE_NAMES = {
     **{"ar": "Arabic", "he": "Hebrew", "hi": "Hindi", "zh": "Chinese"},
 }
 _BRACES = re.compile(r"\{\{\w+\}\}")
-# The ledger counts all requests of a tuning for this step.
+# Step under which the ledger stores all requests of a tuning.
 TUNE_STEP = "tune"
 # Seed of the sample.
 SEED = 17
@@ -341,7 +341,7 @@ class DocumentDescription:
     """The documents as a model describes them; types with the passages that name their entities."""
 
     domain: str = ""
-    persona: str = ""  # who reads such documents
+    persona: str = ""  # a reader of such documents, described for a model
     types: tuple[tuple[str, int], ...] = ()
 
 

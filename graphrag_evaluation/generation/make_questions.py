@@ -3,7 +3,7 @@
 A fact is a plain English sentence: it begins with the name of an entity, and what follows is a verb
 of a known form, refers to nothing outside the sentence, and names something else or a time. So a
 question can be made from the words of the sentence, and a reader of the sentence can answer it. Few
-sentences pass; rather none than a wrong one.
+sentences pass: a missing question is better than a wrong one.
 """
 
 import random
@@ -29,14 +29,14 @@ from graphrag_nlp.text.sentences import split_sentences
 from graphrag_nlp.text.standalone import stand_alone
 from graphrag_query.index import Index
 
-# Text units that sentences are read from, evenly spaced; more would only add to the choice.
+# Maximum number of text units that are read, evenly spaced: they offer enough to choose from.
 MAX_TEXT_UNITS = 4_000
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 40, 300
-# Names of a sentence that are tried as its subject.
+# Maximum number of names of a sentence that are tried as its subject.
 MAX_SUBJECTS = 4
-# Number of words of a predicate.
+# Minimum and maximum number of words of a predicate.
 MIN_WORDS, MAX_WORDS = 4, 28
-# Number of words that say something without the clause after them.
+# Minimum number of words of a predicate that is cut before a clause.
 MIN_WORDS_BEFORE_CLAUSE = 6
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _MONTH = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -51,7 +51,7 @@ _CLAUSE = re.compile(
     r"\s*(?:[;:(–—]|,\s(?:and|but|so|although|though|where|which|who|because|since|whose|whom"
     r"|\w+ing|according|including|then)\b|\s(?:but|although|because|whereas)\b|,\s*$)"
 )
-# A statement that holds only under a condition, or of several subjects, asks for no single one.
+# A statement that is true only under a condition, or of many subjects, is no basis for a question.
 _CONDITION = re.compile(
     r"\b(?:while|when|until|if|unless|as (?:the|a|he|she|it|they)|where)\b"
     # Two statements with one verb: "took 3 for 77 and McGrath 2 for 66".
@@ -61,7 +61,7 @@ _PARTICIPLE = re.compile(r",\s\w+ing\b")
 _SEQUENCE = re.compile(r"\b(?:before|after)\b")
 # An addition to a name: ", a seaman from County Kerry," or "(IMF)".
 _APPOSITION = re.compile(r"^(?:, [^,()]{2,80}, (?=\w)| \([A-Z]{2,8}\) )")
-# The kinds of questions, with their shares of all. Those of two passages need a model.
+# The kinds of questions with their shares. Questions that join two passages need a model.
 KINDS = {
     "local": 0.3,
     "two-hop": 0.15,
@@ -72,11 +72,11 @@ KINDS = {
 }
 SPLITS = ("tune", "report")
 MIN_STATEMENTS, MAX_STATEMENTS, MIN_DOCUMENTS = 4, 12, 3
-# What the documents of a split tell in more sentences is too much for a few statements.
+# A topic with more sentences than this in a split is too broad for a few expected statements.
 MAX_SENTENCES = 30
 # A sentence with this share of the words of a predicate may state it of another subject.
 MIN_STATED_SHARE = 0.6
-# Text units that are searched for such sentences.
+# Number of text units that are searched for such sentences.
 TOP_K_TEXT_UNITS = 20
 # How a subject is asked for, by the type of its entity.
 _ASKED = {"person": "Who", "geo": "Who or what", "organization": "Who or what"}
@@ -172,7 +172,7 @@ def read_sentences(index: Index) -> list[Sentence]:
     for span, language, number, stands in zip(spans, languages, within, alone, strict=True):
         named = _mentions_in(span, of_unit[number])
         if stands and named:
-            # Text units overlap.
+            # Text units overlap, so that two may contain one sentence.
             found.setdefault((span.document, span.start_char), Sentence(span, language, named))
     return list(found.values())
 
@@ -319,7 +319,7 @@ class Corpus:
         return True
 
     def holds(self, name: str) -> bool:
-        """Return whether a text has a name."""
+        """Return whether any text of the index has a name."""
         return any(_names_any(text, [name]) for text in self.similar_texts(name))
 
     def similar_texts(self, words: str, top_k: int = TOP_K_TEXT_UNITS) -> Iterator[str]:
@@ -348,7 +348,7 @@ def make_questions(
     """
     check_kinds(kinds)
     sentences = read_sentences(index)
-    # Over both splits: a question has one answer in the whole index.
+    # Read both splits: a question must have only one answer in the whole index.
     facts = find_facts(sentences)
     corpus = Corpus(index)
     made: dict[str, list[list[EvaluationQuestion]]] = {kind: [] for kind in kinds}
@@ -460,7 +460,7 @@ def ask_for_time(fact: Fact, subject: str = "") -> EvaluationQuestion | None:
 
 
 def ask_about_topics(sentences: Iterable[Sentence]) -> Iterator[EvaluationQuestion]:
-    """Ask about names, and other phrases of several words, of which several documents tell.
+    """Ask about names, and other phrases of several words, that are in several documents.
 
     The expected statements are sentences of the documents.
     """
@@ -507,14 +507,14 @@ def exchange_names(
             yield replace(_question("unanswerable", text, (), ()), is_answerable=False)
 
 
-def _drop_ambiguous(found: Iterable[EvaluationQuestion], most: int) -> list[EvaluationQuestion]:
-    """Keep one of equal questions, at most `most` in all; drop those with different answers."""
+def _drop_ambiguous(found: Iterable[EvaluationQuestion], max_n: int) -> list[EvaluationQuestion]:
+    """Keep one of equal questions, at most `max_n`; drop those with other answers."""
     by_text: dict[str, list[EvaluationQuestion]] = defaultdict(list)
     for question in found:
         by_text[fold(question.text)].append(question)
-        if len(by_text) >= most:
+        if len(by_text) >= max_n:
             break
-    # The last answer to a question for a time is the year.
+    # The last known answer to a question about a time is the year: compare the years.
     return [
         same[0]
         for same in by_text.values()
@@ -527,13 +527,13 @@ def _choose(
 ) -> list[EvaluationQuestion]:
     """Choose questions by the shares of their kinds, of both splits in turn.
 
-    A question that both splits have stays in one of them.
+    A question that is in both splits stays in one of them.
     """
     ranked: list[tuple[float, EvaluationQuestion]] = []
     for kind, of_splits in made.items():
         once = {fold(one.text): one for one in reversed(list(_alternate(*of_splits)))}
         ranked += [(at / KINDS[kind], one) for at, one in enumerate(reversed(once.values()))]
-    # Where the index states little, most questions would be unanswerable: they are easy to make.
+    # Limit the unanswerable questions, which are easy to make even if the index states little.
     n_others = sum(question.is_answerable for _, question in ranked)
     share = KINDS["unanswerable"]
     most = n_others * share / (1 - share) if n_others else n

@@ -1,7 +1,7 @@
 """Questions in natural words: a model writes them, and a second request checks each.
 
-The known answers and spans come from the documents, never from the model alone: a question is
-made from passages, with quotations that stand in them. The check shows the spans and the question
+The known answers and spans come from the documents, never from the model alone: a question is made
+from passages, with quotations that are found in them. The check shows the spans and the question
 only; a question whose answer is not found again is dropped.
 """
 
@@ -42,7 +42,7 @@ from graphrag_nlp.text.sentences import find_quotation, split_sentences
 from graphrag_query.index import Index
 from graphrag_query.llm import clean_text
 
-# Text units that passages are chosen from, evenly spaced: bounds memory and time.
+# Maximum number of text units, evenly spaced, to choose passages from: limits memory and time.
 MAX_TEXT_UNITS = 20_000
 # A shorter text unit is a heading or a fragment.
 MIN_PASSAGE_TOKENS = 30
@@ -50,15 +50,15 @@ MIN_PASSAGE_TOKENS = 30
 MAX_PASSAGE_CHARS = 4_000
 # A name in more text units than this joins passages that have little else in common.
 MAX_NAMED_TEXT_UNITS = 30
-# Passages that a question on the whole corpus is made from, each of another document.
+# Maximum number of passages for a question on the whole corpus, each from another document.
 MAX_THEME_PASSAGES = 8
 # Step under which the ledger stores the requests.
 LEDGER_STEP = "make questions"
-# How often more questions are asked for in place of those that were dropped.
+# Maximum number of rounds in which new questions are requested in place of dropped ones.
 MAX_ROUNDS = 4
-# Passages that a question is checked with which the documents should not answer.
+# Number of similar passages that must not answer a question that is made to be unanswerable.
 MAX_SIMILAR_TEXTS = 8
-# Length of a question, for an estimate.
+# Assumed number of characters of a question, for an estimate of costs.
 MAX_QUESTION_CHARS = 200
 UNREADABLE = "a reply could not be read"
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class Passage:
     text: str
 
     def find_sentences(self, quotation: str) -> GoldSpan | None:
-        """Return the span of the sentences that a quotation is in; None if it is not there."""
+        """Return the span of the sentences with a quotation; None if the passage lacks it."""
         found = find_quotation(quotation, self.text)
         if found is None:
             return None
@@ -136,7 +136,7 @@ class PassageSources:
     def _list_pairs(
         self, units: pl.DataFrame, kind: str, split: str, mixer: random.Random
     ) -> Iterator[Source]:
-        """Yield pairs of passages that name the same entity, of two documents if there are."""
+        """Yield pairs of passages that name one entity, if possible from two documents."""
         if not self._store.has_table("mentions"):
             return
         entities = self._store.scan("entities").select("title", entity="human_readable_id")
@@ -159,7 +159,7 @@ class PassageSources:
             mixer.shuffle(places)
             first, document = places[0]
             others = [number for number, other in places if other != document]
-            # Text units of one document that follow each other overlap.
+            # Leave out neighbouring text units of one document: they overlap.
             others = others or [number for number, _ in places if abs(number - first) > 1]
             if others:
                 yield Source(kind, split, self._read([first, others[0]]), title)
@@ -167,7 +167,7 @@ class PassageSources:
     def _list_themes(
         self, units: pl.DataFrame, split: str, mixer: random.Random
     ) -> Iterator[Source]:
-        """Yield passages of communities that several documents tell of, with their reports."""
+        """Yield passages of each community that is in several documents, with its report."""
         if not self._store.has_table("community_reports"):
             return
         columns = ("community", "title", "summary")
@@ -257,7 +257,7 @@ class QuestionMaker:
         return self._wanted.total()
 
     def expected_requests(self) -> Iterator[Request]:
-        """Yield the requests for questions, and for their checks in about the right length."""
+        """Yield requests for an estimate: for questions, and checks of about the right length."""
         for source in self._take(self._wanted):
             yield ask_for_question(source, self._prompts)
             texts = [passage.text for passage in source.passages]
@@ -274,7 +274,7 @@ class QuestionMaker:
     def make(
         self, model: RequestSender, advance: Callable[[], None] = lambda: None
     ) -> NaturalQuestions:
-        """Ask the model for questions, and in rounds for others in place of those dropped."""
+        """Ask the model for questions; then, in rounds, for others in place of dropped ones."""
         found = NaturalQuestions()
         missing = self._wanted.copy()
         seen: set[str] = set()
@@ -336,7 +336,7 @@ class QuestionMaker:
                 found.dropped[str(reason)] += 1
 
     def _texts_of(self, question: EvaluationQuestion, source: Source) -> list[str]:
-        """Return the spans of a question; without an answer, the texts most likely to have one."""
+        """Return the texts to check a question with: its spans, or else similar texts."""
         if question.is_answerable:
             return [span.text for span in question.spans]
         similar = list(self._corpus.similar_texts(question.text, MAX_SIMILAR_TEXTS))
@@ -469,7 +469,7 @@ def read_question(reply: Mapping[str, Any], source: Source) -> EvaluationQuestio
         question = _with_evidence(text, answer, reply["quotations"], source)
     if question.kind == "two-hop" and holds(text, source.topic):
         raise DroppedError("the question names what it should describe")
-    # The answer to a comparison is one of the two names that it has.
+    # A comparison contains its answer, which is one of the two names.
     if question.kind != "comparison" and any(holds(text, one) for one in question.answers[:1]):
         raise DroppedError("the answer stands in the question")
     return question
@@ -542,7 +542,7 @@ def holds(text: str, words: str) -> bool:
 
 
 def agrees(answer: str, known: Sequence[str]) -> bool:
-    """Return whether an answer is a known one, or has it, or is a large part of it.
+    """Return whether an answer equals a known answer, contains it, or is a large part of it.
 
     A part must have one of the numbers of the known answer, if both have numbers.
     """

@@ -36,7 +36,7 @@ NO_ENTITIES = "the index has no entities"
 
 
 def measure_structure(index: CheckedIndex) -> Figures:
-    """Measure equal and doubtful names, entities alone, and connected components."""
+    """Measure equal and doubtful names, entities without links, and connected components."""
     return {**_measure_names(index), **_measure_components(index)}
 
 
@@ -120,7 +120,7 @@ def measure_graph(
     comparison = None
     found: dict[str, Figure | str] = {}
     if reference is not None:
-        # First, since a wrong reference is told at once.
+        # Open the reference first, so that an error in it is reported early.
         other = open_place(reference)
         with explain_damage(index, other):
             comparison = compare_with_reference(index, str(reference), other)

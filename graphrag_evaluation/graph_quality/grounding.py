@@ -1,4 +1,4 @@
-"""The measures of a graph with their meanings; whether texts hold what rests on them."""
+"""The measures of a graph with their meanings; whether texts state what the graph says."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from graphrag_nlp.list_columns import find_rows, keep_first_keys
 from graphrag_nlp.reports.extent import EXTENT_SENTENCE
 from graphrag_nlp.text.normalize import UNSPACED, fold_names
 
-# Number of examples that a figure has.
+# Maximum number of examples of a figure.
 MAX_EXAMPLES = 5
 
 # The meaning of each measure. `docs/generate.py` writes them into the documentation.
@@ -57,9 +57,9 @@ REFERENCE_MEANINGS = {
     "direction",
     "relationship_f1": "harmonic mean of precision and recall of relationships",
 }
-# Reports that are read; of more reports, a random sample.
+# Maximum number of reports that are read; of more reports, a random sample.
 MAX_REPORTS = 1_000
-# Columns of a cited row that are its text.
+# Columns that together are the text of a cited row.
 _TEXT_COLUMNS = {
     "Entities": ("title", "description"),
     "Relationships": ("source", "target", "description"),
@@ -100,7 +100,7 @@ def share_figure(
 
 
 def measure_grounding(index: CheckedIndex) -> Figures:
-    """Measure the shares of mentions, entities, relationships and claims that texts hold."""
+    """Measure the shares of mentions, entities, relationships and claims that texts support."""
     claims = {"grounded_claims": _measure_claims(index)}
     if not index.has("entities", "title"):
         others = ("grounded_mentions", "grounded_entities", "grounded_relationships")
@@ -159,7 +159,7 @@ def _stated_units(index: CheckedIndex, table: str) -> pl.LazyFrame:
 
 
 def _find_named(index: CheckedIndex, stated: pl.LazyFrame, names: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of `entity` and `unit`, and whether the text unit `held` a name of it."""
+    """Return pairs of `entity` and `unit`; `held` is true if the text unit has its name."""
     texts = index.tables["text_units"].select(text=fold_names(pl.col("text")))
     held = (
         stated.join(texts.with_row_index("unit"), on="unit")
@@ -258,7 +258,7 @@ def holds_name(text: str | pl.Expr) -> pl.Expr:
 
 
 def measure_report_claims(index: CheckedIndex) -> Figures:
-    """Measure the shares of sentences of reports that cite, and whose citations state them.
+    """Measure the shares of report sentences that have citations, and that these support.
 
     A sentence is supported if the cited rows have half of the information of its words, by the
     lexical test of `stated_shares`. A sentence that cites missing rows only is not supported.
@@ -306,7 +306,7 @@ def _read_claims(report: str) -> list[CitedSentence]:
 
 
 def _sample_reports(index: CheckedIndex) -> pl.DataFrame:
-    """Return the communities and texts of reports, of many reports those of a random sample."""
+    """Return communities and texts of reports; of many reports, only a random sample."""
     rows = index.tables["community_reports"].select("community", "full_content")
     n = count_rows(rows)
     if n > MAX_REPORTS:
@@ -344,7 +344,7 @@ def _read_evidence(
             rows = index.tables[table]
         else:
             continue
-        # Sentences of a row end with its columns.
+        # Separate columns by a full stop, so that no sentence continues in the next column.
         text = pl.concat_str(columns, separator=".\n", ignore_nulls=True)
         texts = (
             rows.select(pl.col(number).cast(pl.Int64), text=text)

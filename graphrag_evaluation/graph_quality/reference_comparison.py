@@ -15,9 +15,9 @@ from graphrag_index.health.checked_index import CheckedIndex, count_rows, explod
 from graphrag_nlp.list_columns import find_rows, keep_first_keys
 
 Flags = npt.NDArray[np.bool_]
-# Names of each list of missed or extra ones.
+# Maximum number of names in each list of missed or extra names.
 MAX_LISTED = 50
-# What is compared, with the plural noun of its lists.
+# The kinds of compared rows, with the plural in names of lists such as `missed_entities`.
 COMPARED = {"entity": "entities", "relationship": "relationships"}
 # A type of entities without a proper name, which an extraction of names does not list.
 NOUN_PHRASE = "noun phrase"
@@ -60,7 +60,7 @@ class ReferenceComparison:
 
 
 class _StatedGraph(NamedTuple):
-    """The graph of an index on the compared documents, which have numbers.
+    """The part of an index's graph that is in the compared documents, which are numbered.
 
     An entity is a row of `entities`, and occurs once in each of its documents. Relationships are
     unordered: `source` < `target`.
@@ -73,9 +73,9 @@ class _StatedGraph(NamedTuple):
 
 
 class _Verdicts(NamedTuple):
-    """Verdicts on the rows of one side, without those that count nowhere.
+    """Verdicts on the rows of one index, without rows that are not counted.
 
-    `right` has the documents of the right rows, `wrong` document and name of the others.
+    `right` has the document of each right row, `wrong` the document and name of each wrong row.
     """
 
     right: pl.Series
@@ -155,7 +155,7 @@ def _document_keys(index: CheckedIndex) -> pl.DataFrame:
     columns = [*(["text"] if index.has("documents", "text") else []), *_document_names(index)]
     keys = []
     for rank, name in enumerate(columns):
-        # A text is no name: the two are hashed with different seeds.
+        # Hash texts and names with different seeds, so that a text never equals a name.
         text = pl.col(name).cast(pl.String)
         is_text = name == "text"
         key = text.str.strip_chars().hash(seed=1) if is_text else text.hash()
@@ -269,7 +269,7 @@ def _judge_entities(graph: _StatedGraph, right: Flags, counted: Flags) -> _Verdi
 def _judge_pairs(
     stated: _StatedGraph, wanted: _StatedGraph, matches: pl.DataFrame, counted: tuple[Flags, Flags]
 ) -> tuple[_Verdicts, _Verdicts]:
-    """Judge relationships, except those with an end that counts nowhere."""
+    """Judge relationships, except those with an entity that is not counted."""
     are_compared = stated.has_pairs and wanted.has_pairs
     links, marks = (
         graph.pairs.filter(

@@ -3,7 +3,7 @@
 `evaluation_page.html` is its frame with its style, and `evaluation_page.js` lists the questions,
 from the record that stands in the page as JSON. Texts of questions, documents and models are
 escaped here, and become text nodes there, so that none can become markup. A project keeps a folder
-of each report.
+for each report.
 """
 
 import json
@@ -34,7 +34,7 @@ _HEIGHT, _MIDDLE = 16, 8  # units of a drawing
 N_COLOURS = 6
 # With more pairs of systems, only those with the first system are shown.
 MAX_PAIRS = 10
-# Files of the folder.
+# Names of the files in the folder of a report.
 RECORD, PAGE = "evaluation.json", "evaluation.html"
 
 
@@ -320,7 +320,7 @@ def report_name(questions: Path, name: str = "") -> str:
     Raises SettingsError if the name cannot be that of a folder.
     """
     name = name or Path(questions.name.removesuffix(".gz")).stem
-    # Windows drops dots and spaces at the end, and has another use for a colon.
+    # Windows removes dots and spaces at the end of a name, and forbids a colon in it.
     ends_well = bool(name) and name == name.strip().strip(".")
     if not ends_well or not name.isprintable() or set(name) & set("/\\:"):
         raise SettingsError(
@@ -363,7 +363,7 @@ def find_reports(root: Path) -> dict[str, Path]:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Turn a failure of the file system into a sentence with the way out."""
+    """Convert an error of the file system to an ExportError that says what to do."""
     try:
         yield
     except OSError as error:

@@ -155,10 +155,10 @@ def _clear_displaced_nodes(start: Integers, above: Integers) -> Integers:
     """Replace a node's label by -1 if most nodes of its part are in another parent part."""
     known = np.flatnonzero((start >= 0) & (above >= 0))
     places = pl.DataFrame({"part": start[known], "above": above[known]})
-    homes = places.group_by("part").agg(pl.col("above").mode().min())
-    home = np.full(int(start.max(initial=-1)) + 2, -1)
-    home[homes["part"].to_numpy()] = homes["above"].to_numpy()
-    return np.where((start >= 0) & (above >= 0) & (home[start] == above), start, -1)
+    most_frequent = places.group_by("part").agg(pl.col("above").mode().min())
+    parent_of_part = np.full(int(start.max(initial=-1)) + 2, -1)
+    parent_of_part[most_frequent["part"].to_numpy()] = most_frequent["above"].to_numpy()
+    return np.where((start >= 0) & (above >= 0) & (parent_of_part[start] == above), start, -1)
 
 
 def _flag_divided_nodes(labels: Integers, above: Integers) -> Flags:
@@ -285,7 +285,7 @@ def _move_nodes(
     total = np.bincount(labels, weights=size, minlength=n_parts).tolist()
     waiting = deque(np.flatnonzero(is_free).tolist())
     is_waiting = is_free.copy()
-    # Use a loop instead of arrays: each move depends on the moves before it, and few nodes move.
+    # Use a loop instead of arrays: each move depends on earlier moves, and few nodes move.
     while waiting:
         node = waiting.popleft()
         is_waiting[node] = False

@@ -24,7 +24,7 @@ from graphrag_nlp.list_columns import NumberLists
 
 # Maximum number of groups that are compared with each other.
 MAX_COMPARED = 128
-# Minimum similarity of a small group and one that is large enough, unless nothing else fits.
+# Minimum similarity of a small group to a large one that it joins, unless no other group fits.
 MIN_SIMILARITY = 0.5
 # Decimals of a similarity. Groups with equal texts are then equally similar, on every machine.
 DECIMALS = 6
@@ -82,7 +82,7 @@ def _find_small_components(
     )
     position, text_unit = named.take(nodes)
     mentions = text_units.select("document", "position")[text_unit]
-    homes = (
+    main_documents = (
         mentions.with_columns(component=component[nodes[position]])
         .group_by("component", "document")
         .agg(pl.len().alias("n"), pl.col("position").min())
@@ -91,7 +91,7 @@ def _find_small_components(
     )
     # Sort components without a mention last.
     return (
-        small.join(homes, on="component", how="left")
+        small.join(main_documents, on="component", how="left")
         .sort("document", "position", "first", nulls_last=True)
         .select("component", "first", "size", "document")
     )

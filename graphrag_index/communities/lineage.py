@@ -77,19 +77,19 @@ def make_community_rows(
             # Give islands and communities without relationships the text units of their entities.
             by_entity = is_island[batch].copy()
             by_entity |= np.bincount(owners, minlength=len(by_entity)) == 0
-            spoken = by_entity[of_node]
-            position, more_units = named.take(nodes[spoken])
-            home = themes[level] if level < len(themes) else np.zeros(0, dtype=np.int64)
-            at_home = np.flatnonzero((home >= start) & (home < stop))
-            owners = np.concatenate([owners, of_node[spoken][position]])
+            uses_entities = by_entity[of_node]
+            position, more_units = named.take(nodes[uses_entities])
+            theme_of_unit = themes[level] if level < len(themes) else np.zeros(0, dtype=np.int64)
+            units_of_themes = np.flatnonzero((theme_of_unit >= start) & (theme_of_unit < stop))
+            owners = np.concatenate([owners, of_node[uses_entities][position]])
             units = np.concatenate([units, more_units])
             # A theme has the text units that are about it, wherever else its entities are named.
             is_owned = np.zeros(len(by_entity), dtype=bool)
-            is_owned[home[at_home] - start] = True
+            is_owned[theme_of_unit[units_of_themes] - start] = True
             is_open = ~is_owned[owners]
             owners, distinct_units = distinct_pairs(
-                np.concatenate([owners[is_open], home[at_home] - start]),
-                np.concatenate([units[is_open], at_home]),
+                np.concatenate([owners[is_open], theme_of_unit[units_of_themes] - start]),
+                np.concatenate([units[is_open], units_of_themes]),
             )
             latest = np.zeros(len(by_entity), dtype=np.int64)
             np.maximum.at(latest, owners, date_rank[distinct_units])
@@ -251,7 +251,7 @@ def _read_communities(
     if found is None or links is None:
         return None
     if "theme" not in found.collect_schema():
-        # An older program wrote the table, or another one.
+        # An older version of this program, or another program, wrote the table.
         found = found.with_columns(theme=False)
     columns = ["id", "community", "level", "size", "island", "theme"]
     communities = pl.concat(

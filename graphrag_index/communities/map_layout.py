@@ -63,7 +63,7 @@ class MapLayout(NamedTuple):
 
     discs: Floats  # (community, 3): x, y, radius
     nodes: Floats  # (node, 2): x, y
-    home: Integers  # row of the deepest community of each node; -1 if it has none
+    community_of_node: Integers  # row of the deepest community of each node; -1 if it has none
 
 
 def layout_map(
@@ -80,9 +80,9 @@ def layout_map(
     each community's parent, or -1, and `size` the number of its nodes. Discs and nodes of the
     last version keep their places, unless a disc that has grown needs the place of another.
     """
-    home = np.full(graph.n_nodes, -1)
+    community_of_node = np.full(graph.n_nodes, -1)
     for labels in levels:
-        home[labels >= 0] = labels[labels >= 0]
+        community_of_node[labels >= 0] = labels[labels >= 0]
     discs = np.zeros((len(size), 3))
     radii = np.sqrt(size)
     work = (
@@ -92,7 +92,7 @@ def layout_map(
     )
     for members, part in (shards or SerialShards()).map(_place_communities, work):
         discs[members] = part["discs"].to_numpy()
-    return MapLayout(discs, _place_nodes(graph, home, before), home)
+    return MapLayout(discs, _place_nodes(graph, community_of_node, before), community_of_node)
 
 
 def _prepare_shards(
@@ -148,7 +148,7 @@ def _place_communities(shard: ShardFrames) -> ShardFrames:
     sources, targets, weights = (links[name].to_numpy() for name in ("source", "target", "weight"))
     discs = np.empty((len(radii), 3))
     starts = np.flatnonzero(np.append(True, above[1:] != above[:-1])).tolist()
-    # Families without a place in the last version, by their number of siblings.
+    # Groups of siblings without a place in the last version, by the number of siblings.
     new: dict[int, list[tuple[slice, Graph]]] = {}
     for start, stop in pairwise([*starts, len(above)]):
         rows, own = slice(start, stop), slice(*np.searchsorted(sources, (start, stop)))
@@ -239,24 +239,24 @@ def _find_free_place(target: Floats, radius: float, centres: Floats, radii: Floa
         distance += radius / 2
 
 
-def _place_nodes(graph: Graph, home: Integers, before: PreviousMap | None) -> Floats:
+def _place_nodes(graph: Graph, community_of_node: Integers, before: PreviousMap | None) -> Floats:
     """Return the position of each node in the unit disc of its deepest community."""
     positions: Floats = np.zeros((graph.n_nodes, 2))
-    nodes = np.flatnonzero(home >= 0)
-    labels = np.unique(home[nodes], return_inverse=True)[1]
+    nodes = np.flatnonzero(community_of_node >= 0)
+    labels = np.unique(community_of_node[nodes], return_inverse=True)[1]
     if not len(nodes):
         return positions
     positions[nodes] = fill_discs(select_subgraph(graph, nodes), labels)
     if before is None:
         return positions
-    kept = np.isfinite(before.nodes[:, 0]) & (home >= 0)
+    kept = np.isfinite(before.nodes[:, 0]) & (community_of_node >= 0)
     is_kept_community = np.zeros(int(labels.max()) + 1, bool)
     is_kept_community[labels[kept[nodes]]] = True
     positions[kept] = before.nodes[kept]
     # New nodes of a community that has kept nodes go to the widest gaps.
     new = nodes[~kept[nodes] & is_kept_community[labels]]
-    for community in np.unique(home[new]):
-        members = np.flatnonzero(home == community)
+    for community in np.unique(community_of_node[new]):
+        members = np.flatnonzero(community_of_node == community)
         _fill_gaps(positions, members, kept)
     return positions
 
@@ -306,11 +306,11 @@ def create_map(
     yield from _split("map_communities", discs.sort("community"))
     row = np.empty(len(order), np.int64)
     row[order] = np.arange(len(order))
-    homes = np.append(numbers.to_numpy(), -1)[layout.home]
+    community = np.append(numbers.to_numpy(), -1)[layout.community_of_node]
     places = pl.DataFrame(
         {
             "entity": np.arange(len(order)),
-            "community": homes[row],
+            "community": community[row],
             "x": layout.nodes[row, 0],
             "y": layout.nodes[row, 1],
         }
@@ -337,12 +337,12 @@ def _read_previous(
     found = communities.select(pl.col(keys).cast(pl.Int32)).join(
         discs.collect(), on=keys, how="left", maintain_order="left"
     )
-    home = np.full(len(ids), -1)
+    community_of_node = np.full(len(ids), -1)
     for labels in levels:
-        home[labels >= 0] = labels[labels >= 0]
-    homes = np.append(communities["community"].to_numpy(), -1)[home]
+        community_of_node[labels >= 0] = labels[labels >= 0]
+    community = np.append(communities["community"].to_numpy(), -1)[community_of_node]
     known = entities.select("id", entity=pl.col("human_readable_id").cast(pl.Int32))
-    nodes = pl.DataFrame({"id": ids, "community": pl.Series(homes, dtype=pl.Int32)}).join(
+    nodes = pl.DataFrame({"id": ids, "community": pl.Series(community, dtype=pl.Int32)}).join(
         places.join(known, on="entity").drop("entity").collect(),
         on=["id", "community"],
         how="left",

@@ -14,7 +14,7 @@ from graphrag_index.errors import TableError
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import find_rows
 
-# Number of relationships that are read at once. It limits memory and does not change the results.
+# Number of relationships per batch. It limits memory and does not change the results.
 BATCH_EDGES = 1_048_576
 
 Integers = npt.NDArray[np.int64]

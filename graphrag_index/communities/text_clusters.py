@@ -41,7 +41,7 @@ READ_CHARS = 1_200
 MAX_LEARNED_TEXTS, MAX_WORDS = 5_000, 20_000
 # Words in more than this share of the texts, and in more than this number of them, say little.
 MAX_SHARE_OF_TEXTS, MAX_COMMON_TEXTS = 0.15, 10
-# Number of texts that are read at once. It limits memory and does not change the results.
+# Number of texts per batch. It limits memory and does not change the results.
 BATCH_TEXTS = 10_000
 # Single characters or pairs stand for words in scripts without spaces between words.
 _WORD = (
@@ -56,8 +56,7 @@ MAX_LEARNED_SECTIONS = 5_000
 N_STARTS, MAX_ROUNDS = 8, 30
 # Decimals of a similarity. Equal texts are then equally similar, on every machine.
 DECIMALS = 6
-# Number of text units whose vectors are changed at once, and of similarities that are computed at
-# once. They limit memory.
+# Numbers per batch of text units whose vectors change, and of similarities. They limit memory.
 BATCH_TEXT_UNITS, BATCH_SCORES = 65_536, 2_000_000
 
 
@@ -193,8 +192,8 @@ def number_sections(text_units: pl.DataFrame) -> Integers:
 def add_section_vectors(texts: Vectors, sections: Integers) -> Floats:
     """Add to each text unit's vector the mean of its section; return the vectors of sections.
 
-    Changes `texts` in place. A text unit of which few words are known is then about what its
-    neighbours are about.
+    Changes `texts` in place. So a text unit with few known words gets the subject of its
+    neighbours.
     """
     if not len(sections):
         return np.zeros((0, texts.shape[1]))

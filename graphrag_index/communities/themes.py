@@ -47,11 +47,11 @@ from graphrag_nlp.list_columns import NumberLists
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# A text unit's share of entities in a theme counts this much, beside the cosine with its texts.
+# Weight of the share of a text unit's entities in a theme, added to the similarity of texts.
 ENTITY_WEIGHT = 0.3
 # Number of rounds in which text units move to the theme that they are about.
 N_ROUNDS = 3
-# Number of nodes whose text units are read at once. It limits memory.
+# Number of nodes per batch whose text units are read. It limits memory.
 BATCH_NODES = 1_000_000
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ MIN_CHILDREN = 5
 MIN_SHARE_OF_SPLIT = 0.2
 # A part with less than this share of the mean size joins the most similar parts.
 MIN_SHARE_OF_MEAN = 0.25
-# Kept themes are reported if texts are this many times as far from their theme as from new themes.
+# Warn if texts are this many times as far from kept themes as they would be from new ones.
 MAX_DRIFT = 1.5
 # Exponent of the power of 2 to which the covariance matrix of a part is raised.
 N_SQUARINGS = 8
@@ -70,7 +70,7 @@ MAX_ROUNDS = 20
 # Minimum share of the entities in the texts of a new theme that belong to it. With fewer, it could
 # not be described: its texts join the themes of their entities.
 MIN_OWN_SHARE = 0.2
-# Number of communities whose vectors are computed at once. It limits memory.
+# Number of communities per batch of vectors. It limits memory.
 BATCH_COMMUNITIES = 4_096
 
 
@@ -108,19 +108,19 @@ def measure_own_shares(
     vectors: Floats,
     sizes: Floats,
 ) -> Floats:
-    """Return the mean share of the entities in each theme's text units that are in the theme.
+    """Return, for each theme, the mean share of its text units' entities that are in it.
 
-    The parameters are as for `find_homes`, with `themes` for its levels.
+    The parameters are as for `assign_text_units_to_themes`, with `themes` as its only level.
     """
-    home = find_homes([themes], labels, mentions, texts, vectors, sizes)[0]
+    [theme_of_unit] = assign_text_units_to_themes([themes], labels, mentions, texts, vectors, sizes)
     node, units, shares = mentions.take(np.arange(len(labels)))
     n_themes = int(themes.max(initial=-1)) + 1
-    own = np.where(themes[labels[node]] == home[units], shares, 0)
-    counts = np.bincount(home[mentions.totals > 0], minlength=n_themes)
-    return np.bincount(home[units], own, n_themes) / np.maximum(counts, 1)
+    own = np.where(themes[labels[node]] == theme_of_unit[units], shares, 0)
+    counts = np.bincount(theme_of_unit[mentions.totals > 0], minlength=n_themes)
+    return np.bincount(theme_of_unit[units], own, n_themes) / np.maximum(counts, 1)
 
 
-def find_homes(
+def assign_text_units_to_themes(
     levels: Sequence[Integers],
     labels: Integers,
     mentions: Mentions,
@@ -138,9 +138,9 @@ def find_homes(
 
     nodes, units, weights = mentions.take(np.arange(len(labels)))
     weights = weights.astype(np.float32)
-    home = np.where(texts.any(axis=1) | (mentions.totals > 0), 0, -1)
+    theme_of_unit = np.where(texts.any(axis=1) | (mentions.totals > 0), 0, -1)
     parents = np.zeros(len(sizes), dtype=np.int64)
-    homes = []
+    themes_of_units = []
     for themes in levels:
         n_themes = int(themes.max()) + 1
         # Without word vectors of texts, the communities have other vectors: compare entities only.
@@ -150,36 +150,36 @@ def find_homes(
         shares = csr_array((weights, (units, themes[labels][nodes])), shape=(len(texts), n_themes))
         above, below = np.full(n_themes, -1), np.full(len(texts), -1)
         above[themes] = parents
-        order = np.argsort(home, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(home[order])) + 1):
-            children = np.flatnonzero(above == home[rows[0]]) if len(rows) else rows
+        order = np.argsort(theme_of_unit, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(theme_of_unit[order])) + 1):
+            children = np.flatnonzero(above == theme_of_unit[rows[0]]) if len(rows) else rows
             if len(children):
-                # Indexing copies, so the first level is not indexed.
+                # Indexing copies arrays: avoid it on the first level, which needs all rows.
                 are_all = len(rows) == len(texts), len(children) == n_themes
                 own = shares if are_all[0] else shares[rows]
                 own = own if are_all[1] else own[:, children]
                 read = texts if are_all[0] else texts[rows]
-                below[rows] = children[_choose_homes(read, means[children], own)]
-        homes.append(below)
-        home, parents = below, themes
-    return homes
+                below[rows] = children[_choose_themes_of_text_units(read, means[children], own)]
+        themes_of_units.append(below)
+        theme_of_unit, parents = below, themes
+    return themes_of_units
 
 
-def _choose_homes(texts: Vectors, means: Floats, shares: "csr_array") -> Integers:
+def _choose_themes_of_text_units(texts: Vectors, means: Floats, shares: "csr_array") -> Integers:
     """Return the theme of each text unit, as a position in `means`.
 
     `shares` has the share of entities that each text unit has in each theme. The means are computed
     anew from the text units of each theme, a few times.
     """
-    homes = np.zeros(len(texts), dtype=np.int64)
+    theme_of_unit = np.zeros(len(texts), dtype=np.int64)
     n_rows = max(1, BATCH_SCORES // len(means))
     for _ in range(N_ROUNDS):
         for start in range(0, len(texts), n_rows):
             batch = slice(start, start + n_rows)
             score = texts[batch] @ means.T + ENTITY_WEIGHT * shares[batch].toarray()
-            homes[batch] = find_highest(score)
-        means = compute_means(texts, np.ones(len(texts)), homes, len(means))
-    return homes
+            theme_of_unit[batch] = find_highest(score)
+        means = compute_means(texts, np.ones(len(texts)), theme_of_unit, len(means))
+    return theme_of_unit
 
 
 class Themes(NamedTuple):
@@ -191,12 +191,12 @@ class Themes(NamedTuple):
     def number_text_units(self, communities: Sequence[Integers]) -> list[Integers]:
         """Return the themes of the text units as the numbers that `communities` gives the nodes."""
         numbered = []
-        for themes, homes, of_nodes in zip(
+        for themes, theme_of_unit, of_nodes in zip(
             self.of_nodes, self.of_text_units, communities, strict=False
         ):
             number = np.full(int(themes.max()) + 2, -1)
             number[themes] = of_nodes
-            numbered.append(number[homes])
+            numbered.append(number[theme_of_unit])
         return numbered
 
 
@@ -249,8 +249,8 @@ def find_themes(
             own = measure_own_shares(top, labels, mentions, texts, vectors, sizes)
             top = _drop_themes(top, own >= MIN_OWN_SHARE, vectors, sizes)
             levels = [top, *_build_levels(vectors, sizes, counts[1:], top)]
-    homes = find_homes(levels, labels, mentions, texts, vectors, sizes)
-    return Themes([of[labels] for of in levels], homes)
+    themes_of_units = assign_text_units_to_themes(levels, labels, mentions, texts, vectors, sizes)
+    return Themes([of[labels] for of in levels], themes_of_units)
 
 
 def _group_by_texts(vectors: Floats, sections: Floats, n_themes: int) -> Integers | None:
@@ -270,7 +270,7 @@ def _group_by_texts(vectors: Floats, sections: Floats, n_themes: int) -> Integer
 def _drop_themes(
     themes: Integers, is_kept: npt.NDArray[np.bool_], vectors: Floats, sizes: Floats
 ) -> Integers:
-    """Move the communities of other themes to the most similar themes of those that are kept."""
+    """Move the communities of dropped themes to the most similar kept themes."""
     if is_kept.all() or not is_kept.any():
         return themes
     kept = np.flatnonzero(is_kept)

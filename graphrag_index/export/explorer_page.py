@@ -36,7 +36,7 @@ class PartLimits:
 
     entities: int
     relationships: int
-    characters: int  # of documents, and the same number of reports
+    characters: int  # of documents; the same limit counts for reports
 
 
 def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _read_entities(
     )
 
 
-def _read_relationships(scan: _Scan, chosen: pl.DataFrame, most: int) -> pl.DataFrame:
+def _read_relationships(scan: _Scan, chosen: pl.DataFrame, max_rows: int) -> pl.DataFrame:
     """Return the strongest relationships between the chosen entities."""
     ends = chosen.lazy()
     return (
@@ -111,7 +111,7 @@ def _read_relationships(scan: _Scan, chosen: pl.DataFrame, most: int) -> pl.Data
         .join(ends.rename({"entity": "source"}), left_on="source_id", right_on="id")
         .join(ends.rename({"entity": "target"}), left_on="target_id", right_on="id")
         .sort("weight", "human_readable_id", descending=[True, False])
-        .head(most)
+        .head(max_rows)
         .select(
             pl.col("human_readable_id").alias("number"),
             *("source", "target"),
@@ -270,9 +270,9 @@ def _read_mentions(scan: _Scan, chosen: pl.DataFrame, units: pl.DataFrame) -> pl
 
 
 def _within(column: str, max_characters: int) -> pl.Expr:
-    """Return the texts of the first rows, as long as their sum is within the limit.
+    """Return the texts of the first rows up to the limit of all characters; null for others.
 
-    A text that exceeds the limit alone is passed over, and takes nothing from the others.
+    A single text that is longer than the limit is skipped, and does not count.
     """
     length = pl.col(column).str.len_chars().fill_null(0)
     fits = length <= max_characters
@@ -293,7 +293,7 @@ def _with_numbers(rows: pl.DataFrame, column: str, numbers: pl.DataFrame) -> pl.
 
 
 def _with_lists(rows: pl.DataFrame, lists: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Replace a column by that of `lists`; a row that is not there gets an empty list."""
+    """Replace a column by that of `lists`; a row that `lists` lacks gets an empty list."""
     joined = rows.drop(column).join(lists, on="number", how="left", maintain_order="left")
     return joined.with_columns(pl.col(column).fill_null([]))
 

@@ -17,7 +17,7 @@ from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.table_writer import EqualBatches
 from graphrag_index.storage.versions import Version
 
-BATCH_ROWS = 16_384  # rows that an export reads and writes at once
+BATCH_ROWS = 16_384  # rows per batch of an export
 _MAX_NAMES_IN_MESSAGE = 20  # entity types or levels that an error message lists
 # Characters that XML forbids; some CSV parsers fail on them too.
 _XML_FORBIDDEN_CHARACTERS = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x{FFFE}\x{FFFF}]"

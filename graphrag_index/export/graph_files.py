@@ -46,7 +46,7 @@ _GREY_RGB = 153
 _HUE_STEP_DEGREES = 137.508
 _SATURATION, _LIGHTNESS = 0.6, 0.5
 _NODE_LINK_EDGE_COLUMNS = ("source", "target", "id", "number", "type", "description", "weight")
-# Number of rows read at once from tables with long texts.
+# Number of rows per batch of tables with long texts.
 _TEXT_BATCH_ROWS = 4_096
 # Maximum rows in one Cypher statement; databases parse long statements slowly.
 _ROWS_PER_STATEMENT = 100

@@ -37,7 +37,7 @@ IMPORTED_TABLES = (
     *("documents", "text_units", "entities", "relationships", "mentions"),
     *("communities", "community_lineage", "community_reports", "covariates"),
 )
-BATCH_ROWS = 8_192  # rows of an imported table that are read at once
+BATCH_ROWS = 8_192  # rows per batch of an imported table
 
 
 class ImportedIndex:

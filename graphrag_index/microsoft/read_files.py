@@ -19,9 +19,9 @@ COLUMN_RULES: Mapping[str, Mapping[str, Any]] = read_lists("graphrag_index/micro
 _FOREIGN_COLUMNS: Mapping[str, Mapping[str, Any]] = {
     "text_units": parse_columns("document_ids: strings"),
 }
-# Columns of structs, which are converted to JSON text.
+# Columns whose values are structs, which are converted to JSON text.
 _RECORD_COLUMNS = ("raw_data", "metadata")
-_VECTORS_PER_BATCH = 8_192  # vectors that are read at once
+_VECTORS_PER_BATCH = 8_192  # vectors per batch
 _OPTIONAL_TABLES = ("community_reports", "covariates")
 
 

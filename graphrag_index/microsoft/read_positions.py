@@ -29,8 +29,8 @@ _WORD = re.compile(r"\w+")
 # Minimum length of a word of a name that may be found instead of the name.
 _MIN_WORD_LENGTH = 4
 _MAX_SENTENCES = 5  # sentences of the evidence of a relationship in one text unit
-_BATCH_ROWS = 4_096  # text units that are read at once
-_Place = tuple[int, int, int]  # start and end in a text, and the row of what is there
+_BATCH_ROWS = 4_096  # text units per batch
+_Place = tuple[int, int, int]  # start and end in a text, and the row that belongs there
 
 
 def find_first_rows(ids: pl.Series, known: pl.Series) -> Integers:

@@ -39,7 +39,7 @@ from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.text.citations import renumber_citations
 from graphrag_nlp.text.languages import detect_language
 
-_BATCH_ROWS = 1_024  # documents or text units that are read at once
+_BATCH_ROWS = 1_024  # documents or text units per batch
 
 
 class MicrosoftIndex:

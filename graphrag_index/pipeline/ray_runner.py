@@ -33,7 +33,7 @@ MAX_CONNECT_SECONDS = 10.0
 
 
 class _Part(NamedTuple):
-    """A part as a task returns it, with the versions and the use of its process."""
+    """A part that a task returns, with the versions, CPU time and memory of its process."""
 
     content: bytes
     program: dict[str, str]
@@ -154,7 +154,7 @@ class RayRunner:
             except (ConnectionError, RuntimeError, ValueError) as error:
                 text = " ".join(str(error).split())
                 raise WorkflowError(f"The Ray cluster cannot be used: {text}") from None
-            # Ray replaces the handler by one that ends this process at once.
+            # Undo the handler that Ray sets, which ends this process without cleaning up.
             signal.signal(signal.SIGTERM, handler)
             self._ray = ray
             self._task = ray.remote(max_retries=MAX_ATTEMPTS - 1, num_cpus=1)(_make_part)
@@ -162,7 +162,7 @@ class RayRunner:
 
 
 def describe_program() -> dict[str, str]:
-    """Return the versions that all nodes share: they decide about the parts."""
+    """Return the versions that all nodes must share, since parts depend on them."""
     import polars
 
     python = f"{sys.version_info.major}.{sys.version_info.minor}"

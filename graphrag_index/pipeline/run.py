@@ -174,7 +174,7 @@ def run_workflow(
                 result = run.finish()
                 setup.at_end(result)
                 if copy := run.store.working_copy:
-                    copy.push(result.version.number)  # The ledger may have changed all the same.
+                    copy.push(result.version.number)  # The ledger may have changed anyway.
                 return result
         except WaitingError as error:
             if setup.wait is None:
@@ -388,7 +388,7 @@ def _wrap_failures(step: Step) -> Iterator[None]:
 def _check_batch(
     step: Step, tables: Mapping[str, Table], before: Collection[str], frames: Frames
 ) -> Mapping[str, pl.DataFrame | None]:
-    """Return what a step has returned or yielded as a mapping from table names to frames.
+    """Return the result of a step as a mapping from table names to frames, after checks.
 
     A step returns or yields one frame, or a mapping. None means that the step does not change the
     table. Raises TableError for any other result.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Number of shards per process that are prepared or processed at once. It limits memory.
+# Number of shards per process that are in memory at the same time. It limits memory.
 SHARDS_PER_WORKER = 2
 # Arrays of at least this size are memory maps of files.
 MIN_MAPPED_BYTES = 16_000_000
@@ -55,7 +55,7 @@ class Runner(Protocol):
 
     @property
     def n(self) -> int:
-        """The number of parts that can be made at once; it may change while a step runs."""
+        """The number of parts that can be made in parallel; it may change while a step runs."""
 
     @property
     def min_bytes(self) -> int:
@@ -78,7 +78,7 @@ class Runner(Protocol):
         """Return the peak memory of the largest process, in bytes; None if it is not known."""
 
     def close(self) -> None:
-        """End the processes of the run at once; parts that are not finished are lost."""
+        """End the processes of the run immediately; parts that are not finished are lost."""
 
 
 class StepShards:
@@ -181,7 +181,7 @@ class StepShards:
             with suppress(zipfile.BadZipFile):
                 return context, decode_frames(part.read_bytes())
             started = self._runner.start(function, shard, part)
-        # The span has the time of waiting: the part was perhaps begun long before.
+        # The span measures only the waiting: the part may have begun long before.
         with span("batch"):
             self._runner.wait(started)
         return context, decode_frames(part.read_bytes())
@@ -340,7 +340,7 @@ class LocalRunner:
         return self._pool
 
     def close(self) -> None:
-        """End the worker processes at once; parts that they have not finished are lost."""
+        """End the worker processes immediately; parts that they have not finished are lost."""
         if self._pool is not None:
             self._speaker.close()
             self._pool.shutdown(cancel_futures=True)

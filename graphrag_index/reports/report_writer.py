@@ -1,4 +1,4 @@
-"""Reports of a model as table rows, with the sentences that state what they say.
+"""Reports by a model as table rows, with sentences of documents that state the same.
 
 Reports of the last version are kept if their evidence has hardly changed.
 
@@ -93,7 +93,7 @@ def make_statement_column(
 
 
 class StatementSources:
-    """The text units behind the rows that reports cite."""
+    """The text units that support the rows that reports cite."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class StatementSources:
         return make_statement_column(traced, unit_ids, document_ids)
 
     def _find_text_units(self, report: CitedReport, cited: Sequence[CitedRow]) -> list[int]:
-        """Return the text units behind cited rows, those of few rows first."""
+        """Return the text units that support cited rows, those of few rows first."""
         evidence = self._evidence
         cited = cited or _list_cited_rows(report)
         found: dict[int, None] = {}
@@ -256,7 +256,7 @@ class ReportWriter:
         self.reports: dict[int, CitedReport] = {}
         # Sub-communities that have a report, by the community that contains them.
         self._reported_below: dict[int, set[int]] = {}
-        # By community: hashes of the text units behind its report, if other contexts may use it.
+        # By community: hashes of text units that support its report, if other contexts may use it.
         self._support_hashes: dict[int, Hashes] = {}
         # By community: (new report, communities whose reports are in its prompt, request key).
         self._new: dict[int, tuple[CitedReport, Sequence[int], str]] = {}

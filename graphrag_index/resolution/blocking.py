@@ -37,7 +37,7 @@ VECTORS_PER_BATCH = 1_024
 NAMES_PER_SHARD = 4_000
 NAMES_PER_PARTITION = 40_000
 
-# One row per key of a name. A key pairs its names only if one of them `is_reason` for it.
+# One row per key of a name. A key pairs names only if `is_reason` is true for one of them.
 _KEY_COLUMNS = {
     "block": pl.UInt8,  # position in `BLOCKS`
     "number": pl.UInt32,
@@ -92,7 +92,7 @@ def find_candidate_pairs(names: pl.DataFrame, shards: Shards) -> Candidates:
         work = ((number, {"keys": rows}) for number, rows in keys)
         found += [made["pairs"] for _, made in shards.map(_pair_names, work)]
     pairs = pl.concat(found)
-    # Drop pairs of which one name has more than twice as many words: they share less than half.
+    # Drop pairs of which one name has more than twice as many words: less than half can match.
     left, right = (names["n_words"].gather(pairs[side]) for side in ("left", "right"))
     is_possible = (2 * left >= right) & (2 * right >= left)
     pairs = (

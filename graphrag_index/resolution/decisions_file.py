@@ -422,7 +422,7 @@ def _change_entries(
         first, last = node if isinstance(node, tuple) else (node, node)
         last = _find_last_value(last)
         start, end = _find_line_span(text, first, last)
-        assert section is not None  # it has these nodes
+        assert section is not None  # it has the changed entries
         indent, rest = " " * section.start_mark.column, text[last.end_mark.index : end]
         text = text[:start] + "".join(f"{indent}{line}{rest}" for line in lines) + text[end:]
     return text

@@ -22,7 +22,7 @@ from graphrag_nlp.text.normalize import title_key
 DECIDED_BY_PERSON = ("decided by a person",)
 Row = dict[str, Any]
 
-# Number of rows that are read at once. The number limits memory and does not change the results.
+# Number of rows per batch. The number limits memory and does not change the results.
 ROWS_PER_READ = 262_144
 
 

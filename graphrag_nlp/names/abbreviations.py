@@ -12,15 +12,15 @@ from graphrag_nlp.names.name_forms import MergedNames, NamesByDocument, Words
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.places import find_places
 
-# An acronym stands for a name that is in at least this share of the documents with the acronym and
-# a fitting name, and comes first in at least this share of its own. An acronym of two letters needs
-# a larger share, and so many documents.
+# An acronym means a name with its initials if, of the documents with the acronym and such a name,
+# at least this share have this name, and if at least this share of these have it before the
+# acronym. Two letters need a larger share, and at least so many documents.
 MIN_SHARE, MIN_SHARE_OF_TWO_LETTERS, MIN_DOCUMENTS_OF_TWO_LETTERS = 0.5, 0.9, 3
 MIN_LETTERS, MAX_LETTERS = 3, 8
 
 
 def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
-    """Merge "FDA" into "(U.S.) Food and Drug Administration" if documents show that it is meant."""
+    """Merge acronyms into the long names that documents use beside them, such as FDA."""
     acronyms: dict[int, str] = {}
     for number, name in enumerate(names.names):
         letters = name.replace(".", "")
@@ -33,7 +33,7 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
     n_documents: Counter[tuple[str, Words]] = Counter()
     n_first: Counter[tuple[str, Words]] = Counter()
     for _, present in by_document.of_documents_with(acronyms):
-        # In the order of first mention.
+        # Positions of names in the document: `present` is in the order of first mention.
         short = dict[str, int]()
         long = dict[tuple[str, Words], int]()
         for position, number in enumerate(present):
@@ -49,7 +49,7 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
     most: dict[str, int] = {}
     for (letters, words), n in n_documents.most_common():
         if letters in most:
-            if n == most[letters]:  # Two names fit equally often.
+            if n == most[letters]:  # Two names fit equally often: take neither.
                 meant.pop(letters, None)
             continue
         most[letters] = n
@@ -63,7 +63,7 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
         for pair in pairs:
             spellings[pair].append(number)
     for number, letters in acronyms.items():
-        # An acronym that its text explains belongs to a name already.
+        # Leave out acronyms that are merged with a name already, since a text explains them.
         if letters in meant and names.find_root(number) in acronyms:
             own = spellings[letters, meant[letters]]
             usual = max(own, key=lambda n: (names.counts[n], -n))
@@ -74,7 +74,7 @@ def merge_acronyms(names: MergedNames, by_document: NamesByDocument) -> None:
 def _find_fitting_names(
     names: MergedNames, acronyms: frozenset[str]
 ) -> Mapping[int, list[tuple[str, Words]]]:
-    """Map the names that some acronyms may mean to (acronym, words without "the" or "U.S.")."""
+    """Map each name to the acronyms that may mean it, with its words without "the" or "U.S."."""
     found: dict[int, list[tuple[str, Words]]] = {}
     for number, words in enumerate(names.words) if acronyms else ():
         n_left_out = 2 if words[:2] == ("U.", "S.") else words[0] in ("The", "the", "US")
@@ -90,10 +90,10 @@ def _find_fitting_names(
 
 
 def find_acronyms(words: Words) -> frozenset[str]:
-    """Return the initials of a name: of its capitals, and of all words.
+    """Return possible acronyms of a name: initials of its capitalized words, or of all words.
 
-    They may also be those of the part before the last "and": Centers for Disease Control | and
-    Prevention.
+    The words before the last "and" may give an acronym, too: CDC for Centers for Disease Control
+    and Prevention.
     """
     last_and = max((at for at, word in enumerate(words) if word == "and"), default=0)
     found = set()
@@ -105,9 +105,9 @@ def find_acronyms(words: Words) -> frozenset[str]:
 
 
 def find_known_abbreviations(names: Sequence[str], counts: Integers) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of bodies that are known by both names: EU, European Union.
+    """Return pairs (short, long) of the listed names of organizations: EU, European Union.
 
-    Of the long names in several languages, the most frequent one is taken.
+    If the long name occurs in several languages, the most frequent one is taken.
     """
     number_of = {name: number for number, name in enumerate(names)}
     pairs = []
@@ -120,9 +120,9 @@ def find_known_abbreviations(names: Sequence[str], counts: Integers) -> list[tup
 
 
 def find_country_abbreviations(names: Sequence[str], counts: np.ndarray) -> list[tuple[int, int]]:
-    """Return pairs (short, long) of a country: US and the most frequent longer name of it."""
+    """Return pairs (short, long) of names of one country: US, and its most frequent longer name."""
     rows = find_places(pl.Series(names, dtype=pl.String)).filter(kind="country")
-    # A name of several countries, such as "Kongo", abbreviates none.
+    # Leave out names that several countries have, such as "Kongo".
     rows = rows.filter(pl.len().over("row") == 1)
     rows = rows.with_columns(count=counts[rows["row"].to_numpy()])
     is_short = [names[row].replace(".", "").isupper() for row in rows["row"]]

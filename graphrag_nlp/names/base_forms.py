@@ -1,4 +1,4 @@
-"""Base forms of words: two forms belong to one word by a common stem and known endings.
+"""Base forms of inflected names: forms with a common stem and known endings are one word.
 
 There is no dictionary of base forms. The form that looks most like a nominative is the base form.
 """
@@ -17,12 +17,12 @@ from graphrag_nlp.text.places import large_place_names
 
 # Endings of given names with a stem shorter than `MIN_STEM`: Ewa, Ewy, Ewie.
 _SHORT_NAME_ENDINGS = frozenset(("a", "e", "ie", "o", "ou", "u", "y"))
-# German genitives of bodies and laws: Waffengesetzes, Landtages, Auswärtigen Amtes.
+# German genitives of organizations and laws: Waffengesetzes, Landtages, Auswärtigen Amtes.
 _LONG_GENITIVE = re.compile(
     r"(?:[Gg]esetz|(?<![Gg]es)[Aa]mt|(?:undes|tadt|inister|icherheits)rat|(?:undes|and|eichs)tag"
     r"|[Vv]erband|[Gg]ericht)es$"
 )
-# Words with equal first letters are compared pairwise if there are at most this many.
+# Maximum number of words with equal first letters that are compared pairwise.
 MAX_COMPARED_WORDS = 200
 
 
@@ -119,7 +119,7 @@ def _find_given_names(word: str, language: Language) -> set[str]:
 
 @cache
 def _given_names_by_stem(code: str) -> dict[str, str]:
-    """Map stems of given names to the names. A stem is the name, also without its last vowel."""
+    """Map stems to given names. A stem is the whole name, or the name without its last vowel."""
     stems: dict[str, str] = {}
     vowels = [fold(vowel) for vowel in "a o y i e е я й а ь ος ης ας α".split()]
     fleeting = languages.language_of(code).fleeting_vowel

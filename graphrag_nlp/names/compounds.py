@@ -1,4 +1,4 @@
-"""Capitalized words that are no names, such as German common nouns, and names with a number."""
+"""Tests for German common nouns and loan words, which are no names, and for product models."""
 
 import re
 from collections.abc import Container
@@ -18,8 +18,8 @@ from graphrag_nlp.text.places import large_place_names
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 COMMON_NOUN_END = re.compile(f"(?:{_WORDS['german_common_noun_endings']})$")
-# Adjectives, which have a capital inside a sentence only in a name: Technisches Hilfswerk.
-# Some nouns end as they do: Schnittstelle.
+# German adjectives. Inside a sentence, only those in names have a capital: Technisches Hilfswerk.
+# Nouns with the same endings are excluded: Schnittstelle.
 GERMAN_ADJECTIVE = re.compile(
     rf"(?!.*(?:{_WORDS['german_nouns_like_adjectives']})n?$)"
     rf"(?:.*[^\W\d_])?{_WORDS['german_adjectives']}",
@@ -33,19 +33,19 @@ _LONG_STEM_ENDINGS = frozenset(("s", "n", "er", "em", "in", "ern", "nen", "innen
 _ENDINGS_BY_LETTER = {
     letter: tuple(ending for ending in _ENDINGS if ending[-1] == letter) for letter in "enrms"
 }
-# The capital of forms for men and women: TeilnehmerInnen.
+# The capital inside gender-neutral German nouns: TeilnehmerInnen.
 _INNER_CAPITAL = re.compile("(?<=[a-zäöüß]{4})I(?=n(?:nen)?$)")
-# A last part of at least this length shows a compound, also after an unknown first part.
+# Minimum lengths of a known last part that shows a compound alone; an inflected one must be longer.
 MIN_CERTAIN_PART, MIN_INFLECTED_PART = 5, 6
 MIN_PART = 4
-# Given names that are forms of words with a lower rank are common nouns.
+# A rare given name is a common noun if it is a form of one of so many frequent words: Tage (days).
 MAX_FREQUENT_RANK = 8_000
-# Shorter last parts that are frequent.
+# Frequent last parts of compounds, although they are short: Gerätetyp.
 _SHORT_PARTS = frozenset("typ art weg tag zug bau rad uhr tor öl eis hut see".split())
 
 
 def is_made_of(word: str, known: Container[str]) -> bool:
-    """Return whether a word in lower case is a known word, a form of one, or a compound."""
+    """Return whether a word in lower case is a known word, its inflected form, or a compound."""
     return _is_form(word, known) or any(
         _is_form(last := word[-length:], known)
         and (
@@ -57,12 +57,12 @@ def is_made_of(word: str, known: Container[str]) -> bool:
 
 
 def _is_certain_part(last: str, known: Container[str]) -> bool:
-    """Return whether a last part shows a compound, but not the "agoras" of Pythagoras."""
+    """Return whether a last part alone shows a compound; "agoras" (Pythagoras) does not."""
     return len(last) >= MIN_CERTAIN_PART and (last in known or len(last) > MIN_INFLECTED_PART)
 
 
 def is_made_only_of(word: str, known: Container[str]) -> bool:
-    """Return whether a word in lower case is a form of known words, all its parts included."""
+    """Return whether a word in lower case is a known word's form, or made of known words."""
     return _is_form(word, known) or any(
         _is_form(word[-length:], known) and _has_first_part(word[:-length], known)
         for length in range(MIN_PART, len(word) - 2)
@@ -72,7 +72,7 @@ def is_made_only_of(word: str, known: Container[str]) -> bool:
 def _is_form(word: str, known: Container[str]) -> bool:
     if word in known:
         return True
-    # A loop, since words have many last parts: this is most of the time for a German noun.
+    # A plain loop, since it is faster than `any`: the test of a German noun spends most time here.
     for ending in _ENDINGS_BY_LETTER.get(word[-1:], ()):
         if word.endswith(ending) and word[: -len(ending)] in known:
             min_stem = MIN_PART if ending in _LONG_STEM_ENDINGS else 3
@@ -101,7 +101,7 @@ def is_certain_noun(word: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_german_noun(word: str) -> bool:
-    """Return whether a capitalized German word is a common noun by itself, without its context."""
+    """Return whether a capitalized German word is a common noun, judged without its context."""
     last, known = _last_part(word), common_words("de")
     lower, english = last.lower(), common_words("en")
     return (
@@ -109,7 +109,7 @@ def is_german_noun(word: str) -> bool:
         and (
             COMMON_NOUN_END.search(last) is not None
             or is_made_of(lower, known)
-            # Tastaturlayout, Gerätetyp
+            # The last part may be English or short: Tastaturlayout, Gerätetyp.
             or any(
                 (lower[-length:] in english or lower[-length:] in _SHORT_PARTS)
                 and _has_first_part(lower[:-length], known)
@@ -125,7 +125,7 @@ def _is_known_name(word: str) -> bool:
     if word in common_words("de"):
         return False
     name = word.capitalize()
-    # Tage is a given name, too, but Hermes is no form of a frequent word.
+    # "Tage" (days) is a form of a frequent word and no name; "Hermes" is no such form.
     is_form = _is_form(word, common_words("de", MAX_FREQUENT_RANK))
     is_given = name in GIVEN_NAMES or (name in more_given_names() and not is_form)
     return find_known_type(word) != "" or is_given
@@ -141,14 +141,14 @@ def is_loan_word(word: str) -> bool:
 
 
 def is_model(name: str, language: Language, determined: bool = False) -> bool:
-    """Return whether a name with a number is a model, and no place, score or version: Silva 600.
+    """Return whether a name with a number is a product model (Silva 600), not a score.
 
-    `determined` is true if an article precedes the name, as none precedes a score.
+    `determined` is true if an article precedes the name: none precedes a score such as "England 6".
     """
     base, _, number = name.rpartition(" ")
     words = base.lower().split(" ")
     if find_known_type(base) and " " not in base:
-        return len(number) > 2 and find_known_type(base) == "organization"  # Peugeot 208
+        return len(number) > 2 and find_known_type(base) == "organization"  # a firm: Peugeot 208
     if base.isupper() or find_known_type(base) or base.lower() in large_place_names():
         return False
     is_word = language.capitalizes_nouns and is_german_noun(base.rpartition(" ")[2])
@@ -164,7 +164,7 @@ def is_model(name: str, language: Language, determined: bool = False) -> bool:
 
 
 def _last_part(word: str) -> str:
-    """Return the word after the last hyphen, or "" for words such as RheinEnergie and ADAC."""
+    """Return the word after the last hyphen; "" if it has inner capitals: RheinEnergie, ADAC."""
     last = _INNER_CAPITAL.sub("i", word.rpartition("-")[2])
     has_capital = not last[1:].islower() and any(map(str.isupper, last[1:]))
     return "" if has_capital else last

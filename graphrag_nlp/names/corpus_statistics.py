@@ -1,6 +1,6 @@
 """Counts of capitalized spans and their words in the whole corpus."""
 
-# Before Python 3.12, the annotation array[int] cannot be evaluated.
+# Python before 3.12 cannot evaluate the annotation array[int]: keep annotations as strings.
 from __future__ import annotations
 
 from array import array
@@ -25,7 +25,7 @@ _GENITIVE_ARTICLES = frozenset(("des", "der", "eines", "einer"))
 
 
 def _find_known_places(names: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names, and words of names, that are places for certain, or large cities; towns."""
+    """Return the names and words that are sure places or large cities, and all known places."""
     distinct = sorted({*names, *(word for name in names for word in name.split(" "))})
     texts = pl.Series(distinct, dtype=pl.String)
     found = find_places(texts)
@@ -48,7 +48,7 @@ class CorpusStatistics:
         self._group_by_base_form()
 
     def _count_spans(self) -> None:
-        """Count the occurrences of each span, in the order of their numbers, by their usage."""
+        """Count the occurrences of each span: in all, inside sentences, after articles etc."""
         found = self.found
         surface = np.frombuffer(found.surface, np.int32)
         flags = np.frombuffer(found.flags, np.uint8)
@@ -64,7 +64,7 @@ class CorpusStatistics:
         self.inside = count_spans(PROSE, but=INITIAL)
         self.at_start = count_spans(INITIAL)
         self.determiner = count_spans(span_usage.DETERMINER)
-        # Without articles of a noun behind the span: the Iowa state fair.
+        # Articles of the span itself: in "the Iowa state fair", the article belongs to "fair".
         self.article = count_spans(span_usage.DETERMINER, but=span_usage.BEFORE_NOUN)
         self.place = count_spans(span_usage.PLACE)
         self.preposition = count_spans(span_usage.PREPOSITION)
@@ -78,11 +78,11 @@ class CorpusStatistics:
                 for number, kind in enumerate(kinds, first)
             }
 
-        # Counts of spans beside a common noun that shows, or suggests, each of these types.
+        # By type: how often a noun beside a span shows the type, and how often a word suggests it.
         self.cues, self.hints = count_beside(CUE_TYPES, 1), count_beside(HINT_TYPES, FIRST_HINT)
 
     def _count_words(self) -> None:
-        """Count the words of all spans by their places in the spans."""
+        """Count the words of all spans by their position: first, last or any."""
         self.inside_words: Counter[str] = Counter()
         self.in_longer: set[str] = set()
         # Words that end a longer span after a given name.
@@ -122,7 +122,7 @@ class CorpusStatistics:
                 self.same_base[self.base_form(self.split_words(number), language)].append(number)
 
     def split_words(self, number: int) -> list[str]:
-        """Return the words of a span. They are not stored, since spans are many."""
+        """Return the words of a span. They are not stored, to save memory."""
         return self.found.names[number].split(" ")
 
     def _find_bases_by_language(self) -> dict[str, dict[str, str]]:
@@ -145,7 +145,7 @@ class CorpusStatistics:
             return tuple(words)
         end = len(words)
         if language.capitalizes_nouns:
-            # What an article governs keeps its case: Gesetzes zur Änderung | des Weingesetzes
+            # Keep the words from a genitive article on: Gesetzes zur Änderung | des Weingesetzes
             end = next((i for i, w in enumerate(words) if i and w in _GENITIVE_ARTICLES), end)
         return (*(bases.get(word, word) for word in words[:end]), *words[end:])
 
@@ -166,7 +166,7 @@ class CorpusStatistics:
     def count_lower(self, word: str, code: str) -> int:
         """Count the times that the texts of a language write a word in lower case."""
         counts = self._lower.get(code)
-        # A `Counter` takes far longer for a word that it lacks, as it does most names.
+        # `Counter[word]` is slow for a missing word, and most names are missing.
         return counts.get(word.lower(), 0) if counts else 0
 
     def is_common(self, word: str, code: str) -> bool:

@@ -52,21 +52,21 @@ from graphrag_nlp.text.type_words import TYPE_WORDS_IN_SURNAMES
 _SURNAMES = TYPE_WORDS_IN_SURNAMES | word_set(
     read_lists("graphrag_nlp/names/data/entity_types")["surnames"]
 )
-# Minimum shares of mentions: after a preposition of place, for a name that is no known place, and
-# after an article, for a name that is a thing.
+# Minimum shares of mentions: after a preposition of place ("in"), of a place that is not known as
+# one; after an article, of a name for a thing, such as a ship or a work.
 MIN_PLACE_SHARE, MIN_THING_SHARE = 0.4, 0.25
-# Minimum share of mentions beside a noun that shows a type: for most names, and for known places.
+# Minimum share of mentions beside a noun that shows a type ("city"); of known places, the second.
 MIN_CUE_SHARE, MIN_PLACE_CUE_SHARE = 0.05, 0.3
-# Minimum shares of mentions: next to a verb for persons, for one word; with an article for a thing.
+# Minimum shares of mentions: of a person next to a verb ("said"); of a thing after an article.
 MIN_VERB_SHARE, MIN_ARTICLE_SHARE = 0.3, 0.8
-# Maximum numbers: of letters of an acronym, since longer ones are places of datelines, such as
-# DETROIT; of mentions of a common word that is capitalized, but no name.
+# Maximum number of letters of an acronym: longer words in capitals are places of datelines, such as
+# DETROIT. Maximum number of mentions of a common word that is only by chance written as a name.
 MAX_ACRONYM_LETTERS, MAX_RARE_MENTIONS = 4, 2
-# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests a type; after a
-# preposition of place, for a known place.
+# Minimum shares of mentions: before a verb, a noun or a pronoun that suggests the type; after a
+# preposition of place, of a known place.
 MIN_HINT_SHARE, MIN_KNOWN_PLACE_SHARE = 0.2, 0.1
 _LISTS = read_lists("graphrag_nlp/names/data/entity_types")
-# Forms that also begin a name: SCI Les Tilleuls, TSV Unterhaching.
+# Forms of organizations that begin a name: SCI Les Tilleuls, TSV Unterhaching.
 _LEADING_FORMS = word_set(_LISTS["leading_forms"])
 _GROUPS = word_set(_LISTS["groups"])
 _PEOPLE = _GROUPS | PARTIES
@@ -77,20 +77,20 @@ STATE_CODES = frozenset(
     "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ "
     "NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY".split()
 )
-# Minimum shares of the mentions of an acronym that show an organization: before a verb of persons,
-# and in enumerations of organizations.
+# Minimum shares of mentions: of an acronym before a verb for persons, or among organizations, to be
+# one itself; of a name like "Win32" beside a noun such as "engineer", to be a person.
 MIN_SPEAKER_SHARE, MIN_LISTED_SHARE, MIN_SPEAKER_CUE_SHARE = 0.3, 0.25, 0.5
 
 
 def find_entity_types(
     variants: Variants, classified: ClassifiedNames, counts: np.ndarray, lists: np.ndarray
 ) -> list[str]:
-    """Return the type of each entity in `variants`; "" for what is no entity.
+    """Return the type for each number in `variants`; "" if it is no entity of its own.
 
-    Names of other entities are none, nor are bodies by one common word (the Council) that no longer
-    name explains.
+    Variants of another name are none. Neither is a common word for an organization (the Council),
+    unless it was merged with a longer name.
 
-    `counts` has the mentions of each classified name, `lists` enumerations (number, entity).
+    `counts` has the mentions of each classified name, `lists` rows (enumeration, entity in it).
     """
     return _TypeFinder(variants, classified, counts, lists).find_types()
 
@@ -109,11 +109,11 @@ class _TypeFinder:
         evidence = self.evidence = TypeEvidence(variants, classified, counts)
         self.usage, self.codes = evidence.usage, evidence.codes
         self.known_places, self.persons = evidence.known_places, evidence.persons
-        # Numbers of the entities of which no rule is sure, and the types that the rules give.
+        # Entities whose type no rule is sure of, by number, with the type that the rules give.
         self.unsure: dict[int, str] = {}
 
     def find_types(self) -> list[str]:
-        """Return the type of each name; bare kinds and names of other entities have none."""
+        """Return the type of each entity; "" for variants of names, and words such as Council."""
         is_bare_kind = self.evidence.is_bare_kind
         types = [
             self._find_type(number) if entity == number and not is_bare_kind(number) else ""
@@ -131,31 +131,31 @@ class _TypeFinder:
         found = classify_types(names, usages, list(self.unsure.values()), share_of_things(sure))
         for number, kind, known in zip(self.unsure, found, find_known_types(names), strict=True):
             has_article = self.evidence.has_article_of_thing(number)
-            known = "" if has_article and known == "person" else known  # the Nimrod
+            known = "" if has_article and known == "person" else known  # a ship: the Nimrod
             kind = known or "name" if has_article or kind == "name" else kind  # the Taj Mahal
             is_untyped = "name" in (kind, self.unsure[number])
             is_word = is_untyped and self.evidence.is_rare_word(number)
-            # Ships and works are called by frequent words, too: the Discovery.
+            # A ship or a work may have a frequent word as its name: the Discovery.
             is_word = is_word or (kind != "name" and self.evidence.is_plain_word(number))
             types[number] = "" if is_word else kind
 
     def _correct_type(self, number: int, kind: str) -> str:
-        """Correct a type by the enumerations and the writing of the name."""
+        """Correct the types of acronyms by enumerations, and of names written like software."""
         name, spoken = self.names[number], self.usage.person_verb[number]
         if kind == "acronym":
             listed = (self.listed[number, : len(TYPES)] / self.usage.times[number]).tolist()
             return find_type_of_acronym(name, spoken, listed)
-        # Win32 is no person, unless it speaks in a chat.
+        # A name like "Win32" is no person, unless it writes in a chat.
         share, cue = self.usage.cues[number]
         is_other = kind in ("person", "geo") and spoken < MIN_VERB_SHARE and is_coded(name)
         return "name" if is_other and (cue != kind or share < MIN_SPEAKER_CUE_SHARE) else kind
 
     def _find_type(self, number: int) -> str:
-        """Return the type of a name by rules, and note a name of which none is sure."""
+        """Return the type that rules give a name; note the name in `unsure` if no rule is sure."""
         name = self.names[number]
         words = name.split(" ")
         if len(words) > 2 and (words[-1].isdigit() or not words[-1].lower().strip("ivx")):
-            words.pop()  # World War II, West Virginia Route 9
+            words.pop()  # without the number: World War II, Route 9
         lower = [word.lower() for word in words]
         head, is_person = find_head_type(words, lower, self.codes[number]), number in self.persons
         if kind := self._find_known_type(number, lower):
@@ -179,10 +179,10 @@ class _TypeFinder:
         return self._find_open_type(number, lower)
 
     def _find_known_type(self, number: int, lower: list[str]) -> str:
-        """Return the type of a known name, or of a company with its form; "" for others."""
+        """Return the type of a known name, or of a company by its form (Ltd); "" for others."""
         name = self.names[number]
         is_placed = self.known_places[number] and self.usage.place[number] >= MIN_PLACE_SHARE
-        known = "" if is_placed else find_known_type(name)  # in Java
+        known = "" if is_placed else find_known_type(name)  # the island: in Java
         if known in ("name", "event", "person"):
             return known
         has_form = lower[-1].replace(".", "") in COMPANY_FORMS or lower[0] in _LEADING_FORMS
@@ -191,7 +191,7 @@ class _TypeFinder:
         return ""
 
     def _find_open_type(self, number: int, lower: list[str]) -> str:
-        """Return the type that the usage of a name shows, or its most frequent meaning."""
+        """Return the type that the usage of a name shows, or that of its most frequent meaning."""
         name = self.names[number]
         kind = self.evidence.find_type_by_usage(number, lower)
         is_open = kind in ("acronym", "name") or self.usage.person_verb[number] < MIN_VERB_SHARE
@@ -231,10 +231,10 @@ class _TypeFinder:
 
 
 def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float]) -> str:
-    """Return the type of an acronym: that of the names beside which enumerations put it.
+    """Return the type of an acronym, by the types of the names beside it in enumerations.
 
-    `speaker_share` are the mentions before a verb of persons; `listed` are the persons, places
-    and organizations in its enumerations for each mention.
+    `speaker_share` is the share of its mentions before a verb for persons. `listed` has the number
+    of persons, of places and of organizations in its enumerations, divided by its mentions.
     """
     person, geo, organization = listed
     if name in STATE_CODES:
@@ -245,7 +245,7 @@ def find_type_of_acronym(name: str, speaker_share: float, listed: Sequence[float
 
 
 class TypeEvidence:
-    """Known facts of the name of each entity, its usage in the corpus, and tests of both."""
+    """Evidence for the type of each entity: known names, usage in the corpus, and tests of both."""
 
     def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
         self.names, self.persons = variants.names, variants.persons
@@ -255,18 +255,18 @@ class TypeEvidence:
         self.known_places = rate_known_places(self.names)
         longer = [name for name in self.names if " " in name]
         words = sorted({w for name in longer for w in (*name.split(" "), name.rpartition(" ")[0])})
-        # Words of names, and names without their last word.
+        # Ratings as a place of the words of names, and of names without their last word.
         self.parts = dict(zip(words, rate_known_places(words), strict=True))
 
     def is_bare_kind(self, number: int) -> bool:
-        """Return whether a name is only the kind of a body, a law or an event: the Council."""
+        """Return whether a name is only a common word for an organization or event: the Council."""
         share = self.usage.determiner[number]
         return share >= MIN_THING_SHARE and is_kind_of_thing(self.names[number], self.codes[number])
 
     def has_article_of_thing(self, number: int) -> bool:
         """Return whether an English name has an article as ships and works have: the Nimrod.
 
-        In "a Kubrick film", it is that of a noun. German has articles before rivers, too.
+        In "a Kubrick film", the article belongs to "film". German has articles before rivers, too.
         """
         has_article = (
             min(self.usage.determiner[number], 4 * self.usage.article[number]) >= MIN_ARTICLE_SHARE
@@ -274,14 +274,14 @@ class TypeEvidence:
         return has_article and self.usage.place[number] == 0 and self.codes[number] == "en"
 
     def is_rare_word(self, number: int) -> bool:
-        """Return whether a name is a rare word, without an article, that is in lower case too."""
+        """Return whether a name is rare, has no article, and is also a word in lower case."""
         name = self.names[number]
         is_word = name in self.written_lower or name.lower() in common_words(self.codes[number])
         is_rare = bool(self.usage.times[number] <= MAX_RARE_MENTIONS)
         return is_rare and is_word and self.usage.determiner[number] == 0
 
     def is_plain_word(self, number: int) -> bool:
-        """Return whether an English name is a frequent word, with nothing that shows a name."""
+        """Return whether a name is a frequent English word, and nothing shows that it is a name."""
         name = self.names[number]
         if self.codes[number] not in HEAD_LAST or not (name.isalpha() and name[1:].islower()):
             return False
@@ -297,22 +297,22 @@ class TypeEvidence:
         return not name_shapes.is_surname(name) or determiner >= MIN_THING_SHARE
 
     def find_cue_type(self, number: int, words: list[str], head: str, is_group: bool) -> str:
-        """Return the type that words beside a name show; "" if its own words are against it."""
+        """Return the type that a noun beside a name shows; "" if the name itself contradicts it."""
         name = self.names[number]
         cue_share, cue = self.usage.cues[number]
         is_country = self.known_places[number] == COUNTRY
         if cue == "person" and len(words) == 1 and words[0] not in GIVEN_NAMES:
-            # A colon follows countries and headings too: "Somalia: ...".
+            # A colon follows speakers, but also countries and headings: "Somalia: ...".
             cue_share = 0 if is_country or name in self.written_lower else cue_share
         needed = MIN_PLACE_CUE_SHARE if self.known_places[number] else MIN_CUE_SHARE
-        # Verbs of persons count more: the 1982 film Gandhi. A work may have any head.
+        # A verb for persons is evidence against a work: the film Gandhi. A work may have any head.
         opposed = max(self.usage.place[number], self.usage.person_verb[number] * (cue != "person"))
         if cue == "person" and self.codes[number] == "en":
-            opposed = max(opposed, self.usage.article[number])  # the Earthrise
+            opposed = max(opposed, self.usage.article[number])  # a thing: the Earthrise
         is_work = cue == "name" and cue_share > 0.5 and head != "organization"
         is_city = cue == "name" and len(words) > 1 and self.known_places[number] > TOWN
         is_place = is_city or (is_country and cue == "organization")
-        # Kanye West
+        # In "Kanye West", the head "West" is a surname, not a place.
         is_surname = cue == "person" and head == "geo" and not self.usage.place[number]
         is_surname = is_surname and len(words) == 2 and name_shapes.is_surname(words[1])
         is_other = (head and not is_work and not is_surname) or is_group or is_place
@@ -339,7 +339,7 @@ class TypeEvidence:
         return placed >= MIN_KNOWN_PLACE_SHARE or words[0] not in given_names
 
     def is_used_for_person(self, number: int, words: list[str], head: str) -> bool:
-        """Return whether a name that may be a person's is no place or thing by its usage."""
+        """Return whether a name that may be a person's is used for a person, not for a place."""
         placed = self.usage.place[number]
         rating, spoken = self.known_places[number], self.usage.person_verb[number]
         is_country = rating == COUNTRY and words[0] not in more_given_names()
@@ -347,7 +347,7 @@ class TypeEvidence:
             return False
         if rating and (placed > spoken or (len(words) > 1 and words[0] not in GIVEN_NAMES)):
             return False
-        # A given name before a surname: Heath Ledger.
+        # "Heath" shows a place, but in "Heath Ledger" it is a given name before a surname.
         is_full_name = words[0] in more_given_names() and words[0].lower() in _SURNAMES
         is_full_name |= self.codes[number] == "de" and len(words) == 2 and words[0] in GIVEN_NAMES
         if head and words[-1].lower() not in _SURNAMES and not (head == "geo" and is_full_name):
@@ -368,7 +368,7 @@ class TypeEvidence:
             is_thing = self.usage.determiner[number] >= MIN_THING_SHARE or name in self.common
             if not is_thing and find_known_type(name) == "person":
                 return "person"
-            # The article is that of the noun behind the name: the Exco spokesman.
+            # An article may belong to the noun after the name: the Exco spokesman.
             if hint and name not in self.common and (hint != "person" or not is_thing):
                 return hint
             given = name in more_given_names() and self.usage.place[number] < MIN_KNOWN_PLACE_SHARE
@@ -390,7 +390,7 @@ class TypeEvidence:
         words = [first, *(word for word in others if word.lower() not in PARTICLES)]
         if not name_shapes.may_be_full_name(words, common_words(self.codes[number])):
             return False
-        # The corpus may write a surname in lower case too: Brooke Shields.
+        # A surname may also be a word that the corpus has in lower case: Brooke Shields.
         named = words[0] in more_given_names() or words[-1] in more_given_names()
         if not named and not self.written_lower.isdisjoint(words):
             return False
@@ -405,9 +405,9 @@ class TypeEvidence:
 class NameUsage:
     """The usage of each entity in `variants`; `counts` has the mentions of each classified name.
 
-    `place`, `preposition`, `determiner` and `article` are shares of mentions behind such a word,
-    `person_verb` beside a verb for persons. `cues` and `hints` are the type that most words before
-    or behind a name show, with their share.
+    `place`, `preposition`, `determiner` and `article` are shares of mentions after such a word, and
+    `person_verb` next to a verb for persons. `cues` has the type that most nouns beside a name
+    show, `hints` the type that most words suggest, each with its share.
     """
 
     def __init__(self, variants: Variants, classified: ClassifiedNames, counts: np.ndarray) -> None:
@@ -434,7 +434,7 @@ class NameUsage:
         self.cues = most_shown(classified.cue_shares)
 
     def find_hint(self, number: int) -> str:
-        """Return the type that the words behind a name suggest; "" if none or if unsure."""
+        """Return the type that the words after a name suggest; "" if none or if unsure."""
         share, kind = self.hints[number]
         placed = max(self.place[number], self.article[number]) if kind == "person" else 0
         return kind if share >= MIN_HINT_SHARE and placed < MIN_KNOWN_PLACE_SHARE else ""

@@ -3,9 +3,9 @@
 Candidates are collected from all documents in shards, judged by the whole corpus, merged, and
 typed. A shard has some documents, which are split where their language changes.
 
-An entity is a name, a noun phrase, or a recurring string in a script without capitals. Mentions
-are a table with one row per mention, in the order of the text. They are more than memory can hold,
-so they are computed for some documents at a time.
+An entity is a name, a noun phrase, or a recurring string in a script without capitals. Mentions are
+a table with one row per mention, in the order of the text. All of them may not fit into memory, so
+they are computed for some documents at a time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from graphrag_nlp.text.sentences import Sentence
 
 _NUMBER_COLUMNS = dict.fromkeys(("document", "start", "end", "entity"), pl.Int32)
 MENTION_COLUMNS = {**_NUMBER_COLUMNS, "flags": pl.UInt8}
-# Function that returns the mentions from one document up to, but not including, another.
+# Function (first, last) that returns the mentions in the documents from `first` up to `last` - 1.
 ReadMentions = Callable[[int, int], pl.DataFrame]
 
 
@@ -59,7 +59,7 @@ ReadMentions = Callable[[int, int], pl.DataFrame]
 class Entities:
     """Entities as columns. The index of an entity is its number.
 
-    `aliases` has the other names of the entities that have any.
+    `aliases` maps the number of an entity with several names to its other names.
     """
 
     titles: list[str]
@@ -82,11 +82,11 @@ def find_mentions(
 ) -> tuple[ReadMentions, Entities]:
     """Find the entities of a corpus and their mentions.
 
-    Returns the entities, and a function that returns the mentions of some documents. `bounds` are
-    the documents at which ranges of documents begin; the last is the number of documents. Mentions
-    have the columns `MENTION_COLUMNS`. Their rows are sorted by document and offset, and no two
-    begin at the same offset. Some entities have no mention. Names are found in texts whose words
-    are joined; offsets are those of the texts as they are.
+    Returns a function that reads the mentions in some documents, and the entities. `bounds` has the
+    number of the first document of each range that is read in one go; the last is the number of
+    documents. Mentions have the columns `MENTION_COLUMNS`. Their rows are sorted by document and
+    offset, and no two begin at the same offset. Some entities have no mention. Names are found in
+    texts whose divided words are joined; offsets are those of the original texts.
     """
     joined = JoinedTexts(texts)
     names, terms, lower, codes = collect_corpus(
@@ -100,7 +100,7 @@ def find_mentions(
         abbreviations = _find_abbreviations(names, classified)
         abbreviations += find_country_abbreviations(classified.names, places.counts)
         abbreviations += find_known_abbreviations(classified.names, places.counts)
-        # Only the places are needed from here on.
+        # Free memory: from here on, `places` has all that is needed.
         del names, lower
         variants = _find_variants(classified, places, abbreviations, bounds, settings)
         readers.append(_find_name_mentions(classified, places, variants, bounds, entities))
@@ -135,7 +135,7 @@ def find_mentions(
 def _find_uncased_mentions(
     texts: ReadTexts, codes: set[str], settings: NameOptions, entities: Entities
 ) -> ReadMentions:
-    """Add the names in scripts without capitals to the entities; return a reader of mentions."""
+    """Add names in scripts without capitals to the entities; return a function for mentions."""
     uncased = list(find_uncased_names(texts, codes, settings.min_frequency_caseless))
     recurring = sorted({name for *_, name in uncased})
     entity_of = {name: number for number, name in enumerate(recurring, len(entities.titles))}
@@ -146,7 +146,7 @@ def _find_uncased_mentions(
 
 
 def _read_slices(mentions: pl.DataFrame) -> ReadMentions:
-    """Return a function for mentions that are stored as rows, sorted by document."""
+    """Return a function that reads mentions from a table sorted by document."""
     document = mentions["document"].to_numpy()
 
     def read(first: int, last: int) -> pl.DataFrame:
@@ -192,7 +192,7 @@ def _find_name_mentions(
     entities.types += find_entity_types(variants, classified, places.counts, lists)
     is_entity = np.fromiter(map(bool, entities.types), np.bool_, len(entities.types))
     entity_of = variants.entity_of.astype(np.int32)
-    # Entities of names that mean another entity in one document, sorted by document and name.
+    # (document, name) of names that mean another entity in this document, sorted, and the entity.
     keys = np.array(list(variants.in_document), np.int64).reshape(-1, 2)
     order = np.lexsort((keys[:, 1], keys[:, 0]))
     keys = keys[order]
@@ -226,12 +226,12 @@ def _find_name_mentions(
 
 
 def _find_lists(places: _NamePlaces, entity_of: np.ndarray, bounds: Sequence[int]) -> np.ndarray:
-    """Return the entities of all enumerations, in rows: number of the enumeration, entity."""
+    """Return a row for each entity in an enumeration: number of the enumeration, entity."""
     found = [np.zeros((0, 2), np.int64)]
     n_lists = 0
     for first, last in pairwise(bounds):
         rows = places.read(first, last)
-        # A part of a span that begins an enumeration, or continues that of the span before it.
+        # A name continues an enumeration if its span is the next one, joined by "," or "and".
         is_next = np.diff(rows["span"], prepend=-1) == 1
         continues = is_next & (rows["listed"] > 0)
         continues[:1] = False
@@ -244,7 +244,7 @@ def _find_lists(places: _NamePlaces, entity_of: np.ndarray, bounds: Sequence[int
 
 
 def _omit_titles(names: list[str], entity_of: list[int]) -> list[str]:
-    """Return names without titles of persons, unless two entities would be equal without them."""
+    """Remove the titles of persons from names, unless two entities would then have one name."""
     bare = [name[count_title_chars(name) :] for name in names]
     names_of = Counter(bare)
     # Herr Stein and Herrn Stein are one entity, called Stein.
@@ -256,7 +256,7 @@ def _omit_titles(names: list[str], entity_of: list[int]) -> list[str]:
 
 
 class _NamePlaces:
-    """The places of names: the parts of all spans, without the titles of persons."""
+    """The positions of names in documents, without the titles of persons."""
 
     def __init__(self, found: NameCandidates, parts: pl.DataFrame, names: Sequence[str]) -> None:
         self.columns = found.get_columns()
@@ -266,7 +266,7 @@ class _NamePlaces:
         n_chars = np.fromiter(map(count_title_chars, names), np.int32, len(names))
         self.parts["offset"] = self.parts["offset"] + n_chars[self.parts["name"]]
         self.parts["length"] = self.parts["length"] - n_chars[self.parts["name"]]
-        # The parts of span i are `lengths[i]` rows from row `starts[i]` on.
+        # The names in span i are `lengths[i]` rows of `parts`, from row `starts[i]` on.
         n_spans, surface = len(found.names), parts["surface"].to_numpy()
         bounds = np.searchsorted(surface, np.arange(n_spans + 1))
         self.starts, self.lengths = bounds[:-1], np.diff(bounds)
@@ -275,7 +275,7 @@ class _NamePlaces:
         self.counts = np.bincount(self.parts["name"], weights).astype(np.int64)
 
     def read(self, first: int, last: int) -> dict[str, np.ndarray]:
-        """Return the places in some documents: their document, start, end, name, flags and span."""
+        """Return the names in some documents: document, start, end, name, flags and span."""
         start, end = np.searchsorted(self.columns["document"], (first, last))
         surface = self.surface[start:end]
         position, part = expand_ranges(self.starts[surface], self.lengths[surface])
@@ -351,7 +351,7 @@ def collect_corpus(
 def _prepare_shards(
     texts: ReadTexts, sentences: pl.DataFrame
 ) -> Iterator[tuple[tuple[int, list[str]], ShardFrames]]:
-    """Yield ((first document, languages), shard) for some documents and their sentences.
+    """Yield shards of documents with their sentences: ((first document, languages), frames).
 
     Documents are numbered from 0 in each shard, so that a shard is the same if documents are added
     before it.

@@ -32,11 +32,11 @@ _ENDS = (
     ("name", tuple(_LISTS["name_ends"].split())),
 )
 _COMPOUND_LANGUAGES = frozenset(("de", "nl", "sv", "da"))
-# Heads that only stand at the end of an English name: Hill House.
+# Words that show the type only at the end of an English name: Hill House.
 _LAST_HEADS = word_set(_LISTS["last_heads"])
-# Common words for a state and its powers, which head the names of other things: el Estado.
+# Spanish words for a state and its powers, which alone are no names: el Estado.
 _BARE_KINDS = frozenset("estado estados ejecutivo ponencia".split())
-# British spellings of kinds, which the list of frequent words lacks: the Centre.
+# British spellings of common words that the list of frequent words lacks: the Centre.
 _BRITISH_KINDS = frozenset("centre programme theatre organisation".split())
 _LAWS = frozenset("Act Bill Directive Regulation Regulations".split())
 _VERSUS = frozenset(("v", "vs"))
@@ -67,13 +67,13 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     # The head stands before a particle: University of Cape Town.
     particle = next((i for i, word in enumerate(words) if i and word.islower()), len(words))
     if code == "en" and words[-1] in _LAWS:
-        return "name"  # Police and Criminal Evidence Act
+        return "name"  # a law: Police and Criminal Evidence Act
     is_body = code in HEAD_FIRST and HEADS.get(lower[0]) == "organization"
     if is_body and particle > 1:
-        return "organization"  # Organización Mundial de Turismo
+        return "organization"  # by the first word: Organización Mundial de Turismo
     if particle < len(words) and HEADS.get(lower[particle - 1]) in ("name", "event"):
-        return HEADS[lower[particle - 1]]  # Articles of Confederation
-    # Also two words: Gyldendal Norwegian Publishing House.
+        return HEADS[lower[particle - 1]]  # by the word before "of": Articles of Confederation
+    # The head may have two words: Gyldendal Norwegian Publishing House.
     heads = (lower[-1], "-".join(lower[-2:]))
     if code in HEAD_LAST and "organization" in map(HEADS.get, heads):
         return "organization"
@@ -82,10 +82,10 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
     else:
         places = (particle - 1, 0) if code in HEAD_LAST else (0, particle - 1)
         if code in HEAD_LAST and not (words[-1].islower() or words[-2].islower()):
-            places = (particle - 1, 0, -1)  # Banc of California Stadium
+            places = (particle - 1, 0, -1)  # then the last: Banc of California Stadium
     # "Bill Hatcher" is no bill, and "Open Society" no tournament; but "Port Talbot" is a place.
     is_name = (words[0] in GIVEN_NAMES or lower[0] == "open") and places[0] != 0
-    # House Republicans, State Department Correspondents
+    # At the start of a longer name, "House" shows no place: House Republicans.
     is_name = is_name or (code == "en" and places[0] == -1 and lower[0] in _LAST_HEADS)
     return next(
         (
@@ -98,7 +98,7 @@ def find_head_type(words: Sequence[str], lower: Sequence[str], code: str) -> str
 
 
 def is_kind_of_thing(name: str, code: str) -> bool:
-    """Return whether a name is a common word for a body, a law or an event: Council."""
+    """Return whether a name is a common word for an organization, a law or an event: Council."""
     lower = name.lower()
     is_word = lower in common_words(code) or lower in _BRITISH_KINDS
     is_word = is_word or (code == "en" and name in GIVEN_NAMES)

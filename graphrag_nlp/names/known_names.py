@@ -11,9 +11,9 @@ import polars as pl
 from graphrag_nlp.text.places import find_places, large_place_names, read_places
 
 DATA_FOLDER = Path(__file__).with_name("data")
-# Maximum length of an acronym that is known only as it is written.
+# Maximum length of an acronym that must not be looked up in lower case: "ROM" is not Rom (Rome).
 MAX_ACRONYM_LETTERS = 3
-# The mark of letters that were decoded wrongly, and letters that it may stand for: Sinn F\ufffdin.
+# The mark of a letter that was decoded wrongly, and letters that it may replace: Sinn F\ufffdin.
 _LOST = "\ufffd"
 _LOST_LETTERS = re.compile(r"[^\x00-\x7f]+")
 _SLASH = re.compile(r" ?/ ?")
@@ -27,7 +27,7 @@ MIN_POPULATION = 100_000
 
 @cache
 def list_known_names() -> Mapping[str, str]:
-    """Return the type of each name in the list of `find_known_type`."""
+    """Map each name that means one thing everywhere to its type."""
     return _read("known_names")
 
 
@@ -53,8 +53,8 @@ def read_sections(path: Path) -> Mapping[str, list[str]]:
 def find_known_type(name: str) -> str:
     """Return the type of a name that means one thing everywhere; "" if unknown.
 
-    A name in lower case in the list is known in any case, but not as a short acronym (Rom is Rome,
-    ROM a memory). Others are known only as they are written: "WHO", but not "who".
+    An entry of the list in lower case matches any upper or lower case, but no short acronym ("Rom"
+    is Rome, "ROM" a memory). Other entries match only as written: "WHO", but not "who".
     """
     known = list_known_names()
     if name in known:
@@ -71,13 +71,13 @@ def find_known_type(name: str) -> str:
 
 @cache
 def _names_with_lost_letters() -> Mapping[str, str]:
-    """Return the types of the names with accents, each accent as the mark of a lost letter."""
+    """Map known names to types, with each accented letter replaced by the mark of a lost letter."""
     known = list_known_names()
     return {_LOST_LETTERS.sub(_LOST, n.lower()): t for n, t in known.items() if not n.isascii()}
 
 
 def find_likely_type(name: str) -> str:
-    """Return the type of what a name with several meanings most often stands for; "" if unknown."""
+    """Return the type of the most frequent meaning of an ambiguous name; "" if unknown."""
     return _likely_names().get(name, "")
 
 
@@ -87,7 +87,7 @@ def is_known_name(name: str) -> bool:
 
 
 def rate_known_places(names: list[str]) -> bytearray:
-    """Return what each name is if it is a known place: 0, `TOWN`, `CITY` or `COUNTRY`."""
+    """Rate each name as a known place: `TOWN`, `CITY` or `COUNTRY`; 0 if it is none."""
     ratings = bytearray(len(names))
     found = find_places(pl.Series(names, dtype=pl.String))
     for row, kind, population in found.select("row", "kind", "population").iter_rows():
@@ -107,7 +107,7 @@ def _place_names() -> frozenset[str]:
 
 
 def is_place(word: str) -> bool:
-    """Return whether `rate_known_places` rates a word of three letters or more: a fast test."""
+    """Return whether a word of at least three letters is a known place; a fast test."""
     name = _APOSTROPHES.sub(" ", unicodedata.normalize("NFC", word).lower()).strip(" ")
     return name in _place_names() or find_known_type(word) == "geo"
 
@@ -122,8 +122,8 @@ def _country_names() -> frozenset[str]:
 def is_country(name: str) -> bool:
     """Return whether a name is that of a country, a continent or a known place.
 
-    This is faster than rating a single name.
+    This is faster than `rate_known_places` for a single name.
     """
-    is_clear = len(name) > 2 or name.isupper()  # "us" is another word
+    is_clear = len(name) > 2 or name.isupper()  # "us" may be the pronoun
     is_listed = is_clear and name.lower().replace(".", "") in _country_names()
     return is_listed or find_known_type(name) == "geo"

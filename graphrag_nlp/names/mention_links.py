@@ -1,4 +1,4 @@
-"""Links between mentions: the pairs of entities, and the best sentences about entities.
+"""Pairs of entities that are mentioned together, and the best sentences about each entity.
 
 Mentions are linked block by block. A pair of entities may have links in several blocks: the pairs
 of all blocks are partitioned by a hash, and each partition is merged alone. Blocks and partitions
@@ -23,13 +23,13 @@ BLOCK_MENTIONS = 400_000
 MAX_DESCRIPTION_SENTENCES = 2  # maximum number of sentences in the description of an entity
 # A pair of entities is stored as one number: source * _PAIR_FACTOR + target.
 _PAIR_FACTOR = 1 << 32
-# Minimum score of a link between two names in one quotable sentence.
+# Score that a link has, or exceeds, only if one quotable sentence contains both names.
 _MIN_QUOTE_SCORE = 5.0
 # Number of characters of an ideal quotation: sentences of about this length score highest.
 IDEAL_QUOTE_CHARS = 160
 
-# Columns of mentions that links need. A sentence is the number of a row, and `text_unit` is the
-# number of the last text unit with the mention.
+# Columns of the mentions that are linked. `sentence` is the row of the sentence in its table, and
+# `text_unit` is the number of the last text unit with the mention.
 LINKED_COLUMNS = {
     **dict.fromkeys(("document", "start", "entity", "text_unit", "sentence"), pl.Int32),
     **dict.fromkeys(("sentence_length", "sentence_start"), pl.Int32),
@@ -141,7 +141,7 @@ def _link_mentions(
         second = first + distance
         apart = sentence[second] - sentence[first]
         near = (document[first] == document[second]) & (apart <= 1)
-        # Drop a mention if the other one is too far away: later mentions are even farther.
+        # Stop comparing a mention once the other one is too far away: later ones are even farther.
         rows = first[near]
         linked = near & (entity[first] != entity[second])
         if neighbour_weight == 0:
@@ -222,7 +222,7 @@ def choose_best_sentences(rated: pl.DataFrame) -> pl.DataFrame:
     starts, group = np.flatnonzero(is_first), np.cumsum(is_first) - 1
     chosen = np.zeros(len(entity), bool)
     for _ in range(MAX_DESCRIPTION_SENTENCES if len(entity) else 0):
-        # The best mention of each entity, the first of several; then one in another sentence.
+        # Take the best mention of each entity (on a tie, the first), then one in another sentence.
         rows = np.flatnonzero(score == np.maximum.reduceat(score, starts)[group])
         rows = rows[_find_first_rows(group[rows])]
         chosen[rows[score[rows] > -np.inf]] = True

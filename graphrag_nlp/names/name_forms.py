@@ -1,6 +1,6 @@
 """Merging of the forms of one name: spellings, inflected forms, and names with a title.
 
-It has the records that all merging works on: the classified names, and the names of each document.
+Its classes are the input of all merging: the classified names, and the names in each document.
 """
 
 import re
@@ -21,7 +21,7 @@ from graphrag_nlp.names.name_words import (
     EVERYDAY_ACRONYMS,
     GIVEN_NAMES,
     TYPE_WORDS_OF_THINGS,
-    is_general_body,
+    is_general_organization,
     more_given_names,
 )
 from graphrag_nlp.text.languages import (
@@ -47,13 +47,13 @@ _ADJECTIVE_ENDING = re.compile(r"(?<=[^\W\d_]{3})e[nmrs]?$")
 # Capitalized words of headlines and titles that are in no name of a person.
 _NO_SURNAMES = frozenset(("And", "At", "For", "From", "The", "With"))
 Words = tuple[str, ...]
-# The most frequent given name of each group of forms: Michael for Mike.
+# Maps each form of a given name to its most frequent form: Mike to Michael.
 _FULL_FORM: dict[str, str] = {
     form: group.split()[0]
     for group in read_lists("graphrag_nlp/names/data/words")["given_name_forms"].split("|")
     for form in group.split()
 }
-# Endings of one Slavic given name: Sergey and Sergei.
+# Spellings of one ending of Slavic given names: Sergey, Sergei.
 _SLAVIC_END = re.compile("(?:ey|ei|ej|iy|ij|ii|yi|yj|y)$")
 _MIN_CHARS = 4
 
@@ -63,11 +63,11 @@ class ClassifiedNames:
     """The names in all distinct spans.
 
     `parts` has one row per name in a span: `surface` (the number of the span), `name` (the number
-    of the name), and the `offset` and `length` in characters. `bases` are the words of each name
-    in base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
-    preposition, an article (also one of a noun behind the name, or not), or a verb for
-    persons. `common` are the words of names that the corpus
-    mostly writes in lower case, and `written_lower` those that it ever writes in lower case.
+    of the name), and the `offset` and `length` in characters. `bases` are the words of each name in
+    base form. A share (0–1) is the part of a name's mentions next to a preposition of place, any
+    preposition, an article (`determiner_share` includes articles of a noun after the name), or a
+    verb for persons. `common` are the words of names that the corpus mostly writes in lower case,
+    and `written_lower` those that it ever writes in lower case.
     """
 
     names: list[str]
@@ -100,8 +100,8 @@ class MergedNames:
         # Arrays of numbers and bytes: names are many, and each item of a list takes 8 to 40 bytes.
         self.parent = array("i", range(len(self.names)))
         self.number = {name: number for number, name in enumerate(self.names)}
-        # True for names that often follow an article: articles before persons are rare. That of
-        # "the Biden administration" counts only in `has_article`.
+        # True for names that often follow an article: articles before persons are rare. The article
+        # of "the Biden administration" counts only in `has_article`.
         self.is_thing = bytearray(classified.article_share >= MIN_THING_SHARE)
         self.has_article = bytearray(classified.determiner_share >= MIN_THING_SHARE)
         self.is_place = bytearray(classified.place_share >= MIN_PLACE_SHARE)
@@ -109,11 +109,11 @@ class MergedNames:
         self.may_be_place = bytearray(classified.place_share >= MIN_PLACE_SHARE / 3)
         # True for names that occur next to a verb for persons, such as "said".
         self.has_person_verb = bytearray(classified.person_share > 0)
-        # True for names that occur beside such a verb, or another sign of a person: "SMITH: No."
+        # True for names beside such a verb, or beside another sign of a person: "SMITH: No."
         self.is_spoken_of = bytearray(
             (classified.person_share > 0) | (classified.cue_shares["person"] > 0)
         )
-        # (word in capitals, the same word in title case), which are not merged yet.
+        # Pairs (word in capitals, the same word in title case) that are not merged yet.
         self.shouted: list[tuple[int, int]] = []
         # Numbers of names that are certainly names of persons.
         self.persons: set[int] = set()
@@ -149,9 +149,9 @@ class MergedNames:
                 self.merge_names(number, first)
 
     def merge_shouted_words(self) -> None:
-        """Merge words in capitals, but no dateline with a person: AUSTIN is not Lloyd Austin.
+        """Merge words in capitals with title case, but not the place of a dateline with a person.
 
-        Call it after short forms were merged with persons.
+        Call it after short forms were merged with persons, such as "Austin" with Lloyd Austin.
         """
         persons = set(map(self.find_root, self.persons))
         for number, first in self.shouted:
@@ -210,7 +210,7 @@ class MergedNames:
         return sum(is_oblique(w, self.languages[number]) for w in self.names[number].split(" "))
 
     def merge_titled_names(self) -> None:
-        """Merge names with a title: "Agent Alex Mercer" into "Alex Mercer". Add missing names."""
+        """Merge "Agent Alex Mercer" into "Alex Mercer"; add the name without title if missing."""
         for number in range(len(self.names)):
             words = self.words[number]
             first = n_titles(words)
@@ -225,13 +225,13 @@ class MergedNames:
                         self.persons.add(known)
                 continue
             is_thing = any(word.lower() in TYPE_WORDS_OF_THINGS for word in words[first:])
-            if is_thing or is_general_body(words):
+            if is_thing or is_general_organization(words):
                 # Skip names that are not persons: King Edward VII Land, Major League Baseball.
                 continue
             after = words[first]
             is_opening = after.lower() in self.languages[number].function_words
             if is_opening and len(words) - first > 1 and after not in more_given_names():
-                continue  # (said the) Professor | While Brexit
+                continue  # two sentences: (said the) Professor | While Brexit
             self.persons.add(number)
             nominative = self.number.get(" ".join(("Herr", *words[1:])))
             if words[0] == "Herrn" and nominative is not None:
@@ -273,13 +273,13 @@ def may_be_person(words: Words, common: Collection[str], language: Language) -> 
     if not 1 < len(words) <= 5 or (last.isupper() and len(last) > 3):
         return False
     if last.isupper() and last.lower() in EVERYDAY_ACRONYMS:
-        return False  # Richard Boone TV
+        return False  # a broadcaster: Richard Boone TV
     if words[0].isupper() and words[0].isalpha() and len(words[0]) > 2:
         return False  # "USS Missouri" is a ship
     if words[0].lower() in language.function_words and words[0] not in more_given_names():
-        return False  # (Professor) | While Brexit
+        return False  # a new sentence: (Professor) | While Brexit
     if not _NO_SURNAMES.isdisjoint(words):
-        return False  # Park With George
+        return False  # the title of a work: Park With George
     if is_coded(" ".join(words)):
         return False
     for index, word in enumerate(words):
@@ -308,7 +308,7 @@ class NamesByDocument:
             yield int(self.document[start]), self.name[start:end].tolist()
 
     def of_documents_with(self, names: Collection[int]) -> "NamesByDocument":
-        """Return the names of the documents that have at least one of some names."""
+        """Keep only the documents that have at least one of the given names."""
         numbers = np.fromiter(names, np.int64, len(names))
         is_wanted = np.zeros(max(numbers.max(initial=-1), self.name.max(initial=-1)) + 1, bool)
         is_wanted[numbers] = True

@@ -18,7 +18,7 @@ from graphrag_nlp.text.places import large_place_names
 from graphrag_nlp.text.type_words import ORGANIZATION_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
-# Owners and things that form one name: "King's College", but not "Campbell's Northern Party".
+# Words before and after "'s" that make one name: King's College, but not Campbell's Northern Party.
 _POSSESSORS = word_set(_WORDS["possessors"])
 _POSSESSED = word_set(_WORDS["possessed"])
 # Text between two parts that may form one name: a possessive, "for", or "and" within the name of an
@@ -36,27 +36,27 @@ _NAME_JOINT = re.compile(
     r"| (?:der|des) (?=[A-ZÄÖÜ]\w+(?:en|er) [A-ZÄÖÜ])"
     r"| (?:and|und|et|y|e) (?:the |la |el |los |las |les )?"
 )
-# First characters of joints: a test for them is faster.
+# First characters of `_NAME_JOINT`: this test is faster than the pattern.
 _JOINT_STARTS = frozenset((*(f" {letter}" for letter in "abcdefopuvy&"), ". "))
-# Groups of persons in the plural that own a body: Workers' Party.
+# Plural nouns for persons that own an organization: Workers' Party.
 _OWNING_GROUPS = word_set(_WORDS["owning_groups"])
 _APOSTROPHES = ("'", "’")
-# Last words of names of agencies with "and": Food and Drug Administration. The bodies count
-# only after a common word: Economic and Social Council.
+# Last words of agencies whose names have "and": Food and Drug Administration. `_BODY_WORDS` count
+# only if the name begins with a common word: Economic and Social Council.
 _AGENCY_WORDS = word_set(
     "administration agency authority board bureau commission committee service"
 )
 _BODY_WORDS = word_set(
     "council court department fund bank union organization organisation association institute"
 )
-# Heads of offices and funds before "for" that are roles or nouns elsewhere.
+# Words that name an organization before "for", although they are common nouns elsewhere.
 _OFFICE_HEADS = frozenset(
     "Endowment Organization Organisation Convention Treaty Covenant Alliance Coalition Campaign "
     "Movement Front Forum Partnership Network Federation Secretariat".split()
 )
 # First words of agencies before an adjective and "and": National Oceanic and Atmospheric.
 _AGENCY_OPENINGS = frozenset(("National", "Federal", "Royal", "European", "State"))
-# Bodies that stand before a place rather than before several fields.
+# Words before the name of one place: what follows "and" belongs to them only if it is a field.
 _PLACED_BODIES = frozenset(
     "University Bank Church City Museum Hospital College School Port".split()
 )
@@ -67,14 +67,14 @@ _CONGRESSES = frozenset(("Conference", "Convention", "Covenant"))
 _CONJUNCTION = re.compile(r" (?:and|und|et|y|e) .*")
 # Joints between two names that always form one name: Marks & Spencer, Roe v. Wade.
 _FIRM_JOINTS = (" & ", " v ", " v. ", " vs ", " vs. ")
-# The rest of a firm of partners or relatives: Dombert und Partner, Delvallée et associés.
+# Ends of names of firms with partners or relatives: Dombert und Partner, Delvallée et associés.
 _PARTNERS = re.compile(
     r" (?:und (?:Partner|Kollegen|Söhne|Sohn|Töchter)|et (?:[Aa]ssociés|[Ff]ils|Cie)"
     r"|y (?:[Aa]sociados|[Hh]ijos)|e [Hh]ijos|and (?:Partners|Sons|Associates))\b"
 )
 _PARTNER_STARTS = frozenset((" u", " e", " y", " a"))
 _FRENCH_ADJECTIVE = re.compile(rf" \w+{_WORDS['french_adjective_endings']}s?\b")
-# Unlike `DEMONYM_END`, without the s of the plural.
+# Endings of words for a people in the singular; `DEMONYM_END` allows the plural, too.
 _SINGULAR_DEMONYM_END = re.compile(rf"(?:{_WORDS['demonym_endings']})$")
 _ACRONYM = re.compile(r"[A-Z]{2,6}\b(?!-)")
 _INNER_JOINT = re.compile(r"\b(?:of|for|on|für|de|du|des|di)\b")
@@ -114,11 +114,11 @@ def find_joined_end(
     if not joint.startswith(" "):
         if not _is_owned(text, start, words, part.group(), language):
             return end
-        # Our Lady's Children's | Hospital
+        # Another joint may follow: Our Lady's Children's | Hospital.
         return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
     if not _may_have_topic(words, joint, language):
         return end
-    # "Centers for Disease Control and Prevention"
+    # Another joint may follow: Centers for Disease Control | and Prevention.
     return max(find_joined_end(text, start, part.end(), language, pattern), part.end())
 
 
@@ -130,20 +130,20 @@ def _are_two_names(words: list[str], part: str) -> bool:
 
 
 def _may_have_topic(words: list[str], joint: str, language: Language) -> bool:
-    """Return whether words are a body that may go on with its topic: Institute | for Research."""
-    # Office of the Commissioner
+    """Return whether words are an organization whose topic may follow: Institute | for Research."""
+    # A commissioner is no organization, but "Office of the Commissioner" is one.
     last = "Office" if words[-1] == "Commissioner" and "Office" in words else words[-1]
     if joint.startswith((" para", " en")):
-        # A Spanish body begins with its head: Comisión Nacional para la Biodiversidad.
+        # Spanish organizations begin with their head: Comisión Nacional para la Biodiversidad.
         last = next((word for word in words if is_organization_word(word)), last)
-    # des Deutschen Zentrums für Herzkunde
+    # Remove the s of the genitive: des Deutschen Zentrums für Herzkunde.
     bare = last.removesuffix("s") if language.genitive_s else last
     is_office = is_organization_word(last) or is_organization_word(bare) or last in _OFFICE_HEADS
     return is_office or (joint.startswith(" für") and is_german_conference(last))
 
 
 def _is_topic(text: str) -> bool:
-    """Return whether text has only frequent English words: , Food and Rural Affairs."""
+    """Return whether a text has only frequent English words, as topics have: Rural Affairs."""
     return common_words("en").issuperset(text.replace(",", "").lower().split())
 
 
@@ -156,11 +156,11 @@ def _is_joined_by_and(
     text: str, start: int, words: list[str], joint: str, part: str, language: Language
 ) -> bool:
     """Return whether "and" is inside the name of a place, an agency, a law or an office."""
-    # Trinidad and Tobago, (Junta de) Castilla y León
+    # Known places with "and": Trinidad and Tobago, (Junta de) Castilla y León.
     first_part = _INNER_JOINT.split(" ".join(words))[-1].lstrip()
     if f"{first_part}{joint}{part}".lower().replace(".", "") in large_place_names():
         return True
-    # "the Marine and Coastal Access Act", "the Securities and Exchange Commission"
+    # A law or an agency after "the": the Marine and Coastal Access Act.
     has_article = words[0] == "The" and len(words) > 1
     own = words[has_article:]
     next_words = part.split()
@@ -170,10 +170,10 @@ def _is_joined_by_and(
     is_plain = is_plain or _is_demonym(own[0])
     is_body = last.lower() in _AGENCY_WORDS or (is_plain and last.lower() in _BODY_WORDS)
     is_law = last in _LAWS and not (is_organization_word(own[-1]) or own[-1] in _LAWS)
-    # "the Australian Competition and Consumer Commission"
+    # It may begin with a country's adjective: the Australian Competition and Consumer Commission.
     is_national = _is_demonym(own[0]) and not is_organization_word(own[-1])
     is_national = is_national and joint.count(" ") == 2
-    # the Securities Industry and Financial Markets Association
+    # It may begin with two common words: the Securities Industry and Financial Markets Association.
     is_simple = is_plain and joint.count(" ") == 2
     is_national |= (
         is_simple
@@ -188,22 +188,22 @@ def _is_joined_by_and(
 
 
 def _is_office(words: list[str], joint: str, part: str) -> bool:
-    """Return whether a name before "and" is an office with "of" or "for", which goes on."""
+    """Return whether a name is an office with "of" or "for" whose name goes on after "and"."""
     parts = _INNER_JOINT.split(" ".join(words))
     head = parts[0].split()
-    # Romance languages begin with the office, and repeat the article.
+    # In Romance languages, the office comes first, and "and" is followed by an article.
     last = head[0] if joint.count(" ") > 2 else head[-1]
     is_office = is_organization_word(last) or last in _CONGRESSES or last in _OFFICE_HEADS
     is_office |= "für" in words and is_german_conference(last)
     if last in _PLACED_BODIES and not all(
         word.lower() in common_words("en") or _OCCUPATIONS.search(word) for word in part.split()
     ):
-        return False  # the University of Aberdeen and Jesus College
-    # "the Parliament of Peru and the Supreme Court of Peru" are two bodies.
+        return False  # two names: the University of Aberdeen and Jesus College
+    # "the Parliament of Peru and the Supreme Court of Peru" are two organizations.
     other = _INNER_JOINT.split(part)
     is_other = joint.count(" ") > 2 and is_organization_word(other[0].split()[-1])
     is_other = is_other and len(other) > 1
-    # Department of Justice | and the FBI
+    # A known organization after "and" is another one: Department of Justice | and the FBI.
     is_known = _ACRONYM.match(part) is not None or find_known_type(part) == "organization"
     is_other |= joint.count(" ") > 2 and is_known
     return is_office and len(head) < len(words) and not is_other
@@ -219,7 +219,7 @@ def _is_owned(text: str, start: int, words: list[str], part: str, language: Lang
     is_common = has_article or words[0].lower() in _POSSESSORS or is_possessed
     owner = words[-1].lower()
     ends_with_owner = owner in _POSSESSORS and is_possessed
-    # Supreme People's Court, Kurdistan Workers' Party, Fuyang Women's Federation
+    # Groups of persons may own an organization: Kurdistan Workers' Party.
     is_body = any(map(is_organization_word, next_words)) or owner == "people"
     is_body = is_body and len(words) > 1 and language.code == "en"
     ends_with_owner |= owner in _OWNING_GROUPS and is_body and not is_person

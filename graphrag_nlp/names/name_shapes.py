@@ -1,4 +1,4 @@
-"""Shapes of words: how names of persons are written, and how names of software are."""
+"""Tests of how names are written: like names of persons, of software, or like acronyms."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -38,7 +38,7 @@ def is_surname(word: str) -> bool:
 
 
 def may_be_full_name(words: Sequence[str], common: Collection[str]) -> bool:
-    """Return whether words, without particles, may be a person's full name by their writing."""
+    """Return whether words, given without particles, are written like a person's full name."""
     if find_known_type(words[0]) == "organization":  # a product: Google Play
         return False
     if not 1 < len(words) <= 3 or not all(map(PERSON_WORD.fullmatch, words)):

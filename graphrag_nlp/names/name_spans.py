@@ -6,7 +6,7 @@ or a preposition of place precedes it, and whether a verb of definition or of sp
 
 from __future__ import annotations
 
-# Before Python 3.12, the annotation array[int] cannot be evaluated.
+# Python before 3.12 cannot evaluate the annotation array[int]: keep annotations as strings.
 import re
 from array import array
 from collections import Counter
@@ -50,7 +50,7 @@ from graphrag_nlp.text.languages import Language, is_title, language_of, read_li
 from graphrag_nlp.text.sentences import Sentence
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
-MAX_SPAN_WORDS = 8  # without words in lower case
+MAX_SPAN_WORDS = 8  # words in lower case do not count
 MAX_SPAN_CHARS = 80
 
 _WORDS_BEFORE_NUMBERS = word_set(_WORDS["numbered"])
@@ -63,13 +63,13 @@ _FORMS_LIKE_FUNCTION_WORDS = frozenset(("SA", "SE", "AS", "SAS"))
 # Function words, months and feasts that begin a name if they have a capital inside a sentence:
 # Last Supper, Jan Mayen, Easter Island.
 _NAME_START_WORDS = word_set(_WORDS["name_openings"])
-# Function words and months that are names after a given name: Theresa May.
+# Function words and months that are surnames after a given name: Theresa May.
 _NAME_END_WORDS = word_set(_WORDS["name_closings"])
 # Words that are no names: greetings and other words that begin sentences, and contractions.
 _OPENERS = word_set(_WORDS["openers"])
 _ELIDED_PRONOUNS = word_set(_WORDS["elided_pronouns"])
 _CONTRACTION_ENDS = word_set(_WORDS["contraction_ends"])
-# Function words of one capital that may be the initial of a surname.
+# Capital letters that are function words, but may also be the initial of a surname: Kwame A.
 _INITIAL_VOWELS = frozenset("AEOUY")
 # Languages whose newspapers and places begin with an article: El Salvador.
 _WITH_ARTICLE_IN_NAMES = frozenset(("fr", "es"))
@@ -81,19 +81,19 @@ _REFERENCE = re.compile(
     rf"(?i:(?:(?:{'|'.join(REFERENCES)}) (?:\d+|[IVXLC]+|[A-Z]|one|two|three|four|five|six|seven) "
     r"(?:of|to) (?:the )?)+)(?=[^\W\d_])"
 )
-# Text before the speaker of a line: [10:15] Sofia: hello
+# Text before the speaker in a line of a chat: [10:15] Sofia: hello
 _LINE_START = re.compile(r"(?:\A|[\n\]>*-]) {0,3}\Z")
 
 # First three letters of months and days. They make the test for dates faster.
 _CALENDAR_PREFIXES = frozenset(word[:3].title() for word in CALENDAR_WORDS)
-# Behind the author of a paper: Okonkwo et al., Thissen (2020).
+# Text after the author of a paper: Okonkwo et al., Thissen (2020).
 _AUTHOR = re.compile(r" (?:et al\b|\((?:19|20)\d\d[a-z]?\))")
 _APOSTROPHES = frozenset(("'", "’"))
 # Maximum number of characters of a bracket between a name and the word that shows its usage.
 MAX_BRACKET_CHARS = 80
-# Maximum number of characters whose spans wait for their usage: words take much memory.
+# Maximum number of characters of texts that are kept until the usage of their spans is found.
 MAX_PENDING_CHARACTERS = 1_000_000
-# Parts of words behind a place: Baoding-headquartered.
+# Ends of words after a place: Baoding-headquartered.
 _BEHIND_PLACES = ("-based", "-headquartered", "-area")
 _BEHIND_BRACKET = (" ", ",")
 # Text between two names of an enumeration.
@@ -113,7 +113,7 @@ class NameCandidates:
     flags: array[int] = field(default_factory=lambda: array("B"))
     # The type that words beside the span show: 0 if none, else 1 + its row in `CUE_TYPES`.
     cue: array[int] = field(default_factory=lambda: array("B"))
-    # 1 if the span before it and this one are in an enumeration: "Exco, Zipvan and Orvelda".
+    # 1 if a span continues an enumeration with the span before it: "Exco, Zipvan and Orvelda".
     listed: array[int] = field(default_factory=lambda: array("B"))
     # Numbers of the distinct spans by text, and texts and languages by number.
     surfaces: dict[str, int] = field(default_factory=dict)
@@ -121,8 +121,8 @@ class NameCandidates:
     languages: list[Language] = field(default_factory=list)
     # (short, long) numbers of spans that a text explains as an abbreviation: "Long Name (LN)".
     abbreviations: set[tuple[int, int]] = field(default_factory=set)
-    # Numbers of the names that paragraphs define, by text. They are other numbers than those in
-    # `surfaces`: "Hill" is a name where a text defines it, but not before every sentence.
+    # Numbers of the names that paragraphs define, by text. They differ from those in `surfaces`:
+    # where a text defines "Hill", it is a name; elsewhere it may be a noun.
     defined: dict[str, int] = field(default_factory=dict)
     max_pending_characters: int = MAX_PENDING_CHARACTERS
     # The spans whose usage is still to be added, and the number of characters of their texts.
@@ -132,7 +132,7 @@ class NameCandidates:
     _trimmed: dict[tuple[str, str, bool, bool], tuple[TrimmedSpan, int] | None] = field(
         default_factory=dict
     )
-    # (row, number of additional characters, longer name) of spans that may be longer names.
+    # (row, number of characters before the span, longer name) if a longer name may be meant.
     _longer: list[tuple[int, int, str]] = field(default_factory=list)
 
     def add_document(
@@ -161,7 +161,7 @@ class NameCandidates:
             self.add_usage()
 
     def add_usage(self) -> None:
-        """Add the usage of the spans that wait for it. Call it after the last document."""
+        """Find the usage of the pending spans. Call it after the last document."""
         if self._parts:
             flags, cues = find_usage(self._parts)
             self.flags.frombytes(flags.astype(np.uint8).tobytes())
@@ -170,7 +170,7 @@ class NameCandidates:
         self._n_pending = 0
 
     def get_columns(self) -> dict[str, np.ndarray]:
-        """Return the document, the start, the surface number and the flags of each span."""
+        """Return the columns of the spans: document, start, surface, flags, cue and listed."""
         names = ("document", "start", "surface", "flags", "cue", "listed")
         columns = {name: getattr(self, name) for name in names}
         return {name: np.frombuffer(column, column.typecode) for name, column in columns.items()}
@@ -273,7 +273,7 @@ class NameCandidates:
             marks |= (PROSE if prose else 0) | (PERSON if titled else 0)
             start += span.offset
             if rows and (joint := text[ended:start]) in _LIST_JOINTS:
-                # A clause may begin behind a comma and a conjunction.
+                # After ", and" a new clause may begin: only " and " joins two names for certain.
                 marks |= LISTED | CONJOINED * (joint[0] == " ")
             after = text[end : end + 1]
             if after == " ":
@@ -305,14 +305,14 @@ class NameCandidates:
     def _add_defined_name(
         self, text: str, start: int, end: int, language: Language
     ) -> tuple[int, int, int, int]:
-        """Store a whole name; return its start, end, number and marks, as `rows` have them."""
+        """Store a name that a text defines; return its start, end, number and marks."""
         number = self._get_span_number(text[start:end], language, is_defined=True)
         return start, _skip_bracket(text, end), number, INITIAL | PROSE | WORD_AFTER
 
     def _trim_span(
         self, raw: str, language: Language, initial: bool, dated: bool
     ) -> tuple[TrimmedSpan, int] | None:
-        """Return a span as `trim_span` leaves it, and its number."""
+        """Call `trim_span` with a cache; return the trimmed span and its number."""
         key = language.code, raw, initial, dated
         if key not in self._trimmed:
             span = trim_span(raw.split(), language, initial, dated)
@@ -338,7 +338,7 @@ class NameCandidates:
 
 
 def _skip_bracket(text: str, end: int) -> int:
-    """Return the end of a bracket behind a name: Ada Byron (1815–1852) | was; or of the name."""
+    """Return the end of the bracket after a name, as in "Ada Byron (1815–1852)", or of the name."""
     if not text.startswith(" (", end):
         return end
     close = text.find(")", end, end + MAX_BRACKET_CHARS) + 1
@@ -362,10 +362,10 @@ class TrimmedSpan(NamedTuple):
 
     offset: int
     text: str
-    # Whether words were removed at the end: they stand between the name and the word after it.
+    # Whether words at the end were removed. They separate the name from the word after it.
     is_end_cut: bool
-    # A longer name that may be meant, as "One Ton Depot" for "Ton Depot", and its number of
-    # additional characters before this span.
+    # A longer name that may be meant, such as "One Ton Depot" for "Ton Depot", and the number of
+    # its characters before this span.
     longer: str = ""
     ahead: int = 0
 
@@ -375,12 +375,12 @@ def trim_span(
 ) -> TrimmedSpan | None:
     """Remove function words and dates at the start and end of a span; None if nothing is left.
 
-    `initial` is true if any first word would have a capital there. `dated` is true if
-    the word before the span shows that a month at the start of the span is a date.
+    `initial` is true where every word has a capital, as at the start of a sentence. `dated` is true
+    if the word before the span shows that a month at the start of the span is a date.
     """
     first, last = count_reference_words(words), len(words)
     number_at_end = words[-1] if words[-1].isdigit() and len(words) > 1 else ""
-    # A number of four digits is the year of a law.
+    # Keep a number of four digits: it is the year of a law.
     is_year = len(number_at_end) == 4
     if number_at_end and not is_year and words[-2].lower() not in _WORDS_BEFORE_NUMBERS:
         last -= 1
@@ -413,9 +413,9 @@ def trim_span(
 def _find_start(
     words: list[str], first: int, last: int, language: Language, initial: bool, dated: bool
 ) -> tuple[int, int]:
-    """Return the index behind function words and dates, and that of one that may begin the name.
+    """Return the index after the first function words and dates, and of a possible first word.
 
-    The second is -1 if there is none.
+    The second is a function word or month that may begin the name; -1 if there is none.
     """
     opening = -1
     while first < last and _is_function_word_or_date(words[first], language):
@@ -434,15 +434,15 @@ def _find_start(
 
 
 def _find_end(words: list[str], first: int, last: int, language: Language) -> int:
-    """Return the index behind the last word that is no function word and no date."""
+    """Return the index after the last word that is no function word and no date."""
     while last > first and _is_function_word_or_date(words[last - 1], language):
         if words[last - 1].islower() and _ELIDED_WORD.match(words[last - 1]):
-            break  # Institut de recherche pour l'agriculture
+            break  # part of the name: Institut de recherche pour l'agriculture
         is_form = words[last - 1] in _FORMS_LIKE_FUNCTION_WORDS and last - 1 > first
         if is_form and not words[last - 2].isupper():
-            break  # Halden Optique SA
+            break  # the form of a company: Halden Optique SA
         closing = words[last - 1].lower() in _NAME_END_WORDS
-        # Kwame A; but not "Emma I"
+        # "A" is an initial in "Kwame A"; "I" is a pronoun after "Emma".
         closing = closing or (words[last - 1] in _INITIAL_VOWELS and last - first == 2)
         if closing and last - 1 > first and is_given_name(words[last - 2], language):
             break
@@ -476,7 +476,7 @@ def _is_function_word_or_date(word: str, language: Language) -> bool:
     is_contraction = end in _CONTRACTION_ENDS and (
         head in language.function_words or head in ("i", "let", "here")
     )
-    is_contraction = is_contraction or (head == "i" and language.code == "en")  # I'ma
+    is_contraction = is_contraction or (head == "i" and language.code == "en")  # "I'ma" (I will)
     # In French, a verb or a noun in lower case follows: "j'ai", but not "L'Équipe".
     is_elided = head in _ELIDED_PRONOUNS and not word[len(head) + 1 :][:1].isupper()
     return is_contraction or (is_elided and language.code in ("fr", "it"))
@@ -494,7 +494,7 @@ def _may_begin_name(words: list[str], dated: bool, language: Language) -> bool:
 
 
 def precedes_date(word: str) -> bool:
-    """Return whether a month after a word is a date, and no given name."""
+    """Return whether a word shows that a month after it is a date, not a given name: in June."""
     return word.lower() in _WORDS_BEFORE_DATES or word[:1].isdigit()
 
 

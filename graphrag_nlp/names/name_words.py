@@ -51,13 +51,13 @@ HEAD_FIRST = frozenset(("fr", "es", "it", "pt"))
 # Words for roles, which precede a person's name without belonging to it: Minister, Sprecherin.
 _ROLES = word_set(_WORDS["roles"])
 _GERMAN_ROLE = re.compile(rf"(?:{_WORDS['german_role_endings']})$")
-# Words that are part of a role next to another word of a role.
+# Words that belong to a role only beside another word of a role: "foreign" in Foreign Minister.
 _ROLE_PARTS = TITLE_PARTS | word_set(
     "state district circuit foreign home interior general permanent special"
 )
-# Words of address of members of parliaments, which alone are no names: my hon. Friend.
+# Words with which members of parliaments address each other, which are no names: hon. Friend.
 ADDRESSES_OF_MEMBERS = word_set(_WORDS["addresses"])
-# Directions and words like them, which are names only behind an article: the North.
+# Directions and words like them, which are names only after an article: the North.
 DIRECTIONS = word_set(_WORDS["directions"])
 # Given names distinguish names of persons from names of places and companies.
 GIVEN_NAMES = frozenset(
@@ -98,11 +98,11 @@ def known_firms() -> frozenset[str]:
     return frozenset(FIRMS_FILE.read_text(encoding="utf-8").splitlines())
 
 
-@lru_cache(65_536)  # the search takes microseconds, and words recur
+@lru_cache(65_536)  # words recur, and a search takes microseconds
 def is_role(word: str) -> bool:
     """Return whether a word names a role or an office of a person."""
     lower = word.lower()
-    if "-" in word:  # Co-Chairman, Secretary-General
+    if "-" in word:  # the role in Co-Chairman, Secretary-General
         lower = lower.removesuffix("-general").removesuffix("-elect").rpartition("-")[2]
     return lower in _ROLES or (len(word) > 6 and _GERMAN_ROLE.search(lower) is not None)
 
@@ -110,12 +110,12 @@ def is_role(word: str) -> bool:
 def is_role_only(words: list[str]) -> bool:
     """Return whether words are a role without a name: Prime Minister, Secretary of State."""
     if words[-1].lower() in ADDRESSES_OF_MEMBERS and all(map(is_title, words[:-1])):
-        return True  # (my right) Hon. Friend
+        return True  # an address: (my right) Hon. Friend
     if not any(map(is_role, words)):
         return False
     # An office has its role at the end: Industrial Relations Minister, but not Jim Justice.
     if is_role(words[-1]) and len(words) > 1 and words[0] not in more_given_names():
-        # A body is none: Ministerio Fiscal, High Court of Justice.
+        # An organization is no role: Ministerio Fiscal, High Court of Justice.
         head = next((at for at, word in enumerate(words) if at and word.lower() == "of"), 1)
         return not (is_organization_word(words[0]) or is_organization_word(words[head - 1]))
     return are_words_of_role(words)
@@ -183,7 +183,7 @@ def count_title_chars(name: str) -> int:
     # "General", "Major" and "Private" are also other words: General Data Protection Regulation.
     if not is_abbreviated and len(rest) > 1 and rest[0] not in more_given_names():
         return 0
-    if is_general_body(words):
+    if is_general_organization(words):
         return 0
     naming = any(word.lower().rstrip(".") in NAMING_TITLES for word in words[:first])
     if naming or any(word.lower() in TYPE_WORDS_OF_THINGS for word in rest):
@@ -191,28 +191,28 @@ def count_title_chars(name: str) -> int:
     return sum(map(len, words[:first])) + first
 
 
-def is_general_body(words: Sequence[str]) -> bool:
-    """Return whether "General" begins the name of a body: General Assembly, General Electric."""
+def is_general_organization(words: Sequence[str]) -> bool:
+    """Return whether a name with "General" is an organization: General Assembly."""
     return words[0] == "General" and (
         is_organization_word(words[-1]) or find_known_type(" ".join(words)) != ""
     )
 
 
 def is_organization_word(word: str) -> bool:
-    """Return whether a word heads names of organizations, also as the end of a German word."""
+    """Return whether a word, or the end of a German word, shows an organization: bank."""
     lower = word.lower()
     return lower in ORGANIZATION_WORDS or lower.endswith(_GERMAN_ORGANIZATION_ENDS)
 
 
 def is_head_word(word: str) -> bool:
-    """Return whether a word, also as the end of a German word, shows the type of a name."""
+    """Return whether a word, or the end of a German word, shows the type of a name: river."""
     lower = word.lower()
     bare = lower.removesuffix("s").removesuffix("e")
     return lower in HEAD_WORDS or bare in HEAD_WORDS or bare.endswith(_HEAD_ENDS)
 
 
 def is_institution_word(word: str) -> bool:
-    """Return whether a German word is an institution or a law by its end: Landgericht."""
+    """Return whether the end of a German word shows an institution or a law: Landgericht."""
     bare = word.lower().removesuffix("s").removesuffix("e")
     return is_organization_word(word) or bare.endswith(_INSTITUTION_ENDS)
 

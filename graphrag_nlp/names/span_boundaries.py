@@ -1,9 +1,9 @@
 """Spans of capitalized words in a text, and the parts of a text that are not read for names.
 
 In a sentence, a capital may prove a name; in a headline or a heading, it proves nothing. In text in
-capital letters, only bodies, states and known places are names. Names in bylines, credits, code and
-addresses say who wrote or published a text, not what it is about. Ends of spans are found in
-span_ends.py.
+capital letters, only organizations, states and known places are names. Names in bylines, credits,
+code and addresses say who wrote or published a text, not what it is about. Ends of spans are found
+in span_ends.py.
 """
 
 import re
@@ -32,8 +32,8 @@ from graphrag_nlp.text.sentences import Sentence
 MIN_CAPITALIZED_SHARE, MIN_HEADLINE_WORDS = 0.6, 4
 # Minimum share of words in lower case in a line that is a sentence without a full stop.
 MIN_LOWER_SHARE, MIN_LOWER_SHARE_GERMAN, MIN_LOWER_SHARE_ROMANCE = 0.5, 0.3, 0.35
-# Headlines of Romance languages have the case of sentences: Audiard de retour à Cannes. Minimum
-# number of capitals that only title case has.
+# Headlines in Romance languages are written like sentences: Audiard de retour à Cannes. Minimum
+# number and share of words with a capital that only a line in title case has.
 MIN_ROMANCE_CAPITALS, MIN_ROMANCE_SHARE = 5, 0.8
 # German words in lower case that end as verbs do: Zeiss kauft Dorc.
 _GERMAN_VERB = re.compile(r"[a-zäöüß]{3,}t")
@@ -42,18 +42,18 @@ _NON_SPACE = re.compile(r"\S")
 _SENTENCE_ENDS = frozenset(".!?…")
 # The number of a section, at the start of a line: 5.4.3. Removing a Package, A.2 Ubuntu.
 _SECTION = re.compile(r"[^\S\n]*(?:[-*] )?(?:[A-Z]|\d+)(?:\.\d+)+\.?[^\S\n]+(?=[A-Z])")
-# Words before which a body may be a state: REPUBLIC OF.
+# Words that begin the name of a state: REPUBLIC OF.
 STATES = word_set(read_lists("graphrag_nlp/names/data/words")["states"])
 _SHOUTED_WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?\.?,?")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-# Languages in which the head of a body is its first word.
+# Languages in which the first word of a name shows an organization.
 _HEAD_FIRST = HEAD_FIRST | {"ro"}
-# Particles inside the names of bodies: Cour de cassation, Supreme Court of Victoria.
+# Particles inside the names of organizations: Cour de cassation, Supreme Court of Victoria.
 _PARTICLES = word_set("of for de du des del la las los le les l der für")
 _CONJUNCTIONS = word_set("and und et y e")
-# Minimum number of characters of a body in capitals, and of one with a line for its only word.
+# Minimum number of characters of an organization in capitals, and of one that is a single word.
 MIN_BODY_CHARS, MIN_BODY_WORD_CHARS = 8, 12
-# An abbreviation before its last letter: z. B., a. A., i. E.
+# The beginning of an abbreviation that ends with a capital: z. B., a. A., i. E.
 _ABBREVIATED = re.compile(r"\b[a-zäöü]\. ?$")
 # A French article or pronoun before a word in lower case: L'université, D'après.
 _ELIDED_LOWER = re.compile(r"(?:[A-Z]|Qu)['’][a-zà-ÿ]")
@@ -94,7 +94,7 @@ def find_capitalized_spans(
             reached = min(reached, sentence.end)
             continue
         if nameless and (nameless_end := find_range_end(nameless, start)):
-            reached = nameless_end  # Minister of Health | Ann Brown
+            reached = nameless_end  # skip Minister of Health | Ann Brown
             continue
         has_capitals = text[start + 1 : start + 2].isupper()
         if has_capitals and (line := find_shouted_line(text, match, language)):
@@ -104,17 +104,17 @@ def find_capitalized_spans(
         start, reached = find_span(text, match, sentence.end, language, is_plain=is_plain)
         mark = text[reached : reached + 1]
         if mark == "/" and text[reached - 1 : reached + 2 : 2].isdigit():
-            continue  # a case: C-340/21
+            continue  # the number of a court case: C-340/21
         initial = _may_begin_sentence(text, start, sentence.start, all_prose)
         end = find_unbroken_end(text, start, reached) if mark == "-" else reached
         if end > start:
-            # In a heading, a capital proves nothing.
+            # In a heading, a capital proves no name.
             is_prose = sentence.is_prose and (has_capitals or not sentence.is_heading)
             yield start, end, initial, is_prose, has_title
 
 
 class _SpanStarts:
-    """Tests of the capitals in a text: whether the words of a span begin there."""
+    """Tests whether a span of capitalized words begins at a capital of a text."""
 
     def __init__(self, text: str, language: Language) -> None:
         self.text, self.pattern = text, name_pattern(language.code)
@@ -142,7 +142,7 @@ class _SpanStarts:
                 # "Hier M. Lavigne": the title begins a new span.
                 match = self.pattern.match(text, start, inner.start() - 1) or match
         if text[start + 1 : start + 2] == "." and _ABBREVIATED.search(text, start - 4, start):
-            return None  # z. B. Bern
+            return None  # an abbreviation: z. B. Bern
         return match, title is not None
 
 
@@ -154,7 +154,7 @@ def _title_pattern(code: str) -> re.Pattern[str] | None:
 
 @cache
 def _title_letters(code: str) -> frozenset[str]:
-    """Return the capitals of which one begins each title; others may be among them."""
+    """Return the capitals in the pattern of titles: every title begins with one of them."""
     return frozenset(
         filter(str.isupper, read_lists("graphrag_nlp/names/data/words")["titles_of_language"][code])
     )
@@ -163,13 +163,13 @@ def _title_letters(code: str) -> frozenset[str]:
 def _find_shouted_spans(
     text: str, start: int, end: int, language: Language
 ) -> Iterator[CapitalizedSpan]:
-    """Yield the bodies, and the known places, in a heading in capital letters."""
+    """Yield the organizations and known places in a heading in capital letters."""
     for first, last, is_body in find_shouted_names(text, start, end, language):
         yield first, last, False, is_body, False
 
 
 def _may_begin_sentence(text: str, start: int, sentence_start: int, all_prose: bool) -> bool:
-    """Return whether a word begins a sentence, a quotation or a line, so any word has a capital."""
+    """Return whether a word is where each word has a capital: first in a sentence or quotation."""
     return (
         start == sentence_start
         or (start <= sentence_start + 2 and not text[sentence_start].isalnum())
@@ -193,7 +193,7 @@ def _is_elision(text: str, at: int) -> bool:
 
 
 def _portfolio_pattern(opening: str, joint: str, fields: str) -> str:
-    """Return a regular expression for a minister and the fields behind: ministre des Transports."""
+    """Return a regular expression for a minister with the fields of the office."""
     field = f"(?:{'|'.join(fields.split())})\\b"
     return f"{opening}{field}(?:{joint}{field})*"
 
@@ -202,7 +202,7 @@ _PATTERNS += [re.compile(_portfolio_pattern(**parts)) for parts in _LISTS["portf
 
 
 def find_nameless_ranges(text: str) -> list[Range]:
-    """Return the parts of a text without names, in order and without overlaps."""
+    """Return the parts of a text that are not read for names, in order and without overlaps."""
     lines = f"\n{text}"
     # A range may begin at the line break before its first line.
     found = [
@@ -225,19 +225,19 @@ class SentenceCase(NamedTuple):
     is_shouted: bool
     # A capital inside the sentence shows a name. In headings and tables, it may not.
     is_prose: bool
-    # An English heading in lists and tables of contents.
+    # It is an English heading in a list or in a table of contents.
     is_heading: bool
 
 
 def read_case(text: str, sentence: Sentence, all_prose: bool, language: Language) -> SentenceCase:
-    """Read the case of a sentence.
+    """Find out what the capitals in a sentence prove.
 
     `all_prose` is true if each line of the text may contain names, since few are whole sentences.
     """
     words = text[sentence.start : sentence.end]
     has_full_stop = words[-1] in _SENTENCE_ENDS
-    # In Romance languages, a headline on the first line is written like a sentence.
-    # A copy of the text before each sentence would take quadratic time.
+    # In Romance languages, a headline on the first line is written like a sentence. Search in
+    # place: copies of the text before each sentence would take quadratic time.
     is_first = language.code in HEAD_FIRST and not _NON_SPACE.search(text, 0, sentence.start)
     is_prose = sentence.prose or all_prose or has_full_stop or _is_clause(words, language, is_first)
     may_be_headline = not all_prose and not has_full_stop
@@ -294,7 +294,7 @@ def find_shouted_line(text: str, match: re.Match[str], language: Language) -> st
         return ""
     if line.count(" ") >= MIN_HEADLINE_WORDS - 1:
         return line
-    # A short heading counts if it stands alone, and is a body: TRIBUNAL SUPREMO.
+    # A short heading counts if it stands alone, and is an organization: TRIBUNAL SUPREMO.
     start, end = match.start(), match.start() + len(line)
     is_alone = text[max(0, start - 1) : start] in ("", "\n") and text[end : end + 1] == "\n"
     return line if is_alone and any(_find_bodies(text, start, end, language)) else ""
@@ -303,7 +303,7 @@ def find_shouted_line(text: str, match: re.Match[str], language: Language) -> st
 def find_shouted_names(
     text: str, start: int, end: int, language: Language
 ) -> Iterator[tuple[int, int, bool]]:
-    """Yield the bodies, and the known places, in a text in capitals: (start, end, is a body)."""
+    """Yield the organizations and known places in capitals: (start, end, is organization)."""
     bodies = list(_find_bodies(text, start, end, language))
     for first, last in bodies:
         yield first, last, True
@@ -316,7 +316,7 @@ def find_shouted_names(
 
 
 def _find_bodies(text: str, start: int, end: int, language: Language) -> Iterator[tuple[int, int]]:
-    """Yield the spans of bodies and states in a heading in capital letters."""
+    """Yield the spans of organizations and states in a heading in capital letters."""
     words = list(_SHOUTED_WORD.finditer(text, start, end))
     last_end = -1
     for at, word in enumerate(words):

@@ -46,12 +46,12 @@ _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 
 # Maximum number of mentions of a span that is cut between two names.
 _MAX_RARE_MENTIONS = 2
-# Groups of persons before the name of a body or a place: Officials of | the Red Cross.
+# Groups of persons before the name of an organization or a place: Officials of | the Red Cross.
 _GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
-# Titles of boxes in capitals, before a name or other words: TIPP Debian.
+# Labels in capitals, which may stand before a name: "TIPP" (hint) before Debian.
 _LABELS = frozenset(_WORDS["labels"].upper().split())
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
-# Maximum number of letters of a word in capitals that rather is an acronym than a label.
+# A word in capitals with at most so many letters is an acronym rather than a label.
 _MAX_LABEL_ACRONYM_LETTERS = 5
 
 
@@ -61,23 +61,23 @@ def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     for first, last in _cut_into_parts(span, 0, len(words)):
         part = words[first:last]
         if part and part != words and part[0].islower():
-            # Behind a cut, a particle begins no name: Websites | zur Lösung.
+            # After a cut, a particle begins no name: Websites | zur Lösung.
             first = next((i for i in range(first, last) if not words[i].islower()), last)
             part = words[first:last]
         if part == words:
             if span.used.is_name(span.number):
                 yield 0, span.usage.found.names[span.number], ""
         elif not part or (len(part) > 1 and is_role_only(part)):
-            continue  # (the Egyptian) Foreign Minister, Parlamentarischer Staatssekretär
+            continue  # only a role: (the Egyptian) Foreign Minister
         elif is_capitalized_term(part, span.language.code) or is_reference(part):
-            continue  # See | Article 5
+            continue  # a reference: See | Article 5
         elif span.is_name(part) or _is_named(span, first, last):
             kind = find_cue(words[first - 1]) if first else ""
             yield sum(map(len, words[:first])) + first, " ".join(part), kind
 
 
 def _is_named(span: SpanWords, first: int, last: int) -> bool:
-    """Return whether a word before one other word shows that it is a name: Firma Weber."""
+    """Return whether a noun before a single word shows that it is a name: Firma | Weber."""
     before = span.words[first - 1] if first else ""
     word = span.words[first]
     is_word = last - first == 1 and word[1:].islower()
@@ -86,7 +86,7 @@ def _is_named(span: SpanWords, first: int, last: int) -> bool:
 
 
 def _cut_into_parts(span: SpanWords, first: int, last: int) -> list[tuple[int, int]]:
-    """Cut the words from `first` to `last` between names; return each part."""
+    """Cut the words from `first` to `last` between names; return (first, last) of each part."""
     words = span.words[first:last]
     if len(words) > 1:
         cut = _find_cut(span, words, at_start=first == 0)
@@ -105,7 +105,7 @@ def _find_cut(span: SpanWords, words: list[str], at_start: bool) -> Cut | None:
     n_forms = sum(word == "&" or word.lower().rstrip(".") in COMPANY_FORMS for word in words)
     is_company = len(words) - n_forms < 4 and words[-1].lower().rstrip(".") in COMPANY_FORMS
     if span.language.capitalizes_nouns and words[0].lower().endswith(APPOSITIVE_ENDS):
-        is_company = False  # Batteriehersteller Varthold AG
+        is_company = False  # a noun first: Batteriehersteller Varthold AG
     name = " ".join(words)
     if is_company or find_known_type(name) or span.usage.is_known_place(name, ""):
         return None
@@ -135,9 +135,9 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
     roles = (i for i, word in enumerate(words[:-1]) if is_role(word) and not word.islower())
     last = max(roles, default=-1)
     if last < 0 or span.is_given_name(words[0]) or words[last + 1] == "for":
-        return None  # High Commissioner for Refugees
+        return None  # one name: High Commissioner for Refugees
     if words[last + 1] == "of" and len(words) > last + 2:
-        # President of Peru
+        # Cut after "of" and "the": President of | Peru.
         return 0, last + (3 if words[last + 2] == "the" and len(words) > last + 3 else 2)
     # The name begins at the first given name after the role, or right after the role.
     given = (i for i in range(last + 1, len(words)) if span.is_given_name(words[i]))
@@ -161,7 +161,7 @@ def _cut_after_role(span: SpanWords, words: list[str]) -> Cut | None:
 
 
 def _cut_after_owner(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut after an owner that is a name: Goethes Haus."""
+    """Cut between an owner in the genitive and the owned thing: Goethes | Haus."""
     for at, word in enumerate(words[:-1], 1):
         genitive = span.language.genitive_s and word.endswith("s")
         if genitive and span.is_genitive(words[:at], words[at:]):
@@ -181,7 +181,7 @@ def _cut_before_person(span: SpanWords, words: list[str], initial: bool) -> Cut 
         return None
     may_be_given = span.language.capitalizes_nouns and len(left) == 1
     if may_be_given and left[0] in more_given_names() and not is_german_noun(left[0]):
-        return None  # Liv Lisa Fries
+        return None  # two given names: Liv Lisa Fries
     if span.language.capitalizes_nouns and not is_type_word(left[-1]):
         return at, at
     if len(right) < 2 or is_title(left[-1]):
@@ -199,14 +199,14 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             continue
         may_have_purpose = _may_have_purpose(words[at - 1]) and not span.is_full_name(words[:at])
         if _is_purpose(word, words[at + 1]) and not may_have_purpose:
-            return at, at + 1 + (word == "zu")  # X2Go zur Verbindung, Radtke zu Gast
-        if is_romance and at == 1 and (cut := _cut_behind_romance_word(span, words, initial)):
+            return at, at + 1 + (word == "zu")  # X2Go | zur Verbindung, Radtke | zu Gast
+        if is_romance and at == 1 and (cut := _cut_after_romance_word(span, words, initial)):
             return cut
         start = next((i for i in range(at, len(words)) if not words[i].islower()), None)
         if start is None:
             return None
         left, right = words[:at], words[start:]
-        if is_romance and _belongs_to_body(span, left, right[0]):
+        if is_romance and _belongs_to_organization(span, left, right[0]):
             return at, start
         is_plain = at == 1 and not is_type_word(left[0]) and not span.is_given_name(left[0])
         if word == "of":
@@ -215,7 +215,7 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
             is_noun = is_german_noun(left[0]) or is_loan_word(left[0])
             cut = (0, start) if is_noun and not is_organization_word(left[0]) else None
         elif word == "von" and span.language.capitalizes_nouns:
-            # "Nils Petersen von der TU Darmstadt", but "Ursula von der Leyen"
+            # Cut "Nils Petersen | von der TU Darmstadt", but not "Ursula von der Leyen".
             is_body = right[0].isupper() or is_organization_word(right[0])
             cut = (at, start) if is_body and span.is_full_name(left) else None
         else:
@@ -226,7 +226,7 @@ def _cut_at_particle(span: SpanWords, words: list[str], initial: bool) -> Cut | 
 
 
 def _is_purpose(particle: str, word: str) -> bool:
-    """Return whether a word behind "zu" or "zur" is a noun, and no seat of a noble family."""
+    """Return whether the word after "zu" or "zur" is a noun, and no seat of a noble family."""
     is_seat = particle == "zu" and COMMON_NOUN_END.search(word) is None
     return particle in ("zu", "zur") and is_certain_noun(word) and not is_seat
 
@@ -236,8 +236,8 @@ def _may_have_purpose(word: str) -> bool:
     return is_german_noun(word) or is_organization_word(word) or is_head_word(word)
 
 
-def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
-    """Cut one word before a particle off a name: Recetas de Karlos Arteaga, AC3321 de Tenerife."""
+def _cut_after_romance_word(span: SpanWords, words: list[str], initial: bool) -> Cut | None:
+    """Cut off one word and a particle before a name: Recetas de | Karlos Arteaga."""
     first = words[0]
     has_code = first[0].isupper() and any(map(str.isdigit, first))
     is_thing = first[0].isupper() and first.lower() not in HEAD_WORDS
@@ -248,8 +248,8 @@ def _cut_behind_romance_word(span: SpanWords, words: list[str], initial: bool) -
     return (0 if is_word or has_code else 1), 2
 
 
-def _belongs_to_body(span: SpanWords, left: list[str], body: str) -> bool:
-    """Return whether a thing or a part stands before its body: la sonde Juno de la NASA."""
+def _belongs_to_organization(span: SpanWords, left: list[str], body: str) -> bool:
+    """Return whether a thing stands before its organization: (la sonde) Juno | de la NASA."""
     if len(left) > 1 or left[0].isupper() or not body.isupper() or len(body) < 3:
         return False
     return left[0].lower() not in TYPE_WORDS | common_words(span.language.code)
@@ -263,16 +263,16 @@ def _cut_at_of(
     if is_shown and (at > 1 or span.count_known_mentions(left) > span.times):
         return at, start
     is_english = span.language.code == "en"
-    is_person = is_english and is_given_full_name(left[n_titles(left) :])  # Jeb Bush of Florida
+    is_person = is_english and is_given_full_name(left[n_titles(left) :])  # Jeb Bush | of Florida
     return (at, start) if is_person or span.is_full_name(left) else None
 
 
 def _cut_between_names(span: SpanWords, words: list[str]) -> Cut | None:
-    """Cut a rare span behind a preposition between two frequent names: (at) Cape Evans | Scott."""
+    """Cut a rare span after a preposition between two frequent names: (at) Cape Evans | Scott."""
     is_placed = span.usage.preposition[span.number] > 0
     if span.times > _MAX_RARE_MENTIONS or not is_placed or words[-1].lower() in TYPE_WORDS:
         return None
-    first = 1 + (words[0].lower() in DIRECTIONS)  # North Wales, although there is the North
+    first = 1 + (words[0].lower() in DIRECTIONS)  # never North | Wales
     for at in range(len(words) - 1, first - 1, -1):
         sides = words[:at], words[at:]
         if all(span.count_known_mentions(side) > span.times for side in sides):
@@ -281,7 +281,7 @@ def _cut_between_names(span: SpanWords, words: list[str]) -> Cut | None:
 
 
 def find_cue(word: str) -> str:
-    """Return the type that a capitalized noun shows of the name after it: Firma Weber."""
+    """Return the type that a noun shows for the name after it; "Firma" shows an organization."""
     return "person" if is_role(word) or is_title(word) else cue_type(word)
 
 

@@ -1,4 +1,4 @@
-"""Ends of spans of capitalized words, and what belongs to a name beside its capitals.
+"""Ends of spans of capitalized words, and words and numbers that belong to names after them.
 
 Line ends, hyphens and full stops end a span. Species, institutions, laws, models and companies go
 on in lower case, with a number or with their form.
@@ -42,8 +42,8 @@ _WORDS = read_lists("graphrag_nlp/names/data/words")
 # The second word of a species: Bombus terrestris. Romance adjectives end in "a" too, so there the
 # genus must have an ending that only Latin has.
 _SPECIES = re.compile(rf" ((?:[a-z]{{3,}}-)?[a-z]{{3,}}(?:{_WORDS['species_endings']}))(?![\w-])")
-# A second word that Spanish lacks, so that the genus may be any word: Lynx pardinus. Italian has
-# many such words: condannati, scontri.
+# Endings of second words of species that Spanish words do not have, so that the genus may be any
+# word: Lynx pardinus. This is not for Italian, whose words have them: condannati, scontri.
 _LATIN_SPECIES = re.compile(
     r" (?:[a-z]{2,}(?:us|um|ensis|ii|ae|ans|ens)|[a-z]{3,}[bcdfgkmnprstvxz]i|coli|ilex)(?![\w-])"
 )
@@ -59,20 +59,20 @@ _LAW_NUMBER_AFTER = re.compile(
     r" (?:\((?:EU|UE|EG|EC|CE)\) )?(?:n[.ºo°]+ ?|No\.? |Nr\. ?)?"
     r"(?:\d{1,4}/\d{2,4}(?:/[A-Z]{2,4})?(?![\w/])|\d{1,4} de (?:19|20)\d\d\b)"
 )
-# First characters after the space before a number or a form.
+# First characters, after a space, of the numbers of laws and models: 2/2007, (EU), n.º, v.
 _NUMBER_STARTS = frozenset("0123456789(nNovV")
 # A model: PrintJet 4200, Grassmaster 46S.
 _MODEL_NUMBER = re.compile(
     r" (?!(?:19|20)\d\d\b)\d{2,4}([A-Z]{0,2})"
     r"(?![\w%°€$/–-]|[.,:]\d| (?:[kcm]?m|[kM]?W|[GM]B|k?g|%|V|h)\b)"
 )
-# What follows the number of a model: Grünfink 46 R, Lavandia 8 Turbo. The letters A, I, O and Y
-# are words too.
+# Letters or a word after the number of a model: Grünfink 46 R, Lavandia 8 Turbo. A, I, O and Y are
+# left out, since they may also be words.
 _SERIES = re.compile(
     r" ([B-HJ-NP-XZ]|[A-Z]{2}|Pro|Plus|Max|Ultra|Turbo|Mini|Lite|Eco|Duo|Air|Sport|Comfort|Premium)"
     r"(?![\w-]|[.'’]\w)"
 )
-# A planet, by the name of its star: Kepler-1625 b.
+# The letter of a planet after the name of its star: Kepler-1625 b.
 _PLANET = re.compile(r" [b-h](?![\w'’-])")
 _CATALOGUE_NUMBER = re.compile(r"-\d+$")
 _UNITS = frozenset("GB MB TB KB MM CM KM KG MW KW GW AM PM HZ AD BC CE W V K H F C A".split())
@@ -86,34 +86,34 @@ _FRENCH_PART = re.compile(
 )
 _FRENCH_ELISION = re.compile(r"[LDld]['’](?=[^\W\d_])")
 _FRENCH_OWNER = re.compile(r" (?:de la |de l['’]|du |des |d['’]|de )(?=[^\W\d_a-zà-ÿ])")
-# Names that begin in lower case: cour d'appel de Bourges, salar de Atacama.
+# Lower-case words that begin names: cour d'appel de Bourges, salar de Atacama.
 _LOWER_HEADS = {
     code: re.compile(rf"\b(?:{heads.replace('ADJECTIVE', _WORDS['french_head_adjectives'])})$")
     for code, heads in _WORDS["lower_heads"].items()
 }
 MAX_LOWER_HEAD_CHARS = 50
-# The end of the text before such names. This test spares most spans a search of 4 µs, which is a
-# few percent of the extraction from French.
+# Ends of the text before the first capital of such names. This test spares most spans a search of 4
+# µs, which is a few percent of the extraction from French.
 _LOWER_HEAD_JOINTS = (
     *(" de ", " du ", " des ", " de la ", " d'", " d’", " de l'", " de l’"),
     *(" del ", " de los ", " de las "),
     *("mont ", "lac ", "cap ", "hôpital ", "CHU ", "université "),
 )
-# Particles before persons too: l'accord de Paul.
+# Particles that may also stand before a person: l'accord de Paul.
 _BARE_PARTICLES = (" de ", " d'", " d’")
-# The first words of a name behind such a head.
+# The first word of such a name after its lower-case words, and a capitalized second word.
 _NAME_START = re.compile(r"([\w-]+)(?: ([^\W\d_a-zà-ÿ][\w-]+))?")
 # The form of a company after its name, without the last full stop: Co., Ltd
 _COMPANY_FORM = re.compile(rf"\.?, (?:{_WORDS['company_forms']})\b")
 # An abbreviation without its last full stop: U.S
 _DOTTED_END = re.compile(r"\b[^\W\d_]\.[^\W\d_]$")
-# The number of a German law or session behind its abbreviation: Protokoll Nr | . 11
+# The number of a German law or session after its abbreviation: Protokoll Nr | . 11
 _NUMBER_OF_LAW = re.compile(r"\. ?\d+[a-z]?\b")
-# What joins the parts of known names, but not of others: Convergència i Unió, Castilla y León,
-# Bund der Steuerzahler, Devon and Cornwall Police.
+# Joints inside some known names, while elsewhere they separate two names: Convergència i Unió,
+# Castilla y León, Bund der Steuerzahler, Devon and Cornwall Police.
 KNOWN_JOINTS = ("/", " i ", " y ", " der ", " and ")
 _SLASH = re.compile(r" ?/ ?")
-# Forms that are written without a full stop, so that one behind them ends the sentence.
+# Company forms that have no full stop of their own: a full stop after them ends the sentence.
 _UNSTOPPED_FORMS = frozenset(("LLP", "LLC", "PLC", "plc", "GmbH"))
 _INSTITUTIONS = frozenset(
     (
@@ -160,7 +160,7 @@ def find_unbroken_end(text: str, start: int, end: int) -> int:
     last = text[start:end].split()[-1]
     is_part = text[end : end + 2] == "- " and text[end + 2 : end + 3].islower() and last.istitle()
     is_part = is_part and not find_known_type(last) and last.lower() not in large_place_names()
-    # A dash that closes what another opened: los libros -del Poder Judicial- y el pacto.
+    # It is no such part if the dash closes an aside: los libros -del Poder Judicial- y el pacto.
     before = max(0, start - MAX_ASIDE_CHARS)
     is_part = is_part and _OPENING_DASH.search(text, before, start + 1) is None
     return start + len(text[start : end - len(last)].rstrip()) if is_part else end
@@ -189,7 +189,7 @@ def _find_end(text: str, match: re.Match[str], sentence_end: int, language: Lang
         # Drop the full stop: it ends the sentence, and does not mark an initial.
         end = start + len(text[start:sentence_end].rstrip("."))
     elif text[start - 1 : start] == "(" and (species := _BRACKETED_SPECIES.match(text, end)):
-        is_people = DEMONYM_END.search(text, start, end)  # (Algerian immigrant)
+        is_people = DEMONYM_END.search(text, start, end)  # no species: (Algerian immigrant)
         return end if is_people else species.end()
     longer = name_joints.find_joined_end(text, start, end, language, match.re)
     end = longer if longer <= sentence_end else end
@@ -210,13 +210,13 @@ def _is_end_at(text: str, line_end: int) -> bool:
     if is_row or not is_wrapped_line(text, line_end) or _SPEAKER.match(text, line_end):
         return True
     before, after = text[:line_end].rsplit(None, 1)[-1:], text[line_end : line_end + 40].split()[:1]
-    # A heading in capitals stands above or below.
+    # The span also ends if only one of the two lines is in capitals: that is a heading.
     return bool(before and after) and before[0].isupper() != after[0].isupper()
 
 
 @cache
 def _rests_of_known_names() -> Mapping[str, list[str]]:
-    """Map the start of known names such as Bündnis 90/Die Grünen to what stands behind it."""
+    """Map the start of known names to their possible ends: "bündnis 90" to "/die grünen"."""
     rests: dict[str, list[str]] = defaultdict(list)
     for name in list_known_names():
         at = next((at for joint in KNOWN_JOINTS if (at := name.find(joint)) > 0), 0)
@@ -226,13 +226,13 @@ def _rests_of_known_names() -> Mapping[str, list[str]]:
 
 
 def find_known_end(text: str, start: int, end: int) -> int:
-    """Return the end of a known name behind one of `KNOWN_JOINTS`: Convergència | i Unió."""
+    """Return the end of a known name with one of `KNOWN_JOINTS`: Convergència | i Unió."""
     if not text.startswith((" /", *KNOWN_JOINTS), end):
         return end
     slash = _SLASH.match(text, end)
     at = slash.end() - 1 if slash else end
     words = text[start:end].lower().split(" ")
-    for first in range(len(words)):  # also behind another word: Fraktion Bündnis 90
+    for first in range(len(words)):  # also after another word: Fraktion Bündnis 90
         for rest in _rests_of_known_names().get(" ".join(words[first:]), ()):
             longer = at + len(rest)
             known = f"/{text[at + 1 : longer]}" if slash else text[at:longer]
@@ -248,7 +248,7 @@ def find_species_end(text: str, start: int, end: int, language: Language) -> tup
     if not species or language.code not in _LATIN_LANGUAGES:
         return None
     is_latin = language.code == "es" and _LATIN_SPECIES.match(text, end) is not None
-    is_latin = is_latin and genus.lower() not in large_place_names()  # En Kenia | tribus enteras
+    is_latin = is_latin and genus.lower() not in large_place_names()  # no species: Kenia tribus
     pattern = _LATIN_GENUS if language.code in _ROMANCE else _GENUS
     if not (is_latin or pattern.match(genus)) or genus in GIVEN_NAMES:
         return None
@@ -270,7 +270,7 @@ def find_numbered_end(text: str, start: int, end: int, language: Language) -> in
     model = _MODEL_NUMBER.match(text, end)
     if model and text[end - 1].islower() and model[1] not in _UNITS:
         last = text[start:end].rsplit(None, 1)[-1]
-        is_word = last.lower() in common_words(language.code)  # Room 14B
+        is_word = last.lower() in common_words(language.code)  # no model: Room 14B
         if any(map(str.isupper, last[1:])) or (model[1] and not is_word):
             return model.end()
     number = _LAW_NUMBER_AFTER.match(text, end)
@@ -300,7 +300,7 @@ def find_institution_end(
     if reached > end and text[reached : reached + 1] == " ":
         name = pattern.match(text, reached + 1)
         if name and name.group().split()[0] not in more_given_names():
-            return name.end()  # Agence de l'eau Seine-Normandie
+            return name.end()  # Agence de l'eau | Seine-Normandie
     return reached
 
 
@@ -323,16 +323,16 @@ def find_lower_head(text: str, start: int, language: Language) -> int:
 
 
 def _may_follow_head(text: str, start: int, head: re.Match[str]) -> bool:
-    """Return whether a name continues a French head: not l'accord de | Paul."""
+    """Return whether a name belongs to the French words before it; not in l'accord de | Paul."""
     name = _NAME_START.match(text, start)
     first, second = name.groups() if name else ("", "")
     names = {first, f"{first} {second}", *first.split("-")}
     is_place = any(word.lower() in _french_places() for word in names)
     is_place = is_place or any(find_known_type(word) == "geo" for word in names)
     if is_place or head["placed"]:
-        return is_place or find_known_type(head.group() + first) != ""  # accord de Schengen
+        return is_place or find_known_type(head.group() + first) != ""  # accord de | Schengen
     if head["bare"] and second:
-        return True  # université Paul Sabatier
+        return True  # in honour of: université Paul Sabatier
     # Few persons have an article: ministère de la Justice.
     may_be_person = head["bare"] or head.group().endswith(_BARE_PARTICLES)
     return not may_be_person or first not in more_given_names()
@@ -357,7 +357,7 @@ def find_abbreviation_end(text: str, start: int, end: int, sentence_end: int) ->
     words = text[start:end].split()
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last == "Nr" and (number := _NUMBER_OF_LAW.match(text, end)):
-        # Protokoll Nr. 11; other things lose their number: Zimmer | Nr. 11
+        # Keep "Protokoll Nr. 11", a document, but cut "Zimmer | Nr. 11", a room.
         return number.end() if is_head_word(before) else end - len(" Nr") * bool(before)
     is_initial = len(last) == 1 and last.isalpha() and before in more_given_names()
     is_suffix = bool(before) and last.lower() in NAME_SUFFIXES and last not in _UNSTOPPED_FORMS

@@ -19,8 +19,8 @@ INITIAL, DETERMINER, PLACE, DEFINED, PROSE, BEFORE_NOUN, PERSON, PREPOSITION = (
 # Temporary flags for `find_usage_flags`. WORD_BEFORE and WORD_AFTER: the word before or after the
 # span shows the usage of the span. POSSESSIVE, COMMA: an apostrophe or a comma follows the span.
 # SPEAKER: the span begins a line, and a colon follows. LISTED: only a comma or a conjunction stands
-# between the span before it and this one. CONJOINED: that is a conjunction. BRACKETED: a bracket
-# stands between the span and the word after.
+# between the span before it and this one. CONJOINED: it is only a conjunction, without a comma.
+# BRACKETED: a bracket stands between the span and the word after.
 WORD_BEFORE, WORD_AFTER, POSSESSIVE, COMMA, SPEAKER, LISTED, CONJOINED, BRACKETED = (
     1 << n for n in range(8, 16)
 )
@@ -32,7 +32,7 @@ MAX_PRONOUN_WORDS = 7
 
 
 class SpansOfPart(NamedTuple):
-    """The spans of a part of a document: offsets and marks; the words and language of the part."""
+    """The spans of a part of a document, with offsets and marks, and the words of the part."""
 
     text: str
     words: DocumentWords
@@ -43,11 +43,11 @@ class SpansOfPart(NamedTuple):
 
 
 class _SpanPlaces(NamedTuple):
-    """The spans of several parts of documents, among the words of all parts.
+    """The positions of spans among the words of several parts of documents.
 
     `kinds` and `earlier` have one value per word: its kind, and the last word before it that is not
-    empty. The others have one per span: the word in which it begins, the first word behind it, and
-    the first and the last word of its part. Words are numbers.
+    empty. The others have one per span: the word in which it begins, the first word after it, and
+    the first and the last word of its part. All words are indexes.
     """
 
     kinds: Integers
@@ -63,7 +63,7 @@ class _SpanPlaces(NamedTuple):
     is_english: npt.NDArray[np.bool_]
 
     def kinds_ahead(self, spans: Integers, n: int) -> Integers:
-        """Return the kind of the word that stands `n` words after the first one behind spans."""
+        """Return the kind of the word that is `n` words after the first word after each span."""
         words = np.minimum(self.following[spans] + n, self.last[spans])
         return np.asarray(self.kinds[words], np.int64)
 
@@ -71,7 +71,7 @@ class _SpanPlaces(NamedTuple):
 def find_usage(parts: Sequence[SpansOfPart]) -> tuple[Integers, Integers]:
     """Return the usage flags and the cues of the spans of all parts.
 
-    Documents are short and many, so that this takes a fraction of the time of one part at a time.
+    All parts are processed together: many operations on short arrays would take far longer.
     """
     places = _locate_spans(parts)
     return _find_usage_flags(places, parts), _find_cues(places)
@@ -81,7 +81,7 @@ def _locate_spans(parts: Sequence[SpansOfPart]) -> _SpanPlaces:
     n_words = np.array([len(part.words.kinds) for part in parts], np.int64)
     n_spans = np.array([len(part.start) for part in parts], np.int64)
     first = np.cumsum(n_words) - n_words
-    # Offsets of the parts, as if they stood in one text.
+    # Offsets of the parts, as if all were one text.
     n_chars = np.array([len(part.text) + 1 for part in parts], np.int64)
     offset = np.cumsum(n_chars) - n_chars
     word_starts = np.concatenate([part.words.starts for part in parts]) + np.repeat(offset, n_words)
@@ -110,7 +110,7 @@ def _locate_spans(parts: Sequence[SpansOfPart]) -> _SpanPlaces:
 
 
 def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Integers:
-    """Return the usage flags of spans: some flags of `marks`, and flags for the words around."""
+    """Return the usage flags of spans, from `marks` and from the words around the spans."""
     kinds, earlier, at, marks = places.kinds, places.earlier, places.at, places.marks
     flags = marks & (PROSE | INITIAL | PERSON | PLACE)
     before = kinds[earlier[at]] * (at > places.first)
@@ -136,7 +136,7 @@ def _find_usage_flags(places: _SpanPlaces, parts: Sequence[SpansOfPart]) -> Inte
     is_placed &= ~is_owner & ~is_thing
     flags |= np.where(is_placed, PLACE, 0)
     flags |= np.where(is_placed | ((other > 0) & ~is_owner), PREPOSITION, 0)
-    # A preposition governs the name behind a conjunction, too: in Java and Bali.
+    # A preposition governs the name after a conjunction, too: in Java and Bali.
     conjoined = np.flatnonzero((marks & CONJOINED > 0) & ~is_owner)
     flags[conjoined] |= flags[conjoined - 1] & (PLACE | PREPOSITION)
     after = kinds[places.following]
@@ -162,7 +162,7 @@ def _follows_member(places: _SpanPlaces, at: Integers, before: Integers) -> npt.
 def _follows_adjective(places: _SpanPlaces, before: Integers) -> npt.NDArray[np.bool_]:
     """Return whether the word before each span is a German adjective.
 
-    Verbs end like adjectives, but do not stand behind an article or a preposition.
+    Verbs end like adjectives, but do not stand after an article or a preposition.
     """
     at = places.earlier[places.at]
     second = places.kinds[np.maximum(at - 1, 0)]
@@ -177,7 +177,7 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     """Return the type that a common noun beside each span shows, as in `NameCandidates.cue`.
 
     The noun stands before the span (driver Dwayne Tilley; the city of Fryeburg), or after a verb or
-    a comma behind the span (Verdi was a composer; Zipvan, a van rental company).
+    a comma after the span (Verdi was a composer; Zipvan, a van rental company).
     """
     kinds, at, marks, first = places.kinds, places.at, places.marks, places.first
     nouns = sum(word_table.CUE_NOUNS)
@@ -195,15 +195,15 @@ def _find_cues(places: _SpanPlaces) -> Integers:
     shown = np.where(governing & word_table.OF_PLACE > 0, place, governing & place)
     found |= np.where(of_place, shown, 0)
     found |= np.where(_follows_member(places, at - 1, before), place, 0)
-    # Behind a comma, skip the comma, which is written as a part of the name's last word.
+    # A comma counts as a part of the last word of the name, so this is the word after the comma.
     after = kinds[places.following]
-    # "the founder of Exco is": the definition is of the founder.
+    # In "the founder of Exco is a pilot", the noun describes the founder, not Exco.
     is_governed = (before | of_articles) & _PREPOSITIONS > 0
     is_defined = (marks & WORD_AFTER > 0) & (after & word_table.COPULA > 0) & ~is_governed
     is_explained = (marks & COMMA > 0) & (after & (nouns | word_table.INDEFINITE) > 0)
-    # They left Porto Alegre, | Mayor Chaise said.
+    # The noun may begin another clause: They left Porto Alegre, | Mayor Chaise said.
     is_explained &= ~places.is_english | (after & word_table.LOWER > 0)
-    # Hulcote, near Kiel
+    # A word such as "near" shows a place: Hulcote, near Kiel.
     is_near = (marks & COMMA > 0) & (after & word_table.NEARBY > 0)
     found |= np.where(is_near & (found == 0), place, 0)
     open_rows = np.flatnonzero((is_defined | is_explained) & (found == 0))
@@ -224,9 +224,9 @@ def _find_cues(places: _SpanPlaces) -> Integers:
 
 
 def _find_hints(places: _SpanPlaces, before: Integers) -> Integers:
-    """Return the type that the word behind each span, or an address before it, suggests.
+    """Return the type that the word after each span, or a form of address before it, suggests.
 
-    "Weir nodded", "Weir's widow", "Weir handed over his key"; "Exco acquired"; "Auja village".
+    Persons: "Weir nodded", "Weir handed over his key"; others: "Exco acquired", "Auja village".
     `before` is the kind of the word before each span.
     """
     marks, first = places.marks, places.kinds[places.following]
@@ -236,7 +236,7 @@ def _find_hints(places: _SpanPlaces, before: Integers) -> Integers:
     for number, (word, possession) in enumerate(bits, word_table.FIRST_HINT):
         hints[is_subject & (first & word > 0)] = number
         hints[(marks & POSSESSIVE > 0) & (first & possession > 0)] = number
-    # el señor Llibre; two such surnames are no given name and surname
+    # A form of address shows a person: el señor Llibre.
     hints[(before & word_table.ADDRESS > 0) & (hints == 0)] = word_table.FIRST_HINT
     functions = first & (word_table.FUNCTION | word_table.COPULA)
     is_verb = (first & word_table.LOWER > 0) & (functions != word_table.FUNCTION)

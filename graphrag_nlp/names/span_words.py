@@ -31,12 +31,12 @@ _WORDS = languages.read_lists("graphrag_nlp/names/data/words")
 APPOSITIVES = word_set(_WORDS["appositives"])
 APPOSITIVE_ENDS = tuple(_WORDS["appositive_ends"].split())
 _PERSON_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['’-])+|[^\W\d_]\.")
-# Maximum number of words of a person's name behind another name: Thomas de Maizière.
+# Maximum number of words of a person's full name: Thomas de Maizière.
 _MAX_PERSON_WORDS = 4
 _HEADS_IN_NAMES = HEAD_WORDS - APPOSITIVES
-# Appositives that rather are a part of the name behind them: Bank Austria.
+# Nouns before a name that are rather a part of it: Bank Austria.
 _HEADS_OF_FIRMS = frozenset(("bank", "stiftung"))
-# German words for types with another meaning elsewhere: "Dom" (cathedral), Polish "dom" (house).
+# Words for types, without "Dom": German for a cathedral, but Polish for any house.
 _GOVERNED_TYPE_WORDS = TYPE_WORDS - {"dom"}
 # Endings of names that only look like German genitives: Lepsius, Adonis, Krauss.
 _NO_GENITIVE_END = re.compile(r"(?:us|is|os|ss)$")
@@ -49,14 +49,14 @@ Cut = tuple[int, int]
 
 
 def is_type_word(word: str) -> bool:
-    """Return whether a word is the type of a thing or the title of a person."""
+    """Return whether a word shows a type, as "river" does, or is the title of a person."""
     return word.lower() in TYPE_WORDS or is_title(word)
 
 
 def is_given_full_name(words: list[str]) -> bool:
     """Return whether English words are a given name and a surname: Tom Price.
 
-    The surname may be any word, but no head of an organization.
+    The surname may be any word that does not show an organization or a role.
     """
     if not 1 < len(words) <= _MAX_PERSON_WORDS or words[0] not in more_given_names():
         return False
@@ -109,7 +109,7 @@ class SpanWords:
         if self.language.capitalizes_nouns and not (is_german_noun(word) or is_loan_word(word)):
             return len(word) > 2
         if self.language.code in HEAD_FIRST and not self.initial and len(word) > 2:
-            # A rare word inside a sentence: el Valladolid | de Pezzolano.
+            # A rare word with a capital inside a sentence is a name: el Valladolid | de Pezzolano.
             is_word = word.lower() in common_words(self.language.code)
             return not is_word and usage.count_lower(word, self.language.code) == 0
         if self.language.genitive_s:
@@ -127,7 +127,7 @@ class SpanWords:
         if not initial or usage.inside_words[word]:
             return False
         if language.code in HEAD_FIRST and rest[0].islower() and is_organization_word(word):
-            return False  # Chambre de métiers de Corse
+            return False  # one name: Chambre de métiers de Corse
         inflects = language.endings or language.genitive_s
         if inflects and usage.occurs_inside_sentence([word, *rest], language):
             # "Pałac Kultury" is one name if the corpus also writes "w Pałacu Kultury".
@@ -147,10 +147,10 @@ class SpanWords:
         if word in GIVEN_NAMES or word in _NAME_OPENINGS or is_title(word):
             return False
         if rest[0] == "&":
-            return False  # Briggs & Stratton
+            return False  # one name: Briggs & Stratton
         is_word = is_german_noun(word) or is_loan_word(word)
         if not is_word and (_MODEL_END.fullmatch(rest[-1]) or all(map(is_loan_word, rest))):
-            return False  # Barino Compact S, Auris Q50, Barino Home; but Fehler E15
+            return False  # products: Barino Compact S, Auris Q50; but Fehler E15
         if word.lower().endswith(APPOSITIVE_ENDS):
             return True
         if self.language.genitive_s and word.endswith("s") and self.is_genitive([word], rest):
@@ -159,13 +159,13 @@ class SpanWords:
         if GERMAN_ADJECTIVE.fullmatch(word) and (not initial or not usage.is_common_noun(rest[0])):
             return False
         place = word.removesuffix("er")
-        is_of_place = place in usage.known_places or not is_certain_noun(word)  # but not Felder
+        is_of_place = place in usage.known_places or not is_certain_noun(word)  # not Felder
         is_of_place = is_of_place and place in usage.inside_words
         if place != word and (is_of_place or (len(rest) > 1 and rest[0].endswith(("e", "en")))):
-            return False  # Frankfurter Allgemeine Zeitung
+            return False  # one name: Frankfurter Allgemeine Zeitung
         is_cue = word.lower() in APPOSITIVES - _HEADS_OF_FIRMS
         if is_cue and rest[0][0].isupper() and not all(map(is_loan_word, rest)):
-            return True  # die App Barino Home
+            return True  # the noun "App" in "die App Barino Home"
         if is_loan_word(word) and any(map(is_loan_word, rest)):
             return False  # an English name: Bug Tracking System
         is_head = word.lower() in _HEADS_IN_NAMES or is_organization_word(word)
@@ -174,7 +174,7 @@ class SpanWords:
     def _may_govern_name(self, word: str, rest: list[str]) -> bool:
         """Return whether a word governs the name after it, as verbs and some nouns do.
 
-        Examples: "Dzieło Mikołaja Kopernika", "Учился Пушкин".
+        Examples: "Dzieło" (work) before "Mikołaja Kopernika", "Учился" (studied) before "Пушкин".
         """
         if word.lower() in APPOSITIVES:
             return True

@@ -1,4 +1,4 @@
-"""A learned classifier for the types of names that no rule is sure of.
+"""A learned classifier that types the names of which no rule is sure.
 
 Two logistic regressions (`tools/type_weights.py` fits them and names the texts). The first rates
 the letters and words of a name; it knows how many persons and towns have each word in their name.
@@ -26,16 +26,16 @@ WORDS_FILE = _DATA / "type_words.npy"
 NAMES_FILE = _DATA / "type_names.npy"
 # Integers, one row per hash of a feature of the letters, one column per type in `TYPES`.
 LETTERS_FILE = _DATA / "type_letters.npy"
-# The weights of the usage, and how much they must favour another type than that of the rules.
+# The weights of usage features, and by how much another type must win over that of the rules.
 USAGE_FILE = _DATA / "type_weights.yaml"
 # The types that the classifier tells from "name", whose score is 0.
 TYPES = ("person", "geo", "organization")
 KINDS = (*TYPES, "name")
 N_BUCKETS = 1 << 15
-# The factor of the letters' weights, and the unit of the features of a usage: hundredths.
+# Weights of letters are stored times the first number. Features are integers in hundredths.
 LETTER_SCALE, UNIT = 8, 100
 MAX_LETTER_SCORE = 8 * UNIT
-# The usage of a name, in the order of its features; the first are added by `rate_names`.
+# Features of the letters and words of a name, in the order of the columns of `rate_names`.
 LETTER_FEATURES = (
     *("bias", *TYPES),
     *(f"one_word_{kind}" for kind in TYPES),
@@ -43,7 +43,7 @@ LETTER_FEATURES = (
 )
 # The unit of a logarithm of odds in the sums.
 LOGIT = 1000 * UNIT
-# The share of things among sure names that the classifier expects, and the largest that counts.
+# Usual share, among sure names, of other things than `TYPES`, and the largest share that counts.
 USUAL_THING_SHARE, MAX_THING_SHARE = 0.25, 0.75
 _LAST_LATIN = "\u024f"
 _MAX_WORDS = 4
@@ -51,7 +51,7 @@ _LOW_BYTE = 0xFF
 
 
 class WordRating(NamedTuple):
-    """Levels of a word: people with the surname, people with the given name, the size of a town.
+    """Levels of a word: people with this surname, with this given name, size of this town.
 
     0 means few or none; the highest levels are 4, 3 and 4.
     """
@@ -109,7 +109,7 @@ def _look_up(table: np.ndarray, words: Sequence[str]) -> np.ndarray:
 def find_known_types(names: Sequence[str]) -> list[str]:
     """Return the type of each name in the dictionary; "" if it has none, several or "name".
 
-    English words have none: State.
+    English words such as "State" have none.
     """
     kinds = {1 << bit: kind for bit, kind in enumerate(TYPES)}
     common, found = common_words("en"), _look_up(_read_names(), names).tolist()
@@ -147,7 +147,7 @@ def list_letter_features(name: str, rate: Callable[[str], WordRating]) -> set[in
 
 
 def _list_features_of_word(word: str, role: str) -> list[str]:
-    """Return a word's letters at its ends and inside, and its shape; `role` is its place."""
+    """Return features of a word: letters at its ends and inside, shape; `role` is its position."""
     framed = f"^{word.lower()}$"
     found = [f"{role}={framed}"]
     found += [role + framed[-n:] for n in (2, 3, 4, 5) if len(framed) > n]
@@ -164,7 +164,7 @@ def _list_features_of_word(word: str, role: str) -> list[str]:
 
 
 def rate_names(names: Sequence[str]) -> np.ndarray:
-    """Return the features of `LETTER_FEATURES`, one row per name."""
+    """Return one row per name, with the features in `LETTER_FEATURES` as columns."""
     texts = sorted({*names, *(word for name in names for word in name.split(" "))})
     rate = rate_words(texts).__getitem__
     weights = _read_letters()
@@ -182,7 +182,7 @@ def rate_names(names: Sequence[str]) -> np.ndarray:
 
 
 def count_listed(kinds: Sequence[str], lists: np.ndarray) -> np.ndarray:
-    """Count the other entities in the enumerations of each entity, by type; things come last.
+    """Count, by type, the entities beside each entity in enumerations; other names come last.
 
     `kinds` are the types of the entities that are sure, and "" for others. `lists` has the numbers
     of enumerations, and the entities in them.
@@ -199,7 +199,7 @@ def count_listed(kinds: Sequence[str], lists: np.ndarray) -> np.ndarray:
 
 
 def share_of_things(kinds: Sequence[str]) -> float:
-    """Return the share of things among the names whose type is sure; "" is an unsure type."""
+    """Return the share of the type "name" among the names whose type is sure (not "")."""
     sure = [kind for kind in kinds if kind]
     return sum(kind not in TYPES for kind in sure) / max(len(sure), 1)
 

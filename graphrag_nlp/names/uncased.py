@@ -75,10 +75,10 @@ def find_uncased_names(
 def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
     """Return the span of a fallback entity for a text without names and noun phrases.
 
-    The entity is the most frequent word that is not a function word, and if possible no word for
-    a part of a text (Article 5), no address (Señoría), and a noun: with a capital in German,
-    behind an article in Romance languages. On a tie the longest word wins, then the first. In a
-    text without words, the entity is the first token.
+    The entity is the most frequent word that is not a function word, and if possible no word for a
+    part of a text (Article 5), no address (Señoría), and a noun: with a capital in German, after an
+    article in Romance languages. On a tie the longest word wins, then the first. In a text without
+    words, the entity is the first token.
     """
     language = language_of(code)
     function_words, has_nouns = language.function_words, language.capitalizes_nouns

@@ -1,4 +1,4 @@
-"""Capitalized spans that a corpus uses as names: phrases, words, acronyms and German nouns.
+"""Tests whether a corpus uses capitalized spans as names: phrases, words, acronyms, nouns.
 
 Terms of manuals and contracts, such as Rain Cover, have capitals but are no names.
 """
@@ -43,7 +43,7 @@ _CLEAR_COMPANY_FORMS = frozenset(
 )
 # A numeral with I, V or X: "CDC" and "DC" are acronyms.
 _ROMAN_NUMERAL = re.compile(r"(?=.*[IVX])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
-# What may follow a word that refers to a part of a text: Article 5, Annex B, Step 2.1.
+# The number after a word that refers to a part of a text: Article 5, Annex B, Step 2.1.
 _REFERRED = re.compile(r"[A-Z]?\d[\w./-]*|[IVXLCDM]+|[A-Z]\.?")
 # Maximum number of letters of an acronym that is also a frequent word: "WHO".
 _MAX_ACRONYM_LETTERS = 5
@@ -65,10 +65,8 @@ _LITERALS = frozenset(("True", "False", "None", "Null"))
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
-# A word is no surname if at least one of so many occurrences follows an article.
+# A word is no surname if at least one in so many occurrences follows an article.
 MIN_NOUN_RATIO = 5
-# Minimum ratings of nouns that are surnames, and of frequent ones.
-MIN_SURNAME, MIN_LISTED_SURNAME = 1, 3
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])
 _HEADS = {code: word_set(heads) for code, heads in _WORDS["term_heads"].items()}
@@ -115,7 +113,7 @@ class UsedNames:
         if is_reference(span):
             return False
         if all(len(word.rstrip(".")) == 1 for word in span) and len(span) > 1:
-            return False  # P. L
+            return False  # initials: P. L
         if is_code(span[0]) or any("_" in word for word in span):
             return False
         return (
@@ -172,13 +170,13 @@ class UsedNames:
         is_unsure = is_alone and not has_digit and not find_known_type(word)
         is_unsure = is_unsure and language.code != "en"
         if len(word) > _MAX_ACRONYM_LETTERS and is_unsure:
-            # The lists of other languages lack many forms of verbs: RESUELVE.
+            # It may be a verb in capitals that the list of frequent words lacks: RESUELVE.
             return language.capitalizes_nouns and is_institution_word(word)
         is_frequent = word.lower() in common_words(language.code)
         return self.is_acronym(word, language) and bool(inside or total > 1 or not is_frequent)
 
     def _is_plain_word(self, number: int, word: str) -> bool:
-        """Return whether a word inside sentences is a common word, a kind of place, or a people."""
+        """Return whether a capitalized word inside sentences is a common word or names a people."""
         usage, language = self.usage, self.usage.found.languages[number]
         inside = usage.inside[number]
         is_shown = usage.person[number] or word in usage.after_given or word in usage.known_places
@@ -219,7 +217,7 @@ class UsedNames:
             return is_german_name(usage, number, word)
         is_kind = language.code == "en" and word.lower() in TYPE_WORDS
         if is_kind and word.lower() in common_words("en"):
-            return find_known_type(word) != ""  # Airport '79
+            return find_known_type(word) != ""  # a film: Airport '79
         if usage.is_part_of_name(word, language) or usage.occurs_inside_sentence([word], language):
             return True
         if usage.is_known_place(word, language.code):
@@ -243,7 +241,7 @@ class UsedNames:
             return False
         is_common = lower in common_words("en") or lower in common_words(language.code)
         if usage.first_after_article[word] and language.code in ("de", "fr"):
-            # An English word in capitals behind an article is no emphasized one: la HAS, das PIK.
+            # After an article, an English word in capitals is an acronym, not emphasis: la HAS.
             is_common = lower in common_words(language.code)
         if is_common and language.code in _WITH_DICTIONARY and usage.inside_words[word] < 2:
             return find_known_type(word) != "" or word in ("US", "WHO", "IT")
@@ -304,7 +302,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
     if usage.determiner[number] * 3 >= usage.total[number] and not is_shown:
         return find_known_type(word) != "" or word in known_firms()
     if word in more_given_names() and not is_listed and rate_words([word])[word].given_name:
-        return True  # Olli kommt.
+        return True  # a given name: Olli kommt.
     # A genitive without an article shows that the word is a name.
     genitive = usage.first_words[word + "s"] and not usage.first_after_article[word + "s"]
     return bool(
@@ -319,7 +317,7 @@ def is_german_name(usage: CorpusStatistics, number: int, word: str) -> bool:
 
 
 def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> bool:
-    """Return whether a word follows a given name, and is used as a surname: not Annas Tod."""
+    """Return whether a word follows a given name and is used as a surname; Annas Tod is none."""
     if word not in usage.after_given:
         return False
     if word.lower() not in common_words("de") and not is_loan_word(word):
@@ -330,10 +328,10 @@ def _ends_name_of_person(usage: CorpusStatistics, number: int, word: str) -> boo
 
 
 def is_capitalized_term(words: Sequence[str], code: str) -> bool:
-    """Return whether words in title case are a term: its head is listed, and no other word rare."""
+    """Return whether words in title case are a technical term: a listed noun and frequent words."""
     if code not in _HEADS:
         return False
-    # The head of "Terms of Service" stands before the particle, and that of Válvula de Vapor first.
+    # The listed noun is the word before "of" (Terms of Service), or the first (Válvula de Vapor).
     last = next((at - 1 for at, word in enumerate(words) if at and word.islower()), -1)
     head = words[0 if code in HEAD_FIRST else last]
     return head.lower() in _HEADS[code] and all(

@@ -32,11 +32,11 @@ from graphrag_nlp.text.type_words import TYPE_WORDS
 # A short form is merged with a name in all documents if it means this name in at least this
 # share of the documents in which it is unambiguous.
 MIN_SHARE_OF_DOCUMENTS = 0.9
-# Names with equal initials and surnames are compared pairwise if there are at most this many.
+# Maximum number of names with an equal initial and surname that are compared pairwise.
 MAX_COMPARED_NAMES = 50
-# A surname alone means a person whom other documents name in full, rather than a relative whom its
-# own document names in full, if this many documents use the surname without any full name, and if
-# the person is named in full in so many times the documents of the relative: Trump, Ivanka Trump.
+# A surname alone means a famous person rather than a relative whom the document names in full, such
+# as Ivanka Trump, if at least so many documents use the surname without a full name, and if so many
+# times more documents name the famous person in full than the relative.
 MIN_DOCUMENTS_OF_FAMOUS = 5
 MIN_RATIO_OF_FAMOUS = 10
 # A word may be the surname of one person and the given name of another. One of them is meant if at
@@ -154,7 +154,7 @@ class _ShortForms:
         """Merge "R. F. Scott" into "Robert Falcon Scott" if only one full name fits."""
         by_ends: dict[tuple[str, str], list[int]] = defaultdict(list)
         full_names = self.full_names
-        # A group has an abbreviated form only if a name in it has a middle name or an initial.
+        # (first letter, surname) of names with a middle name or initial: others have no short form.
         ends = {
             (words[0][0], words[-1])
             for words in full_names.values()
@@ -174,7 +174,7 @@ class _ShortForms:
         for number, words in full_names.items():
             shorter = numbers.get(words[1:])
             is_role = words[0].isupper() and words[0].isalpha() and len(words[0]) > 1
-            if shorter is not None and len(words) > 2 and not is_role:  # VP Mike Pence
+            if shorter is not None and len(words) > 2 and not is_role:  # not VP Mike Pence
                 candidates[shorter].append(number)
         involved = set(candidates).union(*candidates.values())
         documents: dict[int, set[int]] = defaultdict(set)
@@ -209,14 +209,14 @@ class _ShortForms:
             if number not in self.names.persons:
                 del self.full_names[number]
                 surnames[self.names.words[number][-1]].discard(number)
-        # A surname alone shows a person if it is used for persons.
+        # If a surname alone is used for persons, all full names with it are persons.
         spoken = {w for n, w in short.items() if self.names.has_person_verb[n] or n in persons}
         persons |= {n for n, words in self.full_names.items() if words[-1] in spoken}
         for number in persons & self.full_names.keys():
             if self.full_names[number][0] in alone:
                 given[self.full_names[number][0]].add(number)
         in_document: dict[tuple[int, int], int] = {}
-        # Names that begin with the word, beside the name that ends with it: Kim Jong Un.
+        # By (document, short form): a name that begins with the word, if another name ends with it.
         surname_first: dict[tuple[int, int], int] = {}
         unnamed: Counter[str] = Counter()
         n_alone: Counter[int] = Counter()
@@ -243,7 +243,7 @@ class _ShortForms:
         vague = find_vague_surnames({short[name] for name in n_alone})
         for name, word in short.items():
             if _ends_like_people(word):
-                continue  # In other documents, English is the language.
+                continue  # Elsewhere, "English" is the language.
             n_other = n_alone[name] if word in vague else 0
             fitting = surnames[word], given[word]
             self._merge_short_form(name, *fitting, meant[name], n_other, n_documents)
@@ -312,7 +312,7 @@ class _ShortForms:
         }
         alone: Counter[str] = Counter()
         together: Counter[str] = Counter()
-        # Without an unsure name, no word is tested.
+        # If no name is unsure, no document must be read.
         for _, present in by_document.of_documents_with(short if unsure else ()):
             here = {short[name] for name in present if name in short}
             alone.update(here)
@@ -326,7 +326,7 @@ class _ShortForms:
     ) -> Iterator[tuple[int, int, int | None]]:
         """Yield (short form, full name, other) for each unambiguous short form in a document.
 
-        `other` is the only full name that begins with a word with which the full name ends.
+        `other` is the only other full name that begins with the short form, or None.
         """
         wanted = set(shortened.values())
         surnames: dict[str, set[int]] = defaultdict(set)
@@ -401,8 +401,8 @@ class ShortFormUsage:
     """The usage of short forms, and of full names, in the corpus.
 
     `short` has the word of each short form. `surname_first` maps (document, short form) to a name
-    that begins with the word, if another name ends with it. `unnamed` counts the documents that
-    use a word without the full name of one person, and `n_documents` those with a full name.
+    that begins with the word, if another name ends with it. `unnamed` counts the documents that use
+    a word without one clear full name, and `n_documents` the documents with each full name.
     """
 
     short: dict[int, str]

@@ -5,7 +5,7 @@ function words, and begin with any word, as no other name may. The noun after th
 it is a work, an organization or a place. Names of persons are left to the other rules, which cut
 roles from them: "Apple manager Tim Cook is a director".
 
-Others are known by their words: laws, courts, products, German bodies and towns, Arabic names.
+Others are known by their words: laws, courts, products, German organizations, Arabic names.
 """
 
 import re
@@ -21,16 +21,16 @@ from graphrag_nlp.text.type_words import TYPE_WORDS
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 _SPANISH_COURT = re.compile(_WORDS["spanish_court"])
-# Ends of German names are searched, and then the word before them: this is faster.
+# Ends of German names. They are searched first, then the word before them: this is faster.
 _GERMAN_TAILS = [re.compile(tail) for tail in _WORDS["german_tails"]]
 _GERMAN_RIVER = re.compile(rf" (?:{_WORDS['german_rivers']})\b")
-# Products whose name begins in lower case: their first capital, which is searched first, and the
-# rest. The lower-case letters are before it.
+# Names of products that begin in lower case (iPhone), from their first capital on. A search for the
+# capital is faster; the letters before it are added later.
 _LOWER_PRODUCT = re.compile(
     r"(?:P(?<=\biP)(?:hone|ad|od)(?:OS|s)?(?: \d{1,2}\b(?!,\d)(?: Pro| Plus| Max| Mini)*)?"
     r"|O(?:(?<=\biO)|(?<=\bmacO)|(?<=\btvO)|(?<=\bwatchO))S|C(?<=\biC)loud)\b"
 )
-# An Arabic name behind its article: al-Shabaab.
+# An Arabic name with its article: al-Shabaab.
 _ARABIC = re.compile(r"al-(?<![\w@./-]al-)[A-Z]\w+(?:['’](?!s\b)\w+|-[a-z]{2}-[A-Z]\w+)*")
 _NAME_BEFORE = re.compile(r"(?:[A-Z][\w'’.-]*(?: (?:of|de|von))?|\b(?:bin|ibn|abu)) $")
 _LOWER_START = re.compile(r"[a-z]+$")
@@ -67,7 +67,7 @@ def _definition_pattern(language: Language) -> re.Pattern[str]:
         rf"(?P<name>{_WORD}(?:[:,]? {_WORD}){{0,{MAX_DEFINED_WORDS - 1}}}?)"
         rf"[!?]?(?: ?(?P<close>{_QUOTES}))?"
         rf"(?P<between>{_BRACKETS}{{0,2}}{_COMMAS}?{_BRACKETS}?)"
-        # A space may lack behind a mark: ``After the Gold Rush ''is a song.
+        # The space after a quotation mark may be missing: ``After the Gold Rush ''is a song.
         rf"(?: {{1,2}}|(?<=['’]))(?:{copulas}) (?P<rest>[^\n]+)"
     )
 
@@ -77,7 +77,7 @@ def find_defined_names(text: str, language: Language) -> Iterator[tuple[int, int
     if not language.copulas:
         return
     pattern = _definition_pattern(language)
-    # With a line break before the text, each line begins behind one.
+    # With a line break before the text, every line follows a line break.
     for line in _LINE_START.finditer(f"\n{text}"):
         before, start = line.start() - 1, line.end() - 1
         if before >= 0 and is_wrapped_line(text, before):
@@ -110,13 +110,13 @@ def _find_name_length(found: re.Match[str], language: Language) -> int:
     # "Nicholas the Small (1322 – 1358) was a duke": years show where the name of a person ends.
     is_person = has_function_word and _YEAR.search(found["between"]) is not None
     if kind in ("", "person") and not is_person:
-        # A word that no other rule knows: "Bankview is a community".
+        # A single word that no other rule finds: "Bankview is a community".
         determined = found["rest"].partition(" ")[0] in language.determiners
         is_known = language.capitalizes_nouns or words[0].lower() in common_words(language.code)
         if not is_alone or is_known or not determined:
             return 0
     if not (found["open"] and found["close"]):
-        # Only titles of works are like this.
+        # Without quotation marks, only titles of works have such words.
         is_doubtful = (
             begins_with_function_word
             or any(word[-1] in ":," for word in words)
@@ -139,7 +139,7 @@ def _is_capitalized(word: str) -> bool:
 def _is_foreign(words: list[str], language: Language) -> bool:
     """Return whether a name has words in lower case, and none of them is of the language.
 
-    Short words are of many languages: den, la, ton.
+    Short words are ignored, since many languages have them: den, la, ton.
     """
     lower = [word for word in words if word.islower() and len(word) > MAX_SHORT_WORD_CHARS]
     known = common_words(language.code) | language.function_words
@@ -201,7 +201,7 @@ def _find_arabic_names(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_german_names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of German streets, treaties, bodies and towns, found by their ends."""
+    """Yield the spans of German streets, treaties, organizations and towns, found by their ends."""
     for tail in _GERMAN_TAILS:
         for match in tail.finditer(text):
             head = _find_head(text, match.start())

@@ -5,7 +5,7 @@ article or preposition before it, and a function word or punctuation after it. P
 everywhere in the corpus are not specific to a topic, and are left out.
 """
 
-# Before Python 3.12, the annotation array[int] cannot be evaluated.
+# Python before 3.12 cannot evaluate the annotation array[int]: keep annotations as strings.
 from __future__ import annotations
 
 import re
@@ -30,27 +30,27 @@ from graphrag_nlp.text.languages import (
 
 _WORDS = read_lists("graphrag_nlp/names/data/words")
 _PHRASE_WORDS = read_lists("graphrag_nlp/text/data/phrase_words")
-# Kinds of words, one bit each. For a word before a name, ignoring case:
+# Kinds of words, one bit each. These are for a word before a name, in upper or lower case.
 ARTICLE, PLACE_PREPOSITION, OTHER_PREPOSITION = 1, 2, 4
-# Bits for a word after a name, depending on case:
+# Bits for a word after a name; upper and lower case matter.
 COPULA, PERSON_VERB, LOWER, FUNCTION = 8, 16, 32, 64
-# Bits for a word before or after a noun phrase, depending on case:
+# Bits for a word before or after a noun phrase; upper and lower case matter.
 OPENING, DETERMINER = 128, 256
-# Bits for a word of a noun phrase, without its punctuation:
+# Bits for a word of a noun phrase, read without its punctuation.
 BARE_FUNCTION, LETTERS, PUNCTUATED, NO_MODIFIER, NO_NOUN, WEAK_HEAD = (512 << n for n in range(6))
 # Bits for a common noun that shows the type of a name beside it, in the order of `CUE_TYPES`, and
 # for an indefinite article before an explanation.
 CUE_NOUNS = tuple(1 << n for n in range(15, 19))
 INDEFINITE = 1 << 19
-# Bit for a noun or verb before "in" and a name that is no place.
+# Bit for a word after which "in" shows no place: a stake in Taylor.
 IN_THING = 1 << 20
-# Bits for a word behind a name, and for a noun behind its possessive, that suggest a type, in the
+# Bits for a word after a name, and for a noun after its possessive, that suggest a type, in the
 # order of `HINT_TYPES`, and for a pronoun of persons.
 HINT_WORDS, HINT_POSSESSIONS = (tuple(1 << n + m for m in range(3)) for n in (21, 24))
 HUMAN_PRONOUN = 1 << 27
-# Bit for a function word of other languages alone.
+# Bit for a word that is a function word only in other languages.
 FOREIGN = 1 << 28
-# Bits for a German word in lower case that is an adjective, and for one with the ending of one.
+# Bits for a German word in lower case: for an adjective, and for a word that ends like one.
 ADJECTIVE, ADJECTIVE_ENDING = 1 << 29, 1 << 30
 # Bits for a noun before "of" and a place, and for a word of address before a person.
 OF_PLACE, ADDRESS = 1 << 31, 1 << 32
@@ -92,7 +92,7 @@ _CUES = {
     )
     for word in word_set(_LISTS[list_name])
 }
-# Verbs and adverbs that another language has as such a noun: "See BSD".
+# Verbs and adverbs that are such a noun in another language: "See BSD", German "See" (lake).
 _OTHER_CUES = {("en", "see"), ("en", "editorial"), ("de", "nun")}
 _IN_THINGS = word_set(_LISTS["in_things"])
 _HINTS = dict.fromkeys(word_set(_LISTS["human_pronouns"]), HUMAN_PRONOUN)
@@ -217,7 +217,7 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
     before_names = language.articles | language.determiners | language.place_prepositions
     before_names |= _BEFORE_PLACES | language.other_prepositions
     return _ListedWords(
-        words=_join_kinds(
+        words=_map_words_to_kinds(
             (COPULA, language.copulas),
             (FUNCTION, functions),
             (OPENING, before_nouns - _WORDS_BEFORE_VERBS),
@@ -229,13 +229,13 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
             (INDEFINITE, _INDEFINITE_ARTICLES),
             (FOREIGN, foreign),
         ),
-        lower=_join_kinds(
+        lower=_map_words_to_kinds(
             *((kind_before_name(word, language), (word,)) for word in before_names),
             (IN_THING, _IN_THINGS),
             (OF_PLACE, _BEFORE_OF_PLACES),
             (MEMBER, _MEMBERS),
         ),
-        bare=_join_kinds(
+        bare=_map_words_to_kinds(
             *((kind, (word,)) for word, kind in _HINTS.items()),
             (PERSON_VERB, language.person_verbs),
             (BARE_FUNCTION, functions),
@@ -244,8 +244,8 @@ def _kinds_of_listed_words(language: Language) -> _ListedWords:
     )
 
 
-def _join_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
-    """Map each word to its kinds, joined as bits; `lists` are pairs of a kind and its words."""
+def _map_words_to_kinds(*lists: tuple[int, Iterable[str]]) -> dict[str, int]:
+    """Map each word to its kinds, joined as bits. `lists` are pairs of a kind and its words."""
     kinds: dict[str, int] = {}
     for kind, words in lists:
         for word in words:

@@ -1,6 +1,6 @@
-"""Candidate sentences of reports: the best of each community, and none twice among siblings.
+"""Candidate sentences of reports; reports on communities with one parent share none.
 
-They are chosen before any text is read: by the members in a sentence, and by its length and place.
+No text is read yet: they are chosen by mentioned members (entities), length and position.
 """
 
 from typing import Any
@@ -16,18 +16,18 @@ from graphrag_nlp.text.sentences import are_quotable
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-# Number of candidate sentences of a report, and the share of its sentences that are candidates if
-# these are more, up to the maximum.
+# A report has this share of its sentences as candidates, but at least the minimum and at most the
+# maximum number.
 MIN_CANDIDATES, CANDIDATE_SHARE, MAX_CANDIDATES = 20, 0.1, 100
 # Maximum number of sentences that are compared for one report. Of a larger community, only the
-# members with most neighbours count.
+# members with the highest weights count.
 MAX_COMPARED = 20_000
-# Maximum number of members that increase the centrality of a sentence: more are probably a list.
+# Maximum number of members that increase the centrality of a sentence: one with more may be a list.
 MAX_CENTRAL_MEMBERS = 4
-# Number of first sentences of a document that are searched for its lead, and of those that are it.
+# Number of first sentences of a document that are searched for its lead, and of those in the lead.
 LEADS_SEARCHED, MAX_LEADS = 8, 3
-# Numbers of documents of a theme, and of first sentences of each, that are candidates in any case:
-# the beginnings of all its documents tell what it is about.
+# The first sentences of the documents of a theme are always candidates, since they tell what it is
+# about: maximum number of documents, and number of sentences of each.
 MAX_LEAD_DOCUMENTS, LEADS_OF_DOCUMENT = 120, 2
 # An odd number that spreads the numbers of documents at random (Knuth, TAOCP 3, 6.4).
 _SPREAD = 2_654_435_761
@@ -51,12 +51,12 @@ CANDIDATE_COLUMNS: dict[str, Any] = {
 
 
 def rate_length(length: pl.Expr) -> pl.Expr:
-    """Rate a sentence by its length in characters: 1 for a normal one."""
+    """Rate the length of a sentence in characters: 1 if normal, less if short or long."""
     return pl.min_horizontal(1.0, MAX_CHARACTERS / length.clip(1), length / MIN_CHARACTERS)
 
 
 def rate_quality(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
-    """Rate rows of the table `sentences` from 0, unfit for quotation, to 1."""
+    """Rate how fit rows of the table `sentences` are for quotation, from 0 (unfit) to 1."""
     length = pl.col("end_char") - pl.col("start_char")
     is_fragment = ~pl.col("quotable") & length.is_between(MIN_FRAGMENT_LENGTH, MAX_CHARACTERS)
     kind = pl.when("fit").then(1.0).when(is_fragment).then(FRAGMENT_QUALITY).otherwise(0.0)
@@ -65,7 +65,7 @@ def rate_quality(sentences: pl.DataFrame) -> npt.NDArray[np.float32]:
 
 
 def find_leads(document: Integers, quality: npt.NDArray[np.float32]) -> pl.DataFrame:
-    """Return the first fit sentences of each document: `document`, `sentence` and `nth`, from 0.
+    """Return the first quotable sentences of documents: `document`, `sentence`, `nth` (from 0).
 
     `document` has the document of each sentence, in ascending order.
     """
@@ -77,10 +77,10 @@ def find_leads(document: Integers, quality: npt.NDArray[np.float32]) -> pl.DataF
 
 
 def choose_theme_leads(leads: pl.DataFrame, report: Integers) -> pl.DataFrame:
-    """Return the `report` of each theme with the first sentences of its documents.
+    """Choose the first sentences of the documents of each theme: rows (`report`, `sentence`).
 
-    `report` is the theme of each row of `leads`, or -1. Of many documents, some are chosen, nearly
-    the same ones after a few have been added.
+    `report` is the theme of each row of `leads`, or -1. Of many documents, some are chosen by a
+    hash, so that a few new documents change little.
     """
     spread = (pl.col("document").cast(pl.Int64) * _SPREAD) % 2**32
     return (
@@ -160,9 +160,9 @@ def choose_candidates(shard: ShardFrames, max_document_share: float) -> ShardFra
 
 
 def _choose_main_leads(candidates: pl.DataFrame, leads: pl.DataFrame) -> pl.DataFrame:
-    """Return the lead of the document that most candidates of each report are from.
+    """Return, for each report, the lead of the document with most of its candidates.
 
-    It says who and when. A report with few candidates gets more of the first sentences.
+    A lead says who and when. A report with few candidates gets more of the first sentences.
     """
     main = candidates.group_by("report").agg(pl.col("document").mode().sort().first(), n=pl.len())
     return (
@@ -174,7 +174,7 @@ def _choose_main_leads(candidates: pl.DataFrame, leads: pl.DataFrame) -> pl.Data
 
 
 def _add_leads(candidates: pl.DataFrame, leads: pl.DataFrame) -> pl.DataFrame:
-    """Add the leads of reports that are no candidates yet."""
+    """Add those leads that are not yet candidates of their report."""
     last = candidates.group_by("report").agg(pl.max("place"))
     added = (
         leads.join(candidates, on=["report", "sentence"], how="anti", maintain_order="left")
@@ -201,7 +201,7 @@ def _number_equal(keys: Integers) -> Integers:
 def drop_repeats_of_siblings(
     candidates: pl.DataFrame, parents: Integers, sizes: Integers
 ) -> pl.DataFrame:
-    """Leave each candidate sentence to one report among those of communities with one parent.
+    """Keep a candidate sentence in only one report among communities with the same parent.
 
     The report in which the sentence has the best place keeps it; of several such reports, that on
     the smallest community. `parents` and `sizes` have the values of each report.

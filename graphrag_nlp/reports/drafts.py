@@ -26,7 +26,7 @@ from graphrag_nlp.reports.words import CorpusWords
 SUMMARY = -1
 # One row is a report, in the order of the shard.
 _DRAFTS = (*TitleParts._fields, "headings")
-# One row is a sentence that states a statement of a report: the first one is quoted.
+# One row is a sentence that states a statement of a report; the first of a statement is quoted.
 STATEMENTS: dict[str, Any] = {
     "report": pl.Int32,
     "statement": pl.Int32,
@@ -73,7 +73,7 @@ def draft_reports(shard: ShardFrames, corpus: CorpusWords, limits: Limits) -> Sh
             own, title_of, weight, word_weights[report], headlines, languages.get(report, "")
         )
         headings = [namer.compose_heading(one, is_theme=is_theme) for one in chosen.findings]
-        # A finding without a heading of its own says nothing new.
+        # Drop a finding without a heading: another finding has used all headings that fit it.
         findings = [one for one, heading in zip(chosen.findings, headings, strict=True) if heading]
         headings = [heading for heading in headings if heading]
         parts = namer.find_parts(main, headings)

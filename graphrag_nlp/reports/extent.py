@@ -15,7 +15,7 @@ COUNTED_TYPES: Mapping[str, tuple[str, str]] = read_lists("graphrag_nlp/text/dat
     "counted_types"
 ]
 _NOUNS = "|".join(noun for nouns in COUNTED_TYPES.values() for noun in nouns)
-# A sentence that `describe_extent` returns, in which `_KIND` is a counted kind.
+# Matches a sentence of `describe_extent`; `_KIND` is a count with its noun, such as "3 persons".
 _KIND = rf"[\d,]+ (?:{_NOUNS})"
 EXTENT_SENTENCE = re.compile(
     r"[\d,]+ documents?(?: on different subjects)?(?:, [\w ]+)?"
@@ -24,10 +24,10 @@ EXTENT_SENTENCE = re.compile(
 
 
 def find_kinds(named: pl.DataFrame) -> pl.Series:
-    """Return the kind of each entity: its place in `COUNTED_TYPES`, or the number of these.
+    """Return the kind of each entity as an index of `COUNTED_TYPES`; its length for other kinds.
 
-    The type is the kind. The kind of a place is that of the known place with its name; continents
-    and unknown places are "geo".
+    The kind is the type of the entity; of a known place, it is the kind of place, such as "city".
+    Continents and unknown places are "geo".
     """
     kinds = [*COUNTED_TYPES]
     places = named.with_row_index("at").filter(pl.col("type") == "geo")

@@ -1,7 +1,7 @@
 """The choice of the sentences of a report: those of the summary, and those of each finding.
 
-A finding is about one thing: about one member, or about one document of a theme. No sentence is
-used twice, and none that has most words in common with a used one.
+A finding is about one member (entity of the community) or, in a theme, about one document. No
+sentence is used twice, and none that has most words in common with a used one.
 """
 
 import math
@@ -12,17 +12,17 @@ from typing import NamedTuple
 from graphrag_nlp.text.report_statements import SourceSpan, StatementWords, choose_spans
 from graphrag_nlp.text.sentences import distinctive_words
 
-# Maximum number of sentences in a summary, in that of a theme, and in a finding.
+# Maximum number of sentences in a summary, in the summary of a theme, and in a finding.
 MAX_SUMMARY_SENTENCES, MAX_THEME_SENTENCES, MAX_FINDING_SENTENCES = 2, 3, 3
-# Maximum share of the distinctive words of the shorter of two sentences that both have.
+# Maximum share of the distinctive words of a chosen sentence that a longer chosen one has, too.
 MAX_COMMON_WORD_SHARE = 0.6
-# Two sentences are on one thing if they stand within so many characters of a document, or have so
-# many distinctive words, more than a name has, and this share of those of the shorter in common.
+# Two sentences belong together if their starts are at most so many characters apart, or if they
+# share so many distinctive words (more than a name has) and this share of those of the shorter one.
 MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 600, 3, 0.2
 # Minimum score of the first sentence of a finding, as a share of the best of the report, and of its
 # further sentences, as a share of the first.
 MIN_SCORE_SHARE, MIN_RELATED_SHARE = 0.2, 0.5
-# Number of documents from which the share of one document is limited.
+# Minimum number of documents at which the share of each document is limited.
 MIN_DOCUMENTS = 3
 # Maximum number of sentences that are compared with a chosen one.
 MAX_COMPARED = 20
@@ -67,8 +67,8 @@ class Sentence:
     def span(self) -> SourceSpan:
         return SourceSpan(self.source, self.document, *self.place)
 
-    def is_on_one_thing(self, other: "Sentence") -> bool:
-        """Return whether two sentences stand together, or have words in common."""
+    def belongs_with(self, other: "Sentence") -> bool:
+        """Return whether two sentences are near each other in a document, or share enough words."""
         is_same = self.document == other.document
         if is_same and abs(self.place[0] - other.place[0]) <= MAX_DISTANCE:
             return True
@@ -85,7 +85,7 @@ class Limits(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Sentences about one thing; `subject` is the member that they are about, or -1."""
+    """Sentences about one member, the `subject`, or about one document of a theme (-1)."""
 
     subject: int
     sentences: Sequence[Sentence]
@@ -140,7 +140,7 @@ def _choose(pool: "_Pool", weight: Mapping[int, float], limits: Limits, is_theme
     most = MAX_THEME_SENTENCES if is_theme else MAX_SUMMARY_SENTENCES
     n_summary = max(1, min(most, limits.max_sentences // 2))
     summary: list[Sentence] = []
-    # Documents that a theme has a sentence of, or members that are the subject of a finding.
+    # Documents of which a theme has a sentence, or members that are the subject of a finding.
     used: set[int] = set()
     for one in pool.ranked:
         if len(summary) == n_summary:
@@ -173,7 +173,7 @@ def _choose(pool: "_Pool", weight: Mapping[int, float], limits: Limits, is_theme
 
 
 class _Pool:
-    """Ranked sentences, of which none is taken twice, and none that says the same."""
+    """Ranked sentences to choose from: none is taken twice, or if it says nearly the same."""
 
     def __init__(
         self,
@@ -201,18 +201,18 @@ class _Pool:
         return True
 
     def take_related(self, first: Sentence, subject: int, n: int) -> list[Sentence]:
-        """Take up to n further sentences about a member that are on one thing with the first."""
+        """Take up to `n` more sentences about a member that belong together with the first one."""
         related: list[Sentence] = []
         for one in self._mentioned[subject] if n > 0 and subject >= 0 else ():
             if len(related) == n or one.score < MIN_RELATED_SHARE * first.score:
                 break
-            if one not in self._seen and one.is_on_one_thing(first) and self.take(one):
+            if one not in self._seen and one.belongs_with(first) and self.take(one):
                 related.append(one)
         return related
 
 
 class StatementSources:
-    """The sentences of several documents that may state what a sentence of a report states."""
+    """Sentences of several documents that may state the same as a sentence of a report."""
 
     def __init__(
         self, mentioned: Mapping[int, Sequence[Sentence]], titles: Mapping[int, str]
@@ -230,7 +230,7 @@ class StatementSources:
         candidates: Sequence[Sentence] = min(
             (self._mentioned[one] for one in members), key=len, default=()
         )
-        # Half of the words is less than any statement needs.
+        # A quick first test: a sentence that states the same has more than half of the words.
         half = len(sentence.words) / 2
         others = [
             one

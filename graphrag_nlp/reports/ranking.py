@@ -15,9 +15,9 @@ from graphrag_nlp.text.languages import read_lists
 
 # Maximum number of sentences of a report that are ranked.
 MAX_RANKED = 60
-# A sentence that begins with a quotation says what somebody thinks, rather than what happened. So
-# does one of somebody on himself or to others. Lines of quoted letters are old, and what stands in
-# brackets is an aside. A definite noun at the start often continues what was told before.
+# Factors for sentences that tell an opinion rather than an event (with "I" or "you", or beginning
+# with a quotation), for asides in brackets, for old lines of quoted letters, and for sentences that
+# begin with a noun that an earlier sentence explains ("The ship").
 PERSONAL_FACTOR = 0.7
 _FACTORS = {
     r"""^["'“„«‘「『]""": 0.5,
@@ -25,12 +25,12 @@ _FACTORS = {
     r"(?:^|\s\p{Lu}{1,4}|^\p{L}{1,4})>\s+[^\d\s]": 0.3,
     r"^(?:The|Les?|La|El|Los|Las|Il|Gli|De|Het|Os?|As) \p{Ll}": 0.6,
 }
-# By language. A word in capitals alone is none: "US".
+# By language: patterns of words such as "I" and "us", but not of a word in capitals: "US".
 _PERSONAL_PATTERNS = {
     code: rf"\b(?:{'|'.join(f'(?i:{word[0]}){word[1:]}' for word in words.split())})\b"
     for code, words in read_lists("graphrag_nlp/text/data/report_words")["personal_words"].items()
 }
-# A list of names, such as one of those who voted, has hardly any other words.
+# A list of names, such as a list of voters, has hardly any words in lower case.
 MAX_CAPITAL_SHARE, MIN_LIST_WORDS = 0.6, 8
 # Minimum number of documents that repeat a sentence such as a publisher's notice, and maximum
 # number of sentences that the same documents repeat: others are copies or versions of one text.
@@ -45,7 +45,7 @@ def rank_sentences(
     Of the sentences, only the clearest are kept. The added column `terms` has the best words in the
     sentence, joined by spaces. `documents` has the headline of each document.
     """
-    # The lead of a document that mentions no member must be a clear statement.
+    # A lead that mentions no entity of the community must be a clear statement.
     is_used = (pl.col("entities").list.len() > 0) | (pl.col("clarity") == 2)
     own_clarity = pl.col("clarity").filter(pl.col("entities").list.len() > 0).max()
     rated = (

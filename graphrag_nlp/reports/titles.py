@@ -21,13 +21,13 @@ from graphrag_nlp.text.noun_phrases import NO_THEMES, find_noun_phrase, phrase_g
 # Maximum numbers of names and of themes from which a title is composed, and of names in a title
 # beside a theme and without one.
 MAX_NAMES, MAX_THEMES, NAMES_BESIDE_THEME, NAMES_ALONE = 8, 4, 2, 3
-# Maximum number of words of a report whose phrases are searched, and of sentences for each, which
-# grows with the number of documents.
+# Maximum number of words of a report for which phrases are searched, and of sentences for each
+# word; this one is larger for a report on many documents.
 MAX_WORDS, MIN_USES = 4, 3
-# Minimum shares of the uses of a word: in which it is a noun, and in which a phrase has it.
+# Minimum shares of the uses of a word: those as a noun, and those in one and the same phrase.
 MIN_SHARE_OF_NOUN, MIN_SHARE_OF_PHRASE = 0.15, 0.4
 # Factors of the weight of a theme: of several words, of one word in one sentence, and of a vague
-# one such as "decision". A name that is a noun phrase, or of a newspaper, says little too.
+# one such as "decision". The last is for names that say little: noun phrases and newspapers.
 PHRASE_FACTOR, LONE_FACTOR, VAGUE_FACTOR, WEAK_FACTOR = 2.0, 0.3, 0.2, 0.05
 # Words whose first characters are equal are forms of one word; small words such as "of" are none.
 MAX_STEM, MAX_SMALL_WORD = 5, 3
@@ -35,10 +35,10 @@ MAX_STEM, MAX_SMALL_WORD = 5, 3
 MIN_SHARE_OF_SECOND, MIN_SHARE_ALONE = 0.5, 0.2
 # Minimum share of the sentences of a report whose documents have a headline that is its theme.
 MIN_HEADLINE_SHARE = 0.75
-# A report has one subject if so many of its documents, and this share, have a name or a word. A
-# name of a smaller share does not stand beside a theme.
+# A report has one subject if one name or word is in at least so many of its documents, and in this
+# share of them. A rarer name does not stand beside a theme.
 MIN_DOCUMENTS_OF_SUBJECT, MIN_SHARE_OF_SUBJECT = 2, 1 / 6
-# Maximum share of the words of two titles that both have, so that siblings can be told apart.
+# Maximum share of common words in titles of communities with one parent: readers compare them.
 MAX_COMMON_SHARE = 0.6
 _LISTS = read_lists("graphrag_nlp/text/data/report_words")
 # A name of a newspaper, broadcaster or agency.
@@ -50,8 +50,8 @@ _POSSESSIVE = re.compile(r"^.*(?:['’]s|s['’]) ")
 class TitleParts(NamedTuple):
     """The parts from which the title of a report is composed, best first.
 
-    `names` are those of many documents, and `others` the rest. A report on different subjects has
-    `things`: complete titles that list two of its largest things.
+    `names` are in many documents, `others` in few. A report on different subjects has only
+    `things`: complete titles that name two of these subjects.
     """
 
     names: Sequence[str]
@@ -69,8 +69,8 @@ class TitleParts(NamedTuple):
 class Namer:
     """The names and themes of one report.
 
-    `weight` is that of each member, `word_weight` that of the words that set the report apart,
-    best first. `headlines` maps documents to their headlines, or to "".
+    `weight` has the weight of each entity, `word_weight` that of each word that sets the report
+    apart, best first. `headlines` maps documents to their headlines, or to "".
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Namer:
         self._phrases: dict[tuple[str, str], str] = {}
         self._headings: set[str] = set()
         self._said: set[str] = set()
-        # The documents with each member and each word; of a single one, its sentences.
+        # The documents with each entity and each word; if all is from one document, its sentences.
         self._places: dict[int | str, set[int]] = defaultdict(set)
         self._n_documents = len({one.document for one in ranked})
         for one in ranked:
@@ -101,7 +101,7 @@ class Namer:
     def find_parts(self, main: Sequence[int], headings: Sequence[str]) -> TitleParts:
         """Return the parts of the title; `main` are the members with the largest weights.
 
-        A report on different subjects has two things for a title: headings of its findings.
+        The title of a report on different subjects joins the headings of two findings.
         """
         score = {e: len(self._places[e]) * self._weight[e] for e in self._members}
         ordered = sorted(score, key=lambda entity: (-score[entity], entity)) or main
@@ -113,7 +113,7 @@ class Namer:
         known = {self._titles[e] for e in ordered[:MAX_NAMES] if len(self._places[e]) >= least}
         themes = self._rank_themes(MIN_SHARE_OF_SECOND if known else MIN_SHARE_ALONE)
         headline = self._find_headline()
-        # A headline that only names a member says no theme.
+        # A headline that has only names of entities says no theme.
         if fold_words(headline) - self._name_words():
             themes.insert(0, headline)
         if not themes:
@@ -123,7 +123,7 @@ class Namer:
         return TitleParts(own, others, themes[:MAX_THEMES])
 
     def _find_headline(self) -> str:
-        """Return the headline of the documents of nearly all sentences; "" if there is none."""
+        """Return the headline above at least `MIN_HEADLINE_SHARE` of the sentences; "" if none."""
         counts = Counter(self._headlines.get(one.document, "") for one in self._ranked)
         [(headline, n)] = counts.most_common(1) or [("", 0)]
         return headline if n >= MIN_HEADLINE_SHARE * len(self._ranked) else ""
@@ -167,10 +167,10 @@ class Namer:
         return themes
 
     def _find_best_phrase(self, word: str, used: Sequence[Sentence]) -> tuple[str, int]:
-        """Return the phrase with a word that most sentences have, and the number of these.
+        """Return the most frequent phrase with a word, and the number of sentences that have it.
 
-        The word alone says more than a phrase of one among several sentences. The phrase is "" if
-        the word is no noun.
+        If no phrase is frequent, the word alone takes its place. The phrase is "" if the word is no
+        noun.
         """
         found = [phrase for one in used if (phrase := self.find_theme(word, one))]
         if len(found) < MIN_SHARE_OF_NOUN * len(used) or not found:
@@ -191,7 +191,7 @@ class Namer:
         return self._phrases[key]
 
     def compose_heading(self, finding: Finding, *, is_theme: bool) -> str:
-        """Compose the heading of a finding: its subject and what is said of it; "" if it is known.
+        """Compose the heading of a finding: its subject and theme; "" if every heading is used.
 
         A finding of a theme has the headline of its document, if there is one.
         """
@@ -233,7 +233,7 @@ def _find_phrase(word: str, text: str, language: str) -> str:
     phrase = find_noun_phrase(text, found[0], grammar)
     if grammar.capitalizes_nouns:
         return phrase or found[0]
-    # Names stand before the theme: "Scott's ship", "the manufacturer of Dundee".
+    # Remove names, since a title has them before the theme: "Scott's ship", "maker of Dundee".
     phrase = _POSSESSIVE.sub("", phrase)
     for of in grammar.of_words:
         head, _, rest = phrase.partition(f" {of} ")
@@ -262,7 +262,7 @@ class Titles:
         self._used: set[str] = set()
 
     def choose(self, community: int, parent: int, parts: TitleParts) -> str:
-        """Choose a title that no other report has, and nearly none of its family.
+        """Choose a title that no other report has, and that differs clearly from its family's.
 
         The family are the communities with the same parent, and the sub-communities.
         """
@@ -283,7 +283,7 @@ class Titles:
 
 
 def _drop_parts(names: Sequence[str]) -> list[str]:
-    """Leave out names that are a part of an earlier one, or have it as a part."""
+    """Leave out names that contain an earlier name, or that an earlier name contains."""
     kept: list[str] = []
     for name in names:
         if not any(name in other or other in name for other in kept):

@@ -22,14 +22,14 @@ from graphrag_nlp.text.noun_phrases import NO_THEMES
 # Words of at least four letters, in scripts with spaces between words.
 _LETTER = r"[\p{L}&&[^\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]"
 _WORD = rf"{_LETTER}[{_LETTER[1:-1]}\p{{M}}]{{3,29}}"
-# Maximum number of words in the list of the corpus. All other words count as rare as its last.
+# Maximum number of words in the list of the corpus. All other words count as rare as the last one.
 MAX_CORPUS_WORDS = 50_000
 # Number of bits to which counts of the corpus are rounded up. So the weights of most words, and
 # with them most reports, stay the same when a few documents change.
 COUNT_BITS = 3
-# Maximum number of words of a report, and of headlines that increase the weight of one.
+# Maximum number of words of a report, and of headlines that increase the weight of a word.
 MAX_WORDS, MAX_HEADLINES = 10, 3
-# Factor of the weight of a word of one text unit, if the report has several.
+# Factor for the weight of a word that only one of several text units of a report has.
 LONE_FACTOR = 0.1
 
 
@@ -58,7 +58,7 @@ def split_words(texts: pl.Series, languages: pl.Series) -> pl.Series:
         .explode("form")
         .drop_nulls("form")
     )
-    # Texts repeat most forms, so each form is looked at once.
+    # Texts repeat most forms, so each distinct form is examined only once.
     numbers, distinct = number_values(split["form"])
     lower = distinct.str.to_lowercase()
     is_capital = distinct.str.head(1) != lower.str.head(1)
@@ -75,7 +75,7 @@ def split_words(texts: pl.Series, languages: pl.Series) -> pl.Series:
 
 
 def singular(words: pl.Series) -> pl.Series:
-    """Return words in the plural as in the singular, about."""
+    """Convert plural words to the singular by a rough rule."""
     return words.str.replace(r"ies$", "y").str.replace(r"([^sui])s$", "${1}")
 
 

@@ -1,4 +1,4 @@
-"""The door: reports on communities, written from candidate sentences with their texts."""
+"""The entry point: reports on communities, written from candidate sentences with texts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -75,7 +75,7 @@ def write_reports(
                     ],
                     "headings": pl.Series(
                         [
-                            # No finding has the title of the report.
+                            # The heading of a finding must differ from the title of the report.
                             [f"More on {one}" if one == title else one for one in some]
                             for title, some in zip(
                                 chosen, drafts["headings"].to_list(), strict=True

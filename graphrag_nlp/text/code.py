@@ -15,7 +15,7 @@ from operator import itemgetter
 Range = tuple[int, int]
 _FENCE = re.compile(r"^ *(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 _COMMENT_START, _COMMENT_END = "<!--", "-->"
-# Words behind a fence that name no programming language.
+# Words after an opening fence that name no programming language.
 _TEXT_FORMATS = frozenset(("", "text", "txt", "plain", "plaintext", "md", "markdown", "quote"))
 _CODE_CHARACTER = re.compile(r"[{}()\[\];=<>$|\\_#/]")
 _SPACES = re.compile(r"\s+")
@@ -90,10 +90,10 @@ def _find_fences(text: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 
 
 def _find_cut_blocks(text: str) -> Iterator[Range]:
-    """Yield the end of a block that begins before the text, and the start of one after it.
+    """Yield the rest of a block that began before the text, and a block that goes on after it.
 
-    A fence without words behind it closes a block if the next fence opens one, or, without
-    another fence, if there is more code before it than after it.
+    A fence without words after it closes a block if the next fence opens one, or, if there is no
+    other fence, if more code is before it than after it.
     """
     fences = list(_FENCE.finditer(text)) if "```" in text or "~~~" in text else []
     words = [fence["info"].strip() for fence in fences]
@@ -107,7 +107,7 @@ def _find_cut_blocks(text: str) -> Iterator[Range]:
 
 
 def _may_open(text: str, fence: re.Match[str]) -> bool:
-    """Return whether a line opens a block: it is no code in a line, and underlines no heading."""
+    """Return whether a fence opens a block: it is no inline code, and underlines no heading."""
     end = max(0, fence.start() - 1)
     line_before = text[text.rfind("\n", 0, end) + 1 : end]
     underlines = fence["marks"][0] == "~" and not fence["info"].strip() and line_before.strip()

@@ -1,7 +1,7 @@
-"""Headlines of documents: what their authors say that they are about.
+"""Headlines of documents: the subject of a document in the words of its author.
 
 A headline is the title of a document, the subject of a letter or the first heading of a text. The
-name of a file is none, nor is what stands over many documents.
+name of a file is none, nor is a heading that many documents have.
 """
 
 import re
@@ -14,7 +14,7 @@ from graphrag_nlp.text.values import find_dates
 FILE_EXTENSION = r"\.\w{1,5}$"
 # Maximum number of characters of a headline, and of the start of a text in which it is searched.
 MAX_HEADLINE_CHARS, SEARCHED_CHARS = 100, 1_000
-# A headline of more documents than this, and than this share of all, does not tell them apart.
+# A headline of more documents than this, and of more than this share, does not distinguish them.
 MAX_DOCUMENTS, MAX_DOCUMENT_SHARE = 5, 0.2
 # A document with more bytes is a book, which has more themes than its title says.
 MAX_DOCUMENT_BYTES = 100_000
@@ -27,19 +27,19 @@ _FIRST_LINE = r"\A\s*(\p{Lu}[^\n]*[^\s.,;:!?…\"”»])[ \t\r]*\n[ \t\r]*\n"
 _SENTENCE_END = r"\p{Ll}{3}[.!?] "
 # Two paragraphs at the start that begin with labels: "Ann: Hello", "Bob: Hi".
 _TURNS = r"\A\s*\p{Lu}[^:\n]{0,30}: [^\n]*\n\s*\n\s*\p{Lu}[^:\n]{0,30}: "
-# Words to a reader or an audience, and credits.
+# Phrases that address readers or an audience, and credits.
 _BOILERPLATE = expand_pattern(
     read_lists("graphrag_nlp/text/data/standalone")["patterns"], "BOILERPLATE"
 )
 _NO_HEADLINES = read_lists("graphrag_nlp/text/data/no_headlines")
 _SALUTATION = f"^(?:{'|'.join(_NO_HEADLINES['salutations'].values())})"
 _MARKS_OF_DOCUMENTS = "|".join(" ".join(_NO_HEADLINES["document_marks"].values()).split())
-# "CONFIDENTIAL DRAFT", "Page 1 of 7".
+# Lines that only mark a document or a page: "CONFIDENTIAL DRAFT", "Page 1 of 7".
 _ARE_MARKS = rf"^(?i:\W*\b(?:{_MARKS_OF_DOCUMENTS}|v?\d+)\b)+\W*$"
-# What may stand beside the date of a letter: "Bern, Monday", "Bern, den".
+# Words that may stand beside the date of a letter: "Bern, Monday", "Bern, den".
 _BESIDE_DATE = re.compile(r"\W*(?:[^\W\d_]+,)?\W*[^\W\d_]*\W*")
-# What stands before the words of a headline: an answer, a list, the number of a section; and
-# sections behind it. A number without a mark belongs to the headline: "101 Dalmatians".
+# Marks before the words of a headline: "Re:", a list mark, "Chapter 2:", the number of a section. A
+# number without a mark belongs to the headline: "101 Dalmatians".
 _PREFIX = (
     r"^(?i:[#*•>-]+\s*|(?:re|fwd?|aw|wg|sv|antw|tr|rv)(?:\[\d+\])?:\s*|\[[^\]]*\]\s*|"
     r"(?:chapter|part|section|appendix|kapitel|teil|chapitre)\s+(?:[\dIVX]+|[A-Z])[.:]\s+|"
@@ -47,7 +47,7 @@ _PREFIX = (
 )
 _SUFFIX = r"(?i:\s*\[[^\]]*\]|\s*\((?:was|thread|fwd)\b[^)]*\)*|[\s.…:;,*_-]+)+$"
 _MARKS = r"([?!])[?!]+"
-# "Report 7" tells nothing but a number.
+# A headline such as "Report 7" tells only a number.
 _IS_NUMBER = r"^\p{L}+[ #-]*\d+$"
 # Files are numbered with zeros or hyphens: "01 Introduction.pdf", "12 - Minutes.pdf".
 _FILE_NUMBER = r"^(?:0\d[\s.-]+|\d{1,2}\s+-\s+)"
@@ -100,7 +100,7 @@ def read_headlines(documents: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _is_date(language: str, headline: str) -> bool:
-    """Return whether a headline is a date, or a day with its name and a place at most."""
+    """Return whether a headline is only a date, perhaps with the name of the day and a place."""
     date = next(find_dates(headline, language), None)
     if date is None:
         return False

@@ -168,8 +168,8 @@ def _count_votes(text: str) -> tuple[dict[str, float], Counter[str]]:
 def find_language_ranges(text: str, code: str) -> list[tuple[int, int, str]]:
     """Split a text into ranges of paragraphs in one language: (start, end, language code).
 
-    `code` is the language of the text, which paragraphs have unless their words show another, or
-    they have no word that shows one and the paragraph before has another.
+    `code` is the language of the text. A paragraph has another one if its words show it. If no word
+    shows a language, the paragraph has that of the paragraph before it.
     """
     ends = [found.end() for found in _PARAGRAPH_END.finditer(text)]
     if not ends:

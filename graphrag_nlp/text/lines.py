@@ -40,7 +40,7 @@ _ITEM = re.compile(
     re.MULTILINE,
 )
 _SPACED_WORDS = re.compile(r"(?<!\S)[^\W\d_](?:[ \u00a0\u3000]{1,4}[^\W\d_]){2,}(?![^\s.,:;!?)])")
-# A text that this pattern does not match has nothing to join. It needs no look-around, for polars.
+# A text that this pattern does not match has no words to join. polars allows no look-around.
 _MAY_BREAK = (
     rf"[\u00ad¬]|[\p{{L}}\p{{N}}][-\u2010]{_INDENT}[>\p{{L}}\p{{N}}]|{UNSPACED}{_INDENT}{UNSPACED}"
     rf"|(?m:^)[^\S\n]*{_MARKER}[^\S\n][^\n]*\n[^\S\n]+[^\s#>`|]"
@@ -56,7 +56,7 @@ MIN_CHARS_OF_PROSE, MIN_SHARE_OF_PROSE = 6, 0.5
 _PROSE_MARK = re.compile("[，、；。！？]")
 # Minimum number of spaced letters: capitals, one of them a vowel, and those without spaces.
 MIN_SPACED_CAPITALS, MIN_SPACED_UNSPACED = 4, 3
-# What a joined text lacks of its source.
+# Characters of a source that the text with joined words may lack.
 LAYOUT = re.compile(r"[\s>\-\u00ad\u2010¬]")
 
 
@@ -74,7 +74,7 @@ def may_break_words(texts: pl.Series) -> pl.Series:
 
 
 def find_joins(text: str) -> list[Join]:
-    """Find what breaks words in a text, in its order. Fenced blocks of code have no words."""
+    """Find the layout inside words of a text, in order. Fenced blocks of code are skipped."""
     finders = (_find_hyphens, _find_line_ends, _find_item_lines, _find_spaces)
     found: list[Join] = []
     for join in sorted(chain.from_iterable(find(text) for find in finders)):
@@ -101,7 +101,7 @@ def _find_hyphens(text: str) -> Iterator[Join]:
         if found[0][0] in "-\u2010" and before and after:
             if whole is None:
                 whole = frozenset(_HYPHENATED.findall(text.lower()))
-            # A hyphen is a part of Jean-Pierre and COVID-19, and of what has one within a line.
+            # Keep the hyphen of Jean-Pierre, COVID-19, and words with one elsewhere within a line.
             is_lower = before[0][-1].islower() and after[0][0].islower()
             is_upper = min(len(before[0]), len(after[0])) > 1 and f"{before[0]}{after[0]}".isupper()
             is_word = (is_lower or is_upper) and before[0].isalpha() and after[0].isalpha()
@@ -167,7 +167,7 @@ def locate(text: str, source: str, start: int, end: int) -> tuple[int, int]:
 
 @lru_cache(256)
 def find_letters(text: str) -> list[int]:
-    """Return the offsets of all characters of a text but spaces, hyphens and marks of quotation."""
+    """Return the offsets of all characters of a text except spaces, hyphens and ">" marks."""
     return [at for at, character in enumerate(text) if not LAYOUT.match(character)]
 
 
@@ -227,7 +227,7 @@ class JoinedTexts:
             moved = offsets + np.where(is_of, self._with[row], 0) + n_after
             return pl.Series(name, moved, dtype=spans[name].dtype)
 
-        # A span ends behind its last character.
+        # The end of a span is one after its last character.
         return spans.with_columns(move("start", 0), move("end", 1))
 
     def _find_joins(

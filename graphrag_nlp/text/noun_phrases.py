@@ -1,7 +1,7 @@
-"""Complete noun phrases around a word, told by the words beside them; no tagger is needed.
+"""Complete noun phrases around a word, found by the words beside them, without a tagger.
 
 A phrase begins after an article, a preposition, a number or an adjective that says little, and ends
-before a function word, a verb or punctuation. What may be cut, or may be a verb, is no phrase.
+before a function word, a verb or punctuation. What may be cut or have a verb is left out.
 """
 
 import re
@@ -92,12 +92,12 @@ def find_noun_phrase(text: str, form: str, grammar: PhraseGrammar) -> str:
     is_alone = end == start + len(form) and sum(map(str.islower, phrase.split())) == 1
     following = _TOKEN.match(text, end + 1) if is_alone and grammar.has_modifiers else None
     if following and form.endswith("ly") and following[0].endswith("ed"):
-        return ""  # A closely related plant.
+        return ""  # "closely" in "a closely related plant"
     return "" if following and _may_be_adjective_before(following[0]) else phrase
 
 
 def _may_be_adjective_before(word: str) -> bool:
-    """Return whether a word alone before this one may be an adjective: male and female names."""
+    """Return whether a single word before this one may be an adjective: male and female names."""
     lower = word.rstrip(_MARKS)
     return word[0].isupper() or lower.endswith("ing") or "-" in lower or lower in _AFTER_ADJECTIVES
 
@@ -137,7 +137,7 @@ def _find_start(text: str, start: int, form: str, grammar: PhraseGrammar) -> int
         is_weak = word in NO_MODIFIERS or lower[0].isdigit()
         if is_weak or must_open:
             return first if is_weak and is_open else -1
-        # Verbs such as "took", the first word of a sentence, and the plural of a noun before one.
+        # Stop at a verb such as "took", an adverb, the first word of the text, and many words.
         is_verb = word in NO_THEMES or lower.endswith("ly") or not is_open
         if is_verb or not before or n == MAX_BEFORE or not grammar.has_modifiers:
             break
@@ -149,7 +149,7 @@ def _find_start(text: str, start: int, form: str, grammar: PhraseGrammar) -> int
 
 
 def _include_possessor(text: str, start: int, first: int) -> int:
-    """Return where a possessor in capitals before the phrase starts; `first` for others."""
+    """Return the start of a possessor with a capital ("Scott's"); `first` if it has none."""
     if not text[start].isupper():
         return first
     for token in reversed(list(_TOKEN.finditer(text, max(0, start - WINDOW), start))):
@@ -174,7 +174,7 @@ def _find_end(text: str, end: int, grammar: PhraseGrammar) -> int:
         if lower in grammar.of_words:
             return _add_complement(text, end, token.end(), grammar)
         if lower in grammar.function_words:
-            # "The system develops more" has a verb before the adverb.
+            # In "The system develops more", the word before "more" is a verb.
             is_verb = (
                 last.endswith("s") and lower not in _CLOSINGS and lower not in grammar.openings
             )
@@ -213,7 +213,7 @@ def _add_complement(text: str, end: int, start: int, grammar: PhraseGrammar) -> 
         if n == MAX_COMPLEMENT or (lower in NO_THEMES and n):
             return end
         n, stop = n + 1, token.start() + len(core)
-        # A German noun has a capital, and a complement needs one.
+        # A complement needs a noun, and a German noun has a capital.
         last = lower if core[0].isupper() or not grammar.capitalizes_nouns else ""
         if len(core) < len(word):
             # The rest of a name such as St. Petersburg is in the next words.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from graphrag_nlp.text.normalize import stem_word
 from graphrag_nlp.text.sentences import distinctive_words
 
-# Minimum share (0 to 1) of the words of a statement that a sentence has which states it: of the
-# names, and of the other words. A sentence must have all numbers of the statement.
+# A sentence states a statement if it has at least these shares (0 to 1) of its names and of its
+# other words, and all of its numbers.
 MIN_SHARE_OF_NAMES, MIN_SHARE_OF_WORDS = 0.5, 0.6
 # Maximum number of sentences that are stored for a statement, of different documents.
 MAX_SPANS = 5
@@ -23,7 +23,7 @@ class SourceSpan(NamedTuple):
 
 
 class StatementWords(NamedTuple):
-    """The words of a statement, or their stems; names do not tell what is said of the named."""
+    """The words or stems of a statement: names, numbers, and others, which tell what is said."""
 
     names: frozenset[str]
     numbers: frozenset[str]

@@ -11,7 +11,7 @@ _DATELINE = re.compile(expand_pattern(_LISTS["patterns"], "DATELINE"))
 _LEAD_IN, _SIGNATURE = (
     re.compile(expand_pattern(_LISTS["patterns"], name)) for name in ("LEAD_IN", "SIGNATURE")
 )
-# Texts without these have neither.
+# Texts that do not match have neither a lead-in nor a signature; this test is fast.
 _MAY_HAVE_EDGES = r"[):/]|^(?:Share|Teilen|Diesen|Partager|Media|This content|Send) "
 # A dateline ends with a dash.
 _DASH_NEAR_START = r"^.{2,110}?(?:[—–]|--|\s-|\)-)"
@@ -32,7 +32,7 @@ _QUESTION = r'[?？؟]["”“»」]?$'
 def find_edges(text: str) -> tuple[int, int]:
     """Return the start and end of a sentence without what a page or agency added around it.
 
-    Before it may stand an offer to share or a credit, behind it the signature of an agency.
+    A page may add an offer to share or a credit before it, and an agency its name after it.
     """
     lead_in, signature = _LEAD_IN.match(text), _SIGNATURE.search(text)
     start, end = lead_in.end() if lead_in else 0, signature.start() if signature else len(text)
@@ -96,7 +96,7 @@ def stand_alone(texts: pl.Series, languages: pl.Series) -> pl.Series:
 
 
 def _names_speaker(text: str) -> bool:
-    """Return whether a sentence with quotation marks has both, and a name outside if it must.
+    """Return whether a quotation in a sentence is complete, and its speaker named if needed.
 
     A sentence that begins with a quotation needs the name of the speaker.
     """

@@ -10,7 +10,7 @@ _TABLE = re.compile(r"(?:^[^\n]*(?:\|[^\n]*\||\t| \| )[^\n]*(?:\n|\Z)){2,}", re.
 _RULE = re.compile(r"[\s|:+=-]+")
 _CELL_BOUND = re.compile(r"(?<!\\)\||\t")
 _CELL = re.compile(r"(?:\\\||[^\s|])(?:(?:\\\||[^|\t])*[^\s|])?")
-# Maximum number of words of a cell; a table with a longer one is text in columns.
+# Maximum number of words of a cell. Rows with a longer cell are text in columns, not a table.
 MAX_WORDS_OF_CELL = 15
 # Maximum number of characters of the beginning of a row that the text after it repeats.
 MAX_CHARS_OF_CUT_ROW = 300

@@ -26,7 +26,7 @@ def overlaps(centres: np.ndarray, radii: np.ndarray) -> np.ndarray:
 
 def test_nodes_lie_in_their_deepest_community_and_discs_in_their_parents() -> None:
     layout = layout_map(GRAPH, LEVELS, PARENT, SIZE)
-    assert layout.home.tolist() == [2, 2, 3, 3, 1, 1]
+    assert layout.community_of_node.tolist() == [2, 2, 3, 3, 1, 1]
     assert (np.linalg.norm(layout.nodes, axis=1) <= 1).all()
     for siblings in ([0, 1], [2, 3]):
         discs = layout.discs[siblings]
@@ -68,7 +68,7 @@ def test_a_graph_without_communities_has_no_discs() -> None:
     none = np.zeros(0, int)
     layout = layout_map(GRAPH, [np.full(6, -1)], none, none)
     assert layout.discs.shape == (0, 3)
-    assert layout.home.tolist() == [-1] * 6
+    assert layout.community_of_node.tolist() == [-1] * 6
 
 
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=30), st.integers(0, 99))

@@ -141,7 +141,7 @@ def read_recorded_settings(values: Mapping[str, Any]) -> Settings:
         for *path, key in (mistake["loc"] for mistake in error.errors()):
             node = kept
             for name in path:
-                # Of a union, the name of the type stands in the path, but not in the values.
+                # A setting of several types has a path that also names the type, which is no key.
                 if isinstance(name, int) or name in node:
                     node = node[name]
             if isinstance(node, dict):

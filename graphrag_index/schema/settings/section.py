@@ -125,7 +125,7 @@ def read_yaml(text: str) -> Any:
         raise ValueError("it is nested too deeply") from None
     # The YAML library raises ValueError for an impossible date.
     except (yaml.YAMLError, ValueError) as error:
-        # The library calls every text so; a caller names the file.
+        # The library writes this for any text; the caller adds the name of the file.
         reason = " ".join(str(error).split()).replace('in "<unicode string>", ', "in ")
         raise ValueError(reason.rstrip(".")) from error
     except (LookupError, AttributeError, TypeError) as error:
