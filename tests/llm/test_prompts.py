@@ -55,7 +55,7 @@ TEXT_UNITS = pl.LazyFrame(
         "text": ["Ada wrote.", "Ada Lovelace wrote."],
         "headings": ["", ""],
     }
-)
+).with_columns(reading=pl.lit(None, pl.String))
 
 
 def write(root: Path, name: str, text: str) -> Prompts:
