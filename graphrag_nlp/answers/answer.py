@@ -148,13 +148,22 @@ def _describe(found: Candidates, row: int, score: float) -> Ranked:
 def choose_statements(
     found: Candidates, order: Sequence[int], scores: Floats, max_statements: int
 ) -> list[int]:
-    """Choose the rows of the best statements within `MAX_WORDS` that do not say the same."""
+    """Choose the rows of the best statements within `MAX_WORDS` that do not say the same.
+
+    A row of a table with fewer words of the question than the best row is about another thing.
+    """
     chosen: list[int] = []
     n_left, used = MAX_WORDS, list[frozenset[str]]()
+    best = found.rows[order[0]]
+    n_asked = found.said[best].sum()
     for row in order:
         if len(chosen) == max_statements or scores[row] < scores[order[0]] - MAX_SCORE_GAP:
             break
-        statement = found.statements[found.rows[row]]
+        i = found.rows[row]
+        statement = found.statements[i]
+        is_row = bool(statement.cells and found.statements[best].cells)
+        if is_row and (found.said[i] <= found.said[best]).all() and found.said[i].sum() < n_asked:
+            continue
         n_words, words = len(statement.said.split()), distinctive_words(statement.text)
         is_copy = any(are_near_duplicates(words, other) for other in used)
         if not chosen or (n_words <= n_left and not is_copy):

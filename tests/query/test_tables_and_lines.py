@@ -79,10 +79,12 @@ def ask(index: Index, project: Path, question: str) -> str:
 
 
 @cases("question, cell")
-def test_a_row_is_quoted_with_the_names_of_its_columns(
+def test_one_row_is_quoted_with_the_names_of_its_columns(
     index: Index, project: Path, question: str, cell: str
 ) -> None:
-    assert cell in ask(index, project, question).partition("[1]")[0]
+    first, _, others = ask(index, project, question).partition("[1]")
+    assert cell in first
+    assert not others.strip()
 
 
 @cases("question, sentence")
