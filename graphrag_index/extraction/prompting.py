@@ -28,7 +28,7 @@ from graphrag_index.extraction.graph_reply import (
     type_key,
 )
 from graphrag_index.llm.prompts import Prompts, quote_text, replace_marks
-from graphrag_index.llm.request import Message, Request
+from graphrag_index.llm.request import Message, Request, ask_in_parts
 from graphrag_nlp.text.normalize import fold, title_key
 from graphrag_nlp.text.periods import find_periods
 from graphrag_nlp.text.subjects import MAX_LABEL_CHARS, find_subject
@@ -275,9 +275,13 @@ class ExtractionPrompt:
 
         about = format_subject(passage.passage.subject, passage.passage.text, passage.headings)
         known = f"{_format_known_entities(found)}\n\n" if n_done else ""
-        text = quote_text(passage.passage.text)
-        user = Message(role="user", content=f"{known}{about}Passage:\n{text}")
-        return build_round([system, user], found, FoundRecords(), 0)
+
+        def build(text: str) -> Request:
+            content = f"{known}{about}Passage:\n{quote_text(text)}"
+            user = Message(role="user", content=content)
+            return build_round([system, user], found, FoundRecords(), 0)
+
+        return ask_in_parts(build, passage.passage.text)
 
 
 def _system_message(chain: SchemaChain, prompts: Prompts) -> Message:

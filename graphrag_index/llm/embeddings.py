@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from hashlib import blake2b
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError
@@ -16,7 +15,7 @@ from graphrag_index.llm.client import check_dimension
 from graphrag_index.llm.ledger import DONE, QUARANTINED
 from graphrag_index.llm.limits import cost_of
 from graphrag_index.llm.protocol import read_usage
-from graphrag_index.llm.request import Spending, Usage, estimate_tokens
+from graphrag_index.llm.request import Spending, Usage, cut_text, estimate_tokens
 from graphrag_index.llm.retries import (
     LengthError,
     RefusedContentError,
@@ -334,18 +333,6 @@ def text_key(text: str, settings: ModelSettings) -> str:
     """Return the cache key of the vector of a text: a hash of the model and the text."""
     parts = repr((*settings.vector_identity(), text))
     return blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def cut_text(text: str, n_pieces: int) -> list[str]:
-    """Cut a text into pieces of about equal length, at white space where there is some."""
-    ends = []
-    for i in range(1, n_pieces):
-        start, end = ((2 * i + d) * len(text) // (2 * n_pieces) for d in (-1, 0))
-        place = max(text.rfind(space, start, end) for space in " \n")
-        ends.append(place + 1 if place > 0 else end)
-    bounds = [0, *ends, len(text)]
-    pieces = (text[start:end] for start, end in pairwise(bounds))
-    return [piece for piece in pieces if piece.strip()]
 
 
 def _batch_texts(texts: Iterable[KeyedText], max_text: int) -> Iterator[list[KeyedText]]:

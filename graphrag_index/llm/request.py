@@ -4,7 +4,8 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Protocol, TypedDict, TypeVar
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
@@ -19,6 +20,8 @@ BYTES_OF_TEN_TOKENS = 35
 MIN_REPLY_TOKENS = 16
 # Share of its context that a request keeps when it is shortened.
 SHORTENED_SHARE = 0.8
+# Minimum number of characters of a part of a text that is asked about by itself.
+MIN_PART_CHARS = 200
 # A reply is expected to have at most this many tokens, plus a multiple of the tokens of the text.
 EXPECTED_TOKENS, EXPECTED_PER_TOKEN = 1_024, 8
 
@@ -146,7 +149,7 @@ class Request:
     `unit` is a label for the user: a document and its passage, or a community.
     `then` maps the value of the reply to a follow-up request, or to None.
     With a `sink`, the reply is streamed into the sink. `shorten` returns the same request with a
-    fifth less of its context, or None if little is left; other threads call it.
+    fifth less of its context, or in parts, or None if little is left; other threads call it.
     """
 
     unit: str
@@ -156,6 +159,45 @@ class Request:
     then: "Callable[[Any], Request | None] | None" = None
     sink: TextSink | None = None
     shorten: "Callable[[], Request | None] | None" = None
+
+
+def cut_text(text: str, n_pieces: int) -> list[str]:
+    """Cut a text into pieces of about equal length, after a line, a sentence or a word."""
+    ends = []
+    for i in range(1, n_pieces):
+        start, end = ((2 * i + d) * len(text) // (2 * n_pieces) for d in (-1, 0))
+        places = (text.rfind(mark, start, end) + len(mark) for mark in ("\n", "。", ". ", " "))
+        ends.append(next((place for place in places if place > start), end))
+    bounds = [0, *ends, len(text)]
+    pieces = (text[start:end] for start, end in pairwise(bounds))
+    return [piece for piece in pieces if piece.strip()]
+
+
+def ask_in_parts(build: "Callable[[str], Request]", text: str) -> Request:
+    """Return the request about a text; where it is too long, about each half in turn."""
+
+    def shorten() -> Request | None:
+        parts = cut_text(text, 2)
+        if len(parts) < 2 or len(text) < 2 * MIN_PART_CHARS:
+            return None
+        first, rest = (partial(ask_in_parts, build, part) for part in parts)
+        return _followed_by(first(), rest)
+
+    return replace(build(text), shorten=shorten)
+
+
+def _followed_by(request: Request, build_next: "Callable[[], Request]") -> Request:
+    """Let another request come after a request and all its follow-ups."""
+
+    def then(value: Any) -> Request:
+        follow_up = request.then(value) if request.then else None
+        return build_next() if follow_up is None else _followed_by(follow_up, build_next)
+
+    def shorten() -> Request | None:
+        shorter = request.shorten() if request.shorten else None
+        return None if shorter is None else _followed_by(shorter, build_next)
+
+    return replace(request, then=then, shorten=shorten if request.shorten else None)
 
 
 @dataclass(frozen=True)

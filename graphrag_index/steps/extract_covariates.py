@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +21,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     ReplyFormat,
     Request,
+    ask_in_parts,
     object_schema,
     pair_outcomes,
 )
@@ -203,9 +205,8 @@ def extract_covariates(
             columns = ("number", "text", "source", "subject", "label")
             new = batch.filter(todo[batch["number"]]).select(columns)
             for number, text, source, subject, label in new.iter_rows():
-                about = format_subject(subject, text)
-                user = Message(role="user", content=f"{about}Passage:\n{quote_text(text)}")
-                yield (number, text, source), prompt.request(label, [prompt.system, user])
+                build = partial(prompt.first_request, label, format_subject(subject, text))
+                yield (number, text, source), ask_in_parts(build, text)
 
     def new_rows() -> Iterator[_ReplyRow]:
         for (number, text, source), outcome in pair_outcomes(chat_model, requests()):
@@ -277,6 +278,11 @@ class _ClaimsPrompt:
         self.system = Message(role="system", content=system.strip())
         gleans = settings.max_gleanings > 0
         self.continuing = prompts.fill("continue_covariates", {}).strip() if gleans else ""
+
+    def first_request(self, label: str, about: str, text: str) -> Request:
+        """Return the first request about a text of which the lines `about` tell."""
+        user = Message(role="user", content=f"{about}Passage:\n{quote_text(text)}")
+        return self.request(label, [self.system, user])
 
     def request(
         self, label: str, messages: Sequence[Message], before: tuple[Claim, ...] = (), n: int = 0

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.llm.chat_model import ChatModel
-from graphrag_index.llm.embeddings import MIN_PIECE_CHARS, cut_text, normalize_vector
+from graphrag_index.llm.embeddings import MIN_PIECE_CHARS, normalize_vector
 from graphrag_index.llm.ledger import QuarantinedRequest
 from graphrag_index.llm.limits import read_length_refusal
 from graphrag_index.llm.protocol import (
@@ -21,9 +22,12 @@ from graphrag_index.llm.protocol import (
     read_chat,
     read_embeddings,
 )
-from graphrag_index.llm.request import Request
+from graphrag_index.llm.request import Request, cut_text
 from graphrag_index.llm.retries import RetryError
 from tests.fixtures.chat_requests import refuses, request, words_of_text
+from tests.fixtures.commands import REPOSITORY
+from tests.fixtures.model_project import run, write_project
+from tests.fixtures.small_index import read_table
 from tests.llm.conftest import embedding
 from tests.model_server import ChatRequest, Server
 from tests.model_server.chat import Json
@@ -570,3 +574,24 @@ def test_a_reply_with_half_a_character_is_paid_once(
         "".join(outcome.values[0]).encode()
         assert list(chat.replies([request("a")])) == [outcome]
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("message", ["A prompt has at most 12000 characters.", "Nein."])
+def test_a_passage_that_is_too_long_is_read_in_parts(message: str, tmp_path: Path) -> None:
+    found, people = [], sorted((REPOSITORY / "input/people").glob("*.txt"))[:3]
+    for name, most in (("whole", 99_999), ("parts", 12_000)):
+        with Server(refuse=refuses(most, message)) as server:
+            project = write_project(tmp_path / name, server.url, 1)
+            texts = [path.read_text("utf-8") for path in people]
+            (project / "input/people.txt").write_text("\n".join(texts), "utf-8")
+            steps = yaml.safe_load((project / "workflows/standard.yaml").read_text("utf-8"))
+            steps = steps[: steps.index("extract_covariates") + 1]
+            (project / "workflows/standard.yaml").write_text(yaml.safe_dump(steps), "utf-8")
+            result = run(project, "--set", "create_text_units.max_tokens=4000")
+        assert result.returncode == 0, result.stderr
+        tables = read_table(project, "entities"), read_table(project, "covariates")
+        found.append([set(t[c]) for t, c in zip(tables, ["title", "description"], strict=True)])
+        assert any(asked.status == 400 for asked in server.requests) == (name == "parts")
+    # Nothing is lost; the model of the tests also takes the first word of a part for a name.
+    assert [one - two for one, two in zip(*found, strict=True)] == [set(), set()]
+    assert all(found[0])
