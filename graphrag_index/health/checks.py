@@ -31,7 +31,7 @@ from graphrag_index.health.index_statistics import IndexStatistics, compute_stat
 from graphrag_index.microsoft.read_files import MicrosoftVectors
 from graphrag_index.schema.settings.models import describe_vector_identity
 from graphrag_index.schema.settings.step_sections import Check as Limits
-from graphrag_index.schema.tables import EMBEDDED_COLUMNS, ROWS_OF
+from graphrag_index.schema.tables import EMBEDDED_COLUMNS, READING, ROWS_OF
 from graphrag_index.step import Progress, Silent
 from graphrag_nlp.list_columns import Integers
 from graphrag_nlp.text.citations import find_citations
@@ -551,7 +551,10 @@ def read_embedded_tables(index: CheckedIndex) -> list[EmbeddedTable]:
             index.damaged.append(Finding(name, 1, 1, (), str(error)))
             continue
         text = pl.concat_str([pl.col(c).fill_null("") for c in columns], separator=":")
-        rows = index.tables[table].select(
+        rows = index.tables[table]
+        if index.has(table, "reading"):
+            rows = rows.with_columns(text=READING)
+        rows = rows.select(
             row=index.label_column(table), key=pl.col("id").hash(), text_hash=text.hash()
         )
         tables.append(EmbeddedTable(name, table, rows, vectors.lazy(), vectors.height))

@@ -207,10 +207,18 @@ def upload_files(
     index: WriteIndex, form: Annotated[Upload, Form(media_type="multipart/form-data")]
 ) -> StoredFiles:
     """Store uploaded files. The name of a file is reduced to a safe base name."""
-    folder = InputFolder(index)
-    return StoredFiles(
-        stored=[folder.add(one.filename or "", one.file, form.replace) for one in form.files]
-    )
+    folder, stored = InputFolder(index), list[str]()
+    names = [safe_name(one.filename or "") for one in form.files]
+    if twice := {name for name in names if names.count(name) > 1}:
+        hint = f"The request has several files named {min(twice)!r}: nothing was stored."
+        raise RequestError(409, "file_exists", hint)
+    for one in form.files:
+        try:
+            stored.append(folder.add(one.filename or "", one.file, form.replace))
+        except RequestError as error:
+            before = f" Stored before it: {', '.join(stored)}." if stored else ""
+            raise RequestError(error.status, error.code, f"{error.detail}{before}") from None
+    return StoredFiles(stored=stored)
 
 
 @router.delete("/{path:path}", status_code=204)

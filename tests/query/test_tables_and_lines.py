@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
+from graphrag_index.health.checked_index import open_for_check
+from graphrag_index.health.checks import check_index
+from graphrag_index.schema.settings.step_sections import Check
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index
 from tests.conftest import copy_project, run_project
@@ -122,3 +125,10 @@ def test_names_are_whole_and_their_mentions_are_where_their_parts_stand(project:
         if titles[entity] in ("Blue Lamp Society", "北码头")
     }
     assert said == {"Blue Lamp So-\nciety", "北码\n头", "北码头"}
+
+
+def test_check_finds_the_vectors_of_what_is_read(project: Path) -> None:
+    health = check_index(open_for_check(project / "output"), Check())
+    [vectors] = [one.result for one in health.outcomes if one.name == "stale_vectors"]
+    assert vectors.of
+    assert not vectors.findings

@@ -237,6 +237,24 @@ def test_of_uploads_at_once_one_is_stored_of_each_name(client: TestClient, tmp_p
     assert Counter(status for status, _, _ in replies) == {201: 3, 409: 4}
 
 
+def test_files_of_one_request_are_stored_or_told(client: TestClient, tmp_path: Path) -> None:
+    def upload(*names: str) -> tuple[int, str]:
+        files = [("files", (name, b"Ada Berg lives in Bergen.")) for name in names]
+        reply = client.post("/v1/indexes/docs/files", files=files)
+        return reply.status_code, reply.json().get("detail", "")
+
+    assert upload("a.txt", "x/a.txt") == (
+        409,
+        "The request has several files named 'a.txt': nothing was stored.",
+    )
+    assert upload("b.txt")[0] == 201
+    status, detail = upload("c.txt", "b.txt", "d.txt")
+    assert status == 409
+    assert detail.endswith(" Stored before it: uploads/c.txt.")
+    folder = tmp_path / "docs" / "input" / "uploads"
+    assert sorted(path.name for path in folder.iterdir()) == ["b.txt", "c.txt"]
+
+
 @pytest.mark.parametrize("path", ["../settings.yaml", "none.txt", "uploads", "%2e%2e/x"])
 def test_only_listed_files_are_removed(client: TestClient, tmp_path: Path, path: str) -> None:
     assert client.delete(f"/v1/indexes/docs/files/{path}").status_code in (404, 405)
