@@ -268,7 +268,8 @@ def _describe_missing_column(column: str, without: Sequence[tuple[int, Sequence[
         hint = f"did you mean {by_lower[close[0]]!r}? Set load_documents.text_column"
     else:
         hint = f"its fields are {join_names(by_lower.values()) or 'none'}."
-        hint += f" Set load_documents.text_column to one of them, or to {ALL_FIELDS!r} for all"
+        hint += f" Set load_documents.text_column to one of them, or to {ALL_FIELDS!r} for all,"
+        hint += " and title_column to the one that names a record"
     return f"has no field {column!r}; {hint}"
 
 

@@ -127,7 +127,26 @@ def rank(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
     if found.asked.vector is not None:
         found.values[compared, COLUMN["similarity"]] = embed(texts) @ found.asked.vector
     scores = found.values @ weights
-    return compared[np.argsort(-scores[compared], kind="stable")].tolist(), scores
+    order = compared[np.argsort(-scores[compared], kind="stable")].tolist()
+    return _drop_other_rows(found, order), scores
+
+
+def _drop_other_rows(found: Candidates, order: list[int]) -> list[int]:
+    """Drop rows of tables that are about another thing than the best row for the question.
+
+    They have only some of the names that another row has, or of its other words if names are equal.
+    """
+    said = {i: found.said[found.rows[i]] for i in order if found.statements[found.rows[i]].cells}
+
+    def has_less(one: Bits, two: Bits) -> bool:
+        for among in (found.is_name, ~found.is_name):
+            lacks, exceeds = (two & ~one & among).any(), (one & ~two & among).any()
+            if lacks or exceeds:
+                return bool(lacks and not exceeds)
+        return False
+
+    others = {i for i, one in said.items() if any(has_less(one, two) for two in said.values())}
+    return [row for row in order if row not in others]
 
 
 def _describe(found: Candidates, row: int, score: float) -> Ranked:
@@ -148,22 +167,13 @@ def _describe(found: Candidates, row: int, score: float) -> Ranked:
 def choose_statements(
     found: Candidates, order: Sequence[int], scores: Floats, max_statements: int
 ) -> list[int]:
-    """Choose the rows of the best statements within `MAX_WORDS` that do not say the same.
-
-    A row of a table with fewer words of the question than the best row is about another thing.
-    """
+    """Choose the rows of the best statements within `MAX_WORDS` that do not say the same."""
     chosen: list[int] = []
     n_left, used = MAX_WORDS, list[frozenset[str]]()
-    best = found.rows[order[0]]
-    n_asked = found.said[best].sum()
     for row in order:
         if len(chosen) == max_statements or scores[row] < scores[order[0]] - MAX_SCORE_GAP:
             break
-        i = found.rows[row]
-        statement = found.statements[i]
-        is_row = bool(statement.cells and found.statements[best].cells)
-        if is_row and (found.said[i] <= found.said[best]).all() and found.said[i].sum() < n_asked:
-            continue
+        statement = found.statements[found.rows[row]]
         n_words, words = len(statement.said.split()), distinctive_words(statement.text)
         is_copy = any(are_near_duplicates(words, other) for other in used)
         if not chosen or (n_words <= n_left and not is_copy):

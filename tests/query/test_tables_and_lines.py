@@ -1,6 +1,7 @@
 """Rows of tables longer than a text unit, and words and items that lines divide, in answers."""
 
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,21 @@ from tests.fixtures.cases import cases
 from tests.fixtures.small_index import read_table
 
 ROWS = range(1, 31)
+SIDES = ["North", "East", "South", "West", "Quay", "Mill"]
 WORKERS = [f"Worker {chr(65 + n % 26)}{n}" for n in range(31)]
 PUMPS = [f"| P-{n:03} | {WORKERS[n]} | {100 + 7 * n} | zone {n % 4} |" for n in ROWS]
 VALVES = [f"| V-{n:03} | Keeper {n} | {500 + 3 * n} |" for n in ROWS]
 FANS = [f"<tr><td>F-{n:03}<td>{300 + n}<td>{300 + 7 * n}</tr>" for n in ROWS]
 MOTORS = [f"M-{n:03}\t{700 + 3 * n}\thall {n}" for n in ROWS]
 GEARS = [f"G-{n:03} | gear box {n} | {1000 + n:,}" for n in ROWS]
+STATIONS = [
+    f"| {town} {side} | {1890 + 7 * n} | {'open closed'.split()[n % 2]} |"
+    for n, (side, town) in enumerate(
+        product(SIDES, ["Brackenfell", "Dunmere", "Eastwick", "Hollins"])
+    )
+]
 FILES = {
+    "stations.md": ["| Station | Opened | Status |", "|---|---|---|", *STATIONS],
     "pumps.md": ["# Pumps\n", "| Pump | Responsible | Flow | Zone |", "|---|---|---|---|", *PUMPS],
     # As the converters write tables of office files.
     "valves.md": ["|  |  |  |", "|---|---|---|", "| Valve | Keeper | Pressure |", *VALVES],

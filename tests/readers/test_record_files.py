@@ -132,7 +132,8 @@ class TestCsv:
         ]
         assert reasons(tmp_path / "b.csv", "id,body\n1,a\n2,b\n") == [
             "has no field 'text'; its fields are id, body. "
-            "Set load_documents.text_column to one of them, or to '*' for all"
+            "Set load_documents.text_column to one of them, or to '*' for all, "
+            "and title_column to the one that names a record"
         ]
 
     def test_all_fields_of_a_record_are_its_text(self, tmp_path: Path) -> None:
@@ -381,6 +382,7 @@ class TestParquet:
         assert list(read_file(path, "a.parquet", LoadDocuments())) == [
             ReadFailure(
                 "has no field 'text'; its fields are content. "
-                "Set load_documents.text_column to one of them, or to '*' for all"
+                "Set load_documents.text_column to one of them, or to '*' for all, "
+                "and title_column to the one that names a record"
             )
         ]
