@@ -72,6 +72,8 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 # HTTP statuses below 500 of temporary failures.
 _RETRYABLE_STATUSES = frozenset((408, 409, 425, 429))
+# HTTP statuses of errors that may name a number, but not of the length of a request.
+_OF_NO_LENGTH = frozenset((401, 402, 403, 404, 408, 429, 502, 503, 504, 529))
 
 
 class LLMClient:
@@ -190,7 +192,7 @@ class LLMClient:
         if is_refused and REFUSAL_WORDS.search(message) and not UNKNOWN_WORDS.search(message):
             return RefusedContentError(reason)
         length = read_length_refusal(message)
-        if length is not None and (status not in (401, 403, 429) or length.is_final):
+        if length is not None and (status not in _OF_NO_LENGTH or length.is_final):
             return LengthError(reason, length)
         if status in _RETRYABLE_STATUSES or status >= 500:
             if status == 429 and "quota" in message.lower() and "insufficient" in message.lower():

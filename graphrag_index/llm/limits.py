@@ -197,8 +197,10 @@ _LIMITS = [
         rf"{_COUNT} (?:tokens? )?max",
     )
 ]
-# What is no limit: names of parameters, and the excess over a limit.
-_NO_LIMITS = re.compile(r"\w*max_\w+|exceed\w* by [\d,]+", re.IGNORECASE)
+# What is no limit of tokens: names of parameters, the excess over a limit, times, counts of texts.
+_NO_LIMITS = re.compile(
+    r"\w*max_\w+|exceed\w* by [\d,]+|context deadline.*|\barray (?:too|with)\b.*", re.IGNORECASE
+)
 _LENGTH_WORDS = re.compile("token|context|length|character|too (?:long|large)", re.IGNORECASE)
 _PROMPT_WORDS = re.compile("context|input|prompt|messages|text|sequence", re.IGNORECASE)
 _REPLY_WORDS = re.compile(r"max_\w*tokens|maximum tokens|completion|output", re.IGNORECASE)

@@ -7,9 +7,11 @@ whatever the reader. `graph_rows.py`, `given_graph.py` and `graph_evidence.py` r
 user already has.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from graphrag_index.readers.content import Content, identify_content
 from graphrag_index.readers.document import (
@@ -74,8 +76,17 @@ def _without_data(item: Document | ReadFailure) -> Document | ReadFailure:
         return item
     if not item.place and is_only_data(text):
         return ReadFailure("holds only data, such as base64 or a minified script", True)
-    metadata = replace_data(item.metadata) if item.metadata else item.metadata
+    values = json.loads(item.metadata or "null")
+    metadata = item.metadata and json.dumps(_replace_in(values), ensure_ascii=False)
     return replace(item, text=text, title=replace_data(item.title), metadata=metadata)
+
+
+def _replace_in(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _replace_in(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_replace_in, value))
+    return replace_data(value) if isinstance(value, str) else value
 
 
 __all__ = ["READERS", "Document", "ReadFailure", "describe_os_error", "find_type", "read_file"]

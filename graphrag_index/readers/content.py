@@ -36,7 +36,9 @@ def identify_content(path: Path) -> Content:
         return Content("", f"{expected} by its suffix")
     with path.open("rb") as stream:
         head = stream.read(SAMPLE_BYTES)
-    if b"%PDF-" in head[:1_024]:
+    start = head[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n\0").lower()
+    # Other bytes may stand before a PDF, and a text may tell of its first bytes.
+    if start.startswith(b"%pdf-") or (b"%pdf-" in start and looks_binary(head)):
         return Content(".pdf", "a PDF")
     if head.startswith(b"PAR1"):
         return Content(".parquet", "a Parquet file")
@@ -49,7 +51,6 @@ def identify_content(path: Path) -> Content:
         return Content("", "binary data")
     if not head.strip():
         return WITHOUT_TEXT
-    start = head[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html")):
         return Content(".html", "a web page")
     return Content(".txt", "text")
@@ -59,7 +60,7 @@ def _identify_archive(path: Path) -> Content:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return DAMAGED_ARCHIVE
     # A small archive that unpacks to gigabytes is an attack.
     if sum(part.file_size for part in parts) > 100 * max(path.stat().st_size, 1 << 20):

@@ -18,19 +18,20 @@ _MIN_SCRIPT_TOKEN = 16  # characters between two spaces of a minified line, on a
 
 _DATA_ADDRESS = re.compile(
     r"""\bdata:(?P<type>[\w.+-]+/[\w.+-]+)?(?:;[\w.+=-]+)*,
-    (?:(?:<|%3C)svg\b.*?(?:<|%3C)/svg(?:>|%3E)|[^\s"'<>()\\]{40,}(?:\n[ \t]*[\w+/=-]{40,})*
-    (?:\n[ \t]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?)""",
+    (?:(?:<|%3C)svg\b(?:(?!(?:<|%3C)svg).)*?(?:<|%3C)/svg(?:>|%3E)
+    |[^\s"'<>()\\]{40,}(?:\n[ \t]*[\w+/=-]{40,})*(?:\n[ \t]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?)""",
     re.ASCII | re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # With \, since a key in JSON has \n for its line ends.
 _RUN = re.compile(r"(?<![\w+/=\\-])[\w+/=\\-]{120,}", re.ASCII)
 _BLOCK = re.compile(
-    rf"^[ \t>]*[!-~]{{{_MIN_LINE},}}(?:\n[ \t>]*[!-~]{{{_MIN_LINE},}}){{2,}}"
+    rf"^[ \t>]*+[!-~]{{{_MIN_LINE},}}(?:\n[ \t>]*+[!-~]{{{_MIN_LINE},}}){{2,}}"
     r"(?:\n[ \t>]*(?=\S*[0-9+/=])[A-Za-z0-9+/]+=*$)?",
     re.MULTILINE,
 )
 _HEX_DUMP = re.compile(
-    r"^[ \t]*[0-9a-f]{7,16}:?[ \t]+(?:[0-9a-f]{2,8}[ \t]+){8,}.*(?:\n[ \t]*[0-9a-f]{7,16}\b.*)+",
+    r"^[ \t]*+[0-9a-f]{7,16}+:?[ \t]++(?:[0-9a-f]{2,8}+[ \t]++){8,}+.*+"
+    r"(?:\n[ \t]*+[0-9a-f]{7,16}\b.*+)+",
     re.IGNORECASE | re.MULTILINE,
 )
 _LONG_LINE = re.compile(r"^.{400,}", re.MULTILINE)

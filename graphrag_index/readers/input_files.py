@@ -16,6 +16,8 @@ from graphrag_index.storage.versions import INDEX_FILE
 from graphrag_index.storage.working_copy import LOCK_FILE
 from graphrag_nlp.text.normalize import translate_glob
 
+# Folder below the input folder that holds the files that the server stores.
+UPLOAD_FOLDER = "uploads"
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
 REPORT_FILES, PROPOSAL_FILES = {"evaluation.json", "evaluation.html"}, {"prompts", "changes.diff"}
 # Files and folders of a project, which may be in its input folder.
@@ -152,6 +154,7 @@ def _walk_files(
         is_written = names >= REPORT_FILES or (
             names >= PROPOSAL_FILES and (subfolder / "prompts").is_dir()
         )
+        is_written &= prefix != f"{UPLOAD_FOLDER}/"
         if prefix and (is_written or _is_index_folder(subfolder, names)):
             continue
         is_project = os.path.realpath(subfolder) == project

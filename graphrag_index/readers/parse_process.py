@@ -64,6 +64,8 @@ class FileParser:
     def parse(self, path: Path, suffix: str) -> tuple[str, Sequence[PageText]]:
         """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
         with self._lock:
+            if self._process and self._process.poll() is not None:
+                self._stop()
             process = self._process or self._start()
             seconds = self._max_seconds + SECONDS_PER_BYTE * path.stat().st_size
             timer = Timer(seconds, process.kill)
@@ -89,7 +91,8 @@ class FileParser:
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND],
+            # -P: a folder of documents provides no modules.
+            [sys.executable, "-P", "-c", _COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # What parsers say of damaged files is told by their errors.

@@ -113,7 +113,8 @@ def _find_line_ends(text: str) -> Iterator[Join]:
     for found in _UNSPACED_LINE_END.finditer(text) if not text.isascii() else ():
         start = text.rfind("\n", 0, found.start()) + 1
         above = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : max(0, start - 1)]
-        line, below = text[start : found.start()], text[found.end() :].partition("\n")[0]
+        stop = text.find("\n", found.end())
+        line, below = text[start : found.start()], text[found.end() : stop if stop >= 0 else None]
         is_prose = _PROSE_MARK.search(line)
         least = MIN_CHARS_OF_PROSE if is_prose else MIN_CHARS_OF_LINE
         share = MIN_SHARE_OF_PROSE if is_prose else MIN_SHARE_OF_LINE

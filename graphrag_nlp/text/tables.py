@@ -1,12 +1,15 @@
 """Tables in texts: rows of cells with bars around or between them, or with tabs."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-_TABLE = re.compile(r"(?:^[^\n]*(?:\|[^\n]*\||\t| \| )[^\n]*(?:\n|\Z)){2,}", re.MULTILINE)
+# Possessive, since a line may have thousands of bars.
+_TABLE = re.compile(
+    r"(?>^(?:[^\n|]*\|[^\n|]*\||[^\n\t]*\t|[^\n]*? \| )[^\n]*(?:\n|\Z)){2,}", re.MULTILINE
+)
 _RULE = re.compile(r"[\s|:+=-]+")
 _CELL_BOUND = re.compile(r"(?<!\\)\||\t")
 _CELL = re.compile(r"(?:\\\||[^\s|])(?:(?:\\\||[^|\t])*[^\s|])?")
@@ -72,7 +75,7 @@ def repeat_header(tables: Sequence[Table], position: int) -> str:
     if at < 0 or position >= tables[at].end or tables[at].header < 0:
         return ""
     rows, header = tables[at].rows, tables[at].rows[tables[at].header]
-    own = next(row for row in reversed(rows) if row.start <= position)
+    own = rows[max(0, bisect_right(rows, position, key=itemgetter(0)) - 1)]
     cut_row = own.line[: position - own.start]
     is_text = any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in header.cells)
     is_header = own.start > header.start and sum(map(bool, header.cells)) > 1

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 # A job whose process was killed so often is not started again.
 MAX_ATTEMPTS = 3
+_RUN_PROCESS = "graphrag_server.jobs.run_process"
 # Seconds that a process has to stop after its standard input has ended.
 _STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.2
@@ -103,7 +104,7 @@ class _IndexQueue(threading.Thread):
                 self._wake.wait(_IDLE_SECONDS)
 
     def _run_process(self, job: str) -> None:
-        command = [sys.executable, "-m", "graphrag_server.jobs.run_process", str(self._root), job]
+        command = [sys.executable, "-P", "-m", _RUN_PROCESS, str(self._root), job]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )

@@ -16,7 +16,7 @@ _REFUSED = 3
 
 def check_parsing(file: Path) -> str:
     """Parse a file in a process of its own; return the reason why it cannot be read, or ""."""
-    command = [sys.executable, "-m", __name__, str(file)]
+    command = [sys.executable, "-P", "-m", __name__, str(file)]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=MAX_SECONDS, stdin=subprocess.DEVNULL, check=False

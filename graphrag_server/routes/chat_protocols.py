@@ -42,14 +42,10 @@ ollama = APIRouter(prefix="/api", tags=["Ollama"])
 # questions, search queries and so on. They are no questions to the documents. The prompt around a
 # question with attached files or web pages begins in the same way, but has a question.
 _BEGINNING = "### Task:"
-_HISTORY = re.compile(r"<chat_history>\s*(.*?)\s*</chat_history>", re.DOTALL)
-_USER_LINE = re.compile(r"^\s*(?:USER|User)\s*:\s*(.+)$", re.MULTILINE)
+_USER_LINE = re.compile(r"^[^\S\n]*(?:USER|User)[^\S\n]*:(.+)$", re.MULTILINE)
 # The key of the JSON object that a prompt asks for.
 _KEY = re.compile(r'"(title|tags|follow_ups|queries|text|prompt)"\s*:')
 _MAX_TITLE_WORDS = 6
-# The end of the prompt with attached texts: the question is in a tag, or follows the texts.
-_ATTACHED_TEXTS = re.compile(r"<context>.*</context>", re.DOTALL)
-_TAGGED_QUESTION = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 PREFIX = "graphrag"
 _MARK = re.compile(r"\[(\d+)\]")
 # The end of the text of a link or an image, the beginning of a tag, and the fence before the
@@ -108,20 +104,20 @@ def is_task(prompt: str) -> bool:
 
 def unwrap_question(message: str) -> str:
     """Return the question in a prompt with attached texts; any other message as it is."""
-    attached = _ATTACHED_TEXTS.search(message) if is_task(message) else None
-    if attached is None:
+    attached, _, rest = message.rpartition("</context>")
+    if not is_task(message) or "<context>" not in attached:
         return message
-    rest = message[attached.end() :]
-    tagged = _TAGGED_QUESTION.search(rest)
-    return (tagged[1] if tagged else rest).strip() or message
+    # The question is in a tag, or follows the texts.
+    tagged = rest.partition("<user_query>")[2].partition("</user_query>")[0]
+    return tagged.strip() or rest.strip() or message
 
 
 def answer_task(prompt: str) -> str | None:
     """Return the reply to a hidden prompt, without a search; None if the prompt is a question."""
     if not is_task(prompt):
         return None
-    history = _HISTORY.search(prompt)
-    questions = _USER_LINE.findall(history[1]) if history else []
+    history = prompt.partition("<chat_history>")[2].partition("</chat_history>")[0]
+    questions = _USER_LINE.findall(history)
     first = questions[0].strip() if questions else ""
     last = questions[-1].strip() if questions else ""
     key = _KEY.search(prompt)

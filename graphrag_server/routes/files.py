@@ -19,7 +19,7 @@ from graphrag_index.readers.content import (
     WITHOUT_TEXT,
     identify_content,
 )
-from graphrag_index.readers.input_files import find_files, input_folder
+from graphrag_index.readers.input_files import UPLOAD_FOLDER, find_files, input_folder
 from graphrag_index.readers.text_html_pdf_office import OFFICE_SUFFIXES
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
@@ -29,8 +29,6 @@ from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.parse_check import check_parsing
 from graphrag_server.problems import RequestError, reason_not_stored
 
-# Folder below the input folder that holds uploaded files.
-UPLOAD_FOLDER = "uploads"
 MAX_NAME_CHARS = 120
 _MAX_SUFFIX_CHARS = 20
 _UNSAFE = re.compile(r"[^\w .()+-]+")

@@ -261,6 +261,9 @@ UNNAMED = [
     "Prompt 超长",
     "Rate limit reached on tokens per min (TPM): Limit 40, Used 39, Requested 12.",
     "Incorrect API key provided.",
+    "context deadline exceeded (limit 600 seconds)",
+    "context deadline exceeded; request id 123456",
+    "Invalid 'input': array too long. Expected an array with maximum length 2048.",
     "'messages' must contain the word 'json' in some form.",
 ]
 

@@ -67,6 +67,13 @@ def test_an_address_ends_where_its_markup_ends(around: str) -> None:
     assert replace_data(text) == f"See {shown} in Riga."
 
 
+@pytest.mark.parametrize(
+    "text", [">" * 100_000, "data:,<svg " * 20_000, "0000010\n" + "aaaaaaa\t\t" * 16_000]
+)
+def test_a_text_made_to_be_searched_for_hours_stays(text: str) -> None:
+    assert replace_data(text) == text
+
+
 @cases("text")
 def test_text_that_looks_like_data_stays(text: str) -> None:
     assert replace_data(text) == text
@@ -112,6 +119,10 @@ def test_every_reader_does_so(tmp_path: Path) -> None:
         assert found.title == f"T [data, {len(LINE):,} characters]"
         assert json.loads(found.metadata or "") == {"picture": f"[data, {len(LINE):,} characters]"}
         assert LINE in (found.raw_data or "")
+    quoted = json.dumps([{"text": text, "said": f'He said: "{LINE}"', "n": [1, LINE]}])
+    found = read_one(tmp_path / "b.json", quoted, metadata_columns=["said", "n"])
+    held = f"[data, {len(LINE):,} characters]"
+    assert json.loads(found.metadata or "") == {"said": f'He said: "{held}"', "n": [1, held]}
     page = f"<h1>Site</h1><p>Zed Moor saw it.</p><img src='{address}'><pre>{PEM}</pre>"
     assert read_one(tmp_path / "a.html", page).text.splitlines()[4:6] == [
         "```",

@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from graphrag_server.routes.chat_protocols import ChatMessage, PlainText, make_plain, read_chat
+from graphrag_server.routes.chat_protocols import (
+    ChatMessage,
+    PlainText,
+    answer_task,
+    make_plain,
+    read_chat,
+    unwrap_question,
+)
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
 from tests.fixtures.served import project_with_model, serve, write_project
@@ -89,6 +96,21 @@ def test_continue_answers_the_last_question(client: httpx2.Client, path: str, st
     """The request of Open WebUI's button: the last message is the cut answer."""
     text, _ = read_parts(post(client, path, [user(LIN), said("林海是")], stream=stream))
     assert "林海是青石港的第一任港务长" in text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "<chat_history>" + " " * 200_000 + "x",
+        "<chat_history>" * 50_000,
+        "<chat_history>" + "\n" * 200_000 + "</chat_history>",
+        "<context></context><user_query>" + " " * 200_000,
+        "<context>" * 50_000,
+    ],
+)
+def test_a_prompt_made_to_be_searched_for_hours_is_answered(prompt: str) -> None:
+    assert answer_task(f'### Task: {{"title": ""}} {prompt}') == '{"title": "Conversation"}'
+    assert unwrap_question(f"### Task: {prompt}")
 
 
 @pytest.mark.parametrize(

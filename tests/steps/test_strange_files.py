@@ -1,9 +1,12 @@
 """A folder of strange files: each is in the index, or is named with its reason; counts add up."""
 
 import gzip
+import io
 import os
+import re
 import socket
 import tempfile
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +25,10 @@ from tests.fixtures.read_documents import write
 
 SENTENCE = "Anna Berg met Karl Ost in Riga.\n"
 RUSSIAN = "Иван Соколов был первым начальником порта. Мария Орлова училась у него."
+with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
+    archive.writestr("a", "b")
+# The version that an archive needs is behind the mark of its directory.
+FUTURE_ZIP = re.sub(rb"(?<=PK\x01\x02..)\x14", b"\x63", stream.getvalue(), flags=re.DOTALL)
 READ: dict[str, str | bytes] = {
     **dict.fromkeys(
         [
@@ -38,6 +45,7 @@ READ: dict[str, str | bytes] = {
     "page": "<!DOCTYPE html><p>One</p>",
     "colour.log": "\x1b[31mred\x1b[0m and green\n",
     "carriage.txt": "a\rb\r\nc",
+    "about PDF.rst": "A PDF file begins with %PDF-1.7, Anna Berg said.",
 }
 SKIPPED: dict[str, str | bytes] = {
     **dict.fromkeys([".DS_Store", ".git/a", ".git/b/c", "sub/.d", "~$a.docx"], "hidden"),
@@ -45,6 +53,7 @@ SKIPPED: dict[str, str | bytes] = {
     "blank.rst": " \n\t",
     "a.gz": gzip.compress(b"x" * 99),
     "a.zip": b"PK\3\4",
+    "future.xyz": FUTURE_ZIP,
     "a.epub": b"PK\5\6" + b"\0" * 18,
     "a.doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512,
     "a.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
