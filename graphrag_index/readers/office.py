@@ -2,13 +2,17 @@
 
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
+from itertools import takewhile
 from typing import Any
 
 from graphrag_index.readers.document import normalize_newlines
-from graphrag_index.readers.text_html_pdf_office import Page
+from graphrag_index.readers.text_html_pdf_office import Page, join_headers
+from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
+_MERGED = re.compile(rb"""<mergeCell\s[^<>]*?\bref=["']([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)["']""")
 _BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -29,14 +33,20 @@ class _WordPage(Page):
 
     def _end_table_row(self) -> None:
         self._end_block()
-        row, self.rows[-1] = self.rows[-1], []
-        depth = len(self.rows)
+        row, depth = self._take_row() if self.rows[-1] else [], len(self.rows)
         self.n_rows = [*self.n_rows[:depth], *[0] * (depth - len(self.n_rows))]
         cells = [" ".join(" ".join(cell).split()) for cell in row]
-        if any(cells):
-            for line in _format_rows([cells], has_header=not self.n_rows[-1]):
-                self._add_block(line, f"row of {self.n_tables}", self.rows[:-1])
-            self.n_rows = [*self.n_rows[:-1], self.n_rows[-1] + 1]
+        if not any(cells):
+            return
+        # The row below a header with cells that span columns names the columns.
+        if depth == 1 == self.n_rows[-1] and len(cells) == len(self.header):
+            cells = join_headers(self.header, cells)
+            del self.blocks[-2:]
+            self.n_rows = [0]
+        self.header = cells if self.is_wide and not self.n_rows[-1] else []
+        for line in _format_rows([cells], has_header=not self.n_rows[-1]):
+            self._add_block(line, f"row of {self.n_tables}", self.rows[:-1])
+        self.n_rows = [*self.n_rows[:-1], self.n_rows[-1] + 1]
 
     def _close_element(self) -> str:
         depth, tag = len(self.rows), super()._close_element()
@@ -47,15 +57,18 @@ class _WordPage(Page):
 
 
 def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
-    """Return the text of an Excel file: a heading and a table for each sheet."""
+    """Return the text of an Excel file: a heading and a table for each sheet.
+
+    Rows of one cell above the table are its title.
+    """
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
     sheets = []
     for sheet in book.worksheets:
-        rows = [
-            [_format_value(value) for value in row] for row in sheet.iter_rows(values_only=True)
-        ]
+        rows = [list(map(_format_value, row)) for row in sheet.iter_rows(values_only=True)]
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _fill_merged_cells(rows, archive.read(sheet._worksheet_path))
         rows = [row for row in rows if any(row)]
         used = [
             i
@@ -63,9 +76,28 @@ def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
             if any(row[i : i + 1] != [""] for row in rows)
         ]
         table = [[row[i] if i < len(row) else "" for i in used] for row in rows]
+        above = list(takewhile(lambda row: len({*row, ""}) <= 2, table[:-1]))
+        titles = [next(filter(None, row)) for row in above] if len(used) > 1 else []
         if table:
-            sheets.append("\n".join([f"## {sheet.title}", *_format_rows(table)]))
+            head = [f"## {sheet.title}", *titles, *([""] if titles else [])]
+            sheets.append("\n".join([*head, *_format_rows(table[len(titles) :])]))
     return "\n\n".join(sheets), ()
+
+
+def _fill_merged_cells(rows: list[list[str]], xml: bytes) -> None:
+    """Give each of some merged cells their value. The library tells them only with all cells."""
+    from openpyxl.utils import range_boundaries
+
+    has_values = list(map(any, rows))
+    for found in _MERGED.finditer(xml):
+        left, top, right, bottom = range_boundaries(found[1].decode("ascii"))
+        value = "".join(rows[top - 1][left - 1 : left] if top <= len(rows) else [])
+        is_value = 0 < len(value.split()) <= MAX_WORDS_OF_CELL
+        # A range may reach over empty rows of a whole column.
+        for i in range(top - 1, min(bottom, len(rows))) if is_value else ():
+            if has_values[i]:
+                stop = min(right, len(rows[i]))
+                rows[i][left - 1 : stop] = [value] * (stop - left + 1)
 
 
 def _format_value(value: Any) -> str:
@@ -104,6 +136,10 @@ def _read_shape(shape: Any, title: Any) -> Iterator[str]:
             yield from _read_shape(inner, title)
     elif getattr(shape, "has_table", False):
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        for y, row in enumerate(shape.table.rows):
+            for x, cell in enumerate(row.cells):
+                for i in range(y, y + cell.span_height) if cell.is_merge_origin else ():
+                    rows[i][x : x + cell.span_width] = [rows[y][x]] * cell.span_width
         yield "\n".join(["", *_format_rows(rows), ""])
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)

@@ -30,6 +30,7 @@ from graphrag_index.readers.parse_process import DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
+from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
@@ -50,6 +51,8 @@ _CLOSED_BY_TAG = {tag: word_set(closed) for tag, closed in _TAG_LISTS["implied_e
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _HIDING_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
 _FENCE = "```"
+# Most columns or rows that a cell is taken to span, whatever it says.
+_MAX_SPAN = 1_000
 
 
 def read_text_file(
@@ -168,8 +171,14 @@ class Page(HTMLParser):
         self.kind = ""  # kind of the current block: "item" or ""
         # Current row of each open table: a list of cells; a cell is a list of blocks.
         self.rows: list[list[list[str]]] = []
+        self.spans: list[list[tuple[int, int]]] = []  # columns and rows that those cells span
+        self.room = len(source)  # characters that cells may still be repeated with
+        self.is_wide = False  # whether a cell of the last row spans columns
+        # Cells of each open table that reach below their row, by column: rows to come, the cell.
+        self.reaching: list[dict[int, tuple[int, list[str]]]] = []
         self.n_tables = 0  # number of tables begun
         self.n_header_cells = 0  # number of `th` elements of the current row
+        self.header: list[str] = []  # cells of the header that the last row ended with
         # (text, kind), kind: "item", "row" with the number of a table, or "".
         self.blocks: list[tuple[str, str]] = []
         self.page_title: list[str] = []
@@ -182,8 +191,7 @@ class Page(HTMLParser):
             raise UnreadableFile(f"is not valid HTML: {error}") from error
         self._end_block()
         while self.rows:
-            self._end_table_row()
-            self.rows.pop()
+            self._end_table()
 
     @property
     def title(self) -> str:
@@ -218,12 +226,15 @@ class Page(HTMLParser):
             self.prefix, self.kind = "  " * max(lists - 1, 0) + "- ", "item"
         elif tag == "table":
             self.rows.append([])
+            self.spans.append([])
+            self.reaching.append({})
             self.n_tables += 1
         elif tag == "tr" and self.rows:
             self._end_table_row()
         elif tag in ("td", "th") and self.rows:
             self._end_block()
             self.rows[-1].append([])
+            self.spans[-1].append((_read_span(attrs, "colspan"), _read_span(attrs, "rowspan")))
             self.n_header_cells += tag == "th"
 
     def handle_endtag(self, tag: str) -> None:
@@ -261,10 +272,10 @@ class Page(HTMLParser):
             return element
         if element in _HEADINGS or element == "li":
             self.prefix = self.kind = ""
-        elif element in ("tr", "table") and self.rows:
+        elif element == "tr" and self.rows:
             self._end_table_row()
-            if element == "table":
-                self.rows.pop()
+        elif element == "table" and self.rows:
+            self._end_table()
         return element
 
     def _end_block_at(self, tag: str) -> None:
@@ -308,17 +319,78 @@ class Page(HTMLParser):
     def _end_table_row(self) -> None:
         """End the row of the innermost table, and add its text to the enclosing cell or page."""
         self._end_block()
-        cells, self.rows[-1] = self.rows[-1], []
-        is_header, self.n_header_cells = self.n_header_cells == len(cells) > 1, 0
-        outside, kind = self.rows[:-1], f"row {self.n_tables}"
-        if all(len(cell) <= 1 and not "".join(cell).startswith(_FENCE) for cell in cells):
-            line = " | ".join(" ".join(" ".join(cell).split()) for cell in cells)
-            is_first = not self.blocks or self.blocks[-1][1] != kind
-            if line.strip(" |"):
-                self._add_block(line, kind, outside)
-                if is_header and is_first and not outside:
-                    self.blocks.append((" | ".join(["---"] * len(cells)), kind))
-        else:
+        if not self.rows[-1]:
+            return
+        is_header, self.n_header_cells = self.n_header_cells == len(self.rows[-1]), 0
+        is_layout = any(len(cell) > 1 or "".join(cell).startswith(_FENCE) for cell in self.rows[-1])
+        cells, outside, kind = self._take_row(), self.rows[:-1], f"row {self.n_tables}"
+        if is_layout:
             # Treat a row with several blocks or code in a cell as page layout, not as data.
             for block in chain.from_iterable(cells):
                 self._add_block(block, "", outside)
+            return
+        texts = [" ".join(" ".join(cell).split()) for cell in cells]
+        if not any(texts):
+            return
+        is_first = not self.blocks or self.blocks[-1][1] != kind
+        if is_header and not is_first and not outside and len(self.header) == len(texts):
+            texts = join_headers(self.header, texts)
+            del self.blocks[-2:]
+            is_first = True
+        self._add_block(" | ".join(texts), kind, outside)
+        is_header = is_header and is_first and not outside and len(texts) > 1
+        self.header = texts if is_header else []
+        if is_header:
+            self.blocks.append((" | ".join(["---"] * len(texts)), kind))
+
+    def _take_row(self) -> list[list[str]]:
+        """Take the cells of the current row. A cell of data is repeated wherever it spans."""
+        cells, self.rows[-1] = self.rows[-1], []
+        spans, self.spans[-1] = self.spans[-1], []
+        self.is_wide = any(n_columns > 1 for n_columns, _ in spans)
+        reaching, self.reaching[-1] = self.reaching[-1], {}
+        row: list[list[str]] = []
+
+        def add(cell: list[str], n_rows: int) -> None:
+            if n_rows > 1:
+                self.reaching[-1][len(row)] = (n_rows - 1, cell)
+            row.append(cell)
+
+        def repeat(cell: list[str], n_rows: int) -> None:
+            self.room -= len("".join(cell)) + 1
+            add(cell if self.room > 0 else [], n_rows if self.room > 0 else 1)
+
+        def add_from_above() -> None:
+            while len(row) in reaching:
+                n_rows, cell = reaching[len(row)]
+                repeat(cell, n_rows)
+
+        for cell, (n_columns, n_rows) in zip(cells, spans, strict=True):
+            add_from_above()
+            # A text is no value of a table, and a cell alone is a title of the rows below it.
+            is_value = len(cell) == 1 and len(cell[0].split()) <= MAX_WORDS_OF_CELL
+            is_value = is_value and not cell[0].startswith(_FENCE)
+            n_rows = n_rows if is_value else 1
+            add(cell, n_rows)
+            for _ in range(1, n_columns if len(cells) > 1 or len(row) > 1 else 1):
+                if self.room > 0:
+                    repeat(cell if is_value else [], n_rows)
+        add_from_above()
+        return row
+
+    def _end_table(self) -> None:
+        self._end_table_row()
+        for stack in (self.rows, self.spans, self.reaching):
+            stack.pop()
+
+
+def join_headers(above: Sequence[str], below: Sequence[str]) -> list[str]:
+    """Join two rows of a header: "2024" above "Costs" names the column "2024 Costs"."""
+    pairs = zip(above, below, strict=True)
+    return [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
+
+
+def _read_span(attributes: list[tuple[str, str | None]], name: str) -> int:
+    """Return how many columns or rows a cell spans; 1 for what is no number of them."""
+    value = dict(attributes).get(name) or ""
+    return min(max(1, int(value)), _MAX_SPAN) if value.isascii() and value.isdigit() else 1

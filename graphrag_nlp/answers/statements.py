@@ -317,7 +317,7 @@ def _find_rows(text: str) -> Iterator[Statement]:
                 for j, cell in enumerate(row.cells)
                 if cell
             ]
-            about = " ".join(header)
+            about = " ".join([table.title, *header])
             yield Statement(row.start, end, row.line.rstrip(), about=about, cells=tuple(named))
 
 

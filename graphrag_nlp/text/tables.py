@@ -17,6 +17,7 @@ _CELL = re.compile(r"(?:\\\||[^\s|])(?:(?:\\\||[^|\t])*[^\s|])?")
 MAX_WORDS_OF_CELL = 15
 # Maximum number of characters of the beginning of a row that the text after it repeats.
 MAX_CHARS_OF_CUT_ROW = 300
+MAX_CHARS_OF_TITLE = 160
 
 
 class Row(NamedTuple):
@@ -29,12 +30,16 @@ class Row(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The rows of a table, and the number of the row that names its columns; -1 if none does."""
+    """The rows of a table, and the number of the row that names its columns; -1 if none does.
+
+    `title` is a short line of its own above the table, such as a caption; empty if there is none.
+    """
 
     start: int
     end: int
     rows: list[Row]
     header: int
+    title: str
 
 
 def find_tables(text: str) -> Iterator[Table]:
@@ -57,7 +62,16 @@ def find_tables(text: str) -> Iterator[Table]:
         first = 2 if has_rule and not any(rows[0].cells) else 0
         is_bare = len(rows) > first + 2 and not any(c.isdigit() for c in rows[first].line)
         is_header = is_bare or (has_rule and not first)
-        yield Table(*found.span(), rows, first if is_header else -1)
+        header = first if is_header else -1
+        yield Table(*found.span(), rows, header, _find_title(text, found.start()))
+
+
+def _find_title(text: str, start: int) -> str:
+    above, _, line = text[max(0, start - MAX_CHARS_OF_TITLE) : start].rstrip().rpartition("\n")
+    is_alone = above.endswith("\n") or (not above and start <= MAX_CHARS_OF_TITLE)
+    is_short = len(line.split()) <= MAX_WORDS_OF_CELL
+    # Passages have their headings anyway.
+    return line.strip() if is_alone and is_short and not line.startswith("#") else ""
 
 
 def _split_row(row: str) -> list[str]:
@@ -66,7 +80,7 @@ def _split_row(row: str) -> list[str]:
 
 
 def repeat_header(tables: Sequence[Table], position: int) -> str:
-    """Return the header row and a rule for a text that begins inside a table; "" elsewhere.
+    """Return the title, the header and a rule for a text that begins inside a table; "" elsewhere.
 
     Behind them is the beginning of a row that the text goes on with. `tables` are in the order of
     the document.
@@ -82,4 +96,5 @@ def repeat_header(tables: Sequence[Table], position: int) -> str:
     if is_text or not is_header or len(cut_row) > MAX_CHARS_OF_CUT_ROW:
         return ""
     rule = rows[1].line if rows[1].is_rule else _CELL.sub("---", header.line)
-    return f"{header.line}\n{rule}\n{cut_row}"
+    title = f"{tables[at].title}\n\n" if tables[at].title else ""
+    return f"{title}{header.line}\n{rule}\n{cut_row}"

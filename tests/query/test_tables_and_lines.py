@@ -30,7 +30,17 @@ STATIONS = [
         product(SIDES, ["Brackenfell", "Dunmere", "Eastwick", "Hollins"])
     )
 ]
+FLATS = {
+    town: [f"| Flat {n} | {rent + 7 * n} | floor {n % 5} |" for n in ROWS]
+    for town, rent in (("Harwick", 600), ("Selby", 900))
+}
 FILES = {
+    "rents.md": [
+        f"Table {n}: Flats of the society in {town}\n\n| Flat | Rent | Floor |\n|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\nThe rents are due on the first day of each month.\n"
+        for n, (town, rows) in enumerate(FLATS.items(), start=1)
+    ],
     "stations.md": ["| Station | Opened | Status |", "|---|---|---|", *STATIONS],
     "pumps.md": ["# Pumps\n", "| Pump | Responsible | Flow | Zone |", "|---|---|---|---|", *PUMPS],
     # As the converters write tables of office files.

@@ -1,5 +1,6 @@
 """Files that are one document each: text, Markdown, HTML, PDF and Office files."""
 
+import io
 import subprocess
 import sys
 import zipfile
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from graphrag_index.readers import Document, ReadFailure, read_file
 from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.office import _WordPage, read_pptx, read_xlsx
 from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, split_front_matter
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.sentences import find_headings
@@ -123,6 +125,17 @@ class TestHtml:
         )
         assert page.text == "One\n\nTwo\n\na | b"
 
+    @cases("rows, text")
+    def test_cells_that_span_are_in_each_of_their_columns_and_rows(
+        self, rows: str, text: str
+    ) -> None:
+        assert Page(f"<table>{rows}</table>").text == text
+
+    def test_a_table_made_to_fill_the_memory_is_as_long_as_its_source(self) -> None:
+        cell = "<td rowspan=999 colspan=999>" + "a" * 99
+        source = f"<table>{f'<tr>{cell}{cell}' * 2_000}</table>"
+        assert len(Page(source).text) < 3 * len(source)
+
     @cases("source, text")
     def test_what_is_marked_as_hidden_is_left_out(self, source: str, text: str) -> None:
         assert Page(source).text == text
@@ -204,6 +217,32 @@ class TestOffice:
         assert isinstance(found, Document)
         rows = "| Ship | Year |\n| --- | --- |\n| A\\|B | 1910 |"
         assert found.text == f"Before.\n\n{rows}\n\nAfter."
+
+    def test_merged_cells_of_office_files_are_in_each_of_their_columns_and_rows(self) -> None:
+        openpyxl = pytest.importorskip("openpyxl")
+        pptx = pytest.importorskip("pptx")
+        rows = "<tr><td>Site<td colspan=2>2024<tr><td><td>Cost<td>Staff<tr><td>Riga<td>1<td>2"
+        assert _WordPage(f"<table>{rows}</table>").text == (
+            "| Site | 2024 Cost | 2024 Staff |\n| --- | --- | --- |\n| Riga | 1 | 2 |"
+        )
+        book = openpyxl.Workbook()
+        for row in [["Pumps, 2024"], [], ["Zone", "Pump"], ["North", "P-1"], [None, "P-2"]]:
+            book.active.append(row)
+        book.active.merge_cells("A1:B1")
+        book.active.merge_cells("A4:A9")
+        book.save(stream := io.BytesIO())
+        assert read_xlsx(stream.getvalue())[0] == (
+            "## Sheet\nPumps, 2024\n\n"
+            "| Zone | Pump |\n| --- | --- |\n| North | P-1 |\n| North | P-2 |"
+        )
+        show = pptx.Presentation()
+        shapes = show.slides.add_slide(show.slide_layouts[6]).shapes
+        table = shapes.add_table(3, 2, 0, 0, 9, 9).table
+        for i, word in enumerate(["Zone", "Pump", "North", "P-1", "", "P-2"]):
+            table.cell(i // 2, i % 2).text = word
+        table.cell(1, 0).merge(table.cell(2, 0))
+        show.save(stream := io.BytesIO())
+        assert "| North | P-1 |\n| North | P-2 |" in read_pptx(stream.getvalue())[0]
 
     def test_a_pdf_with_a_password_and_a_cut_one_say_so(self, tmp_path: Path) -> None:
         page = make_pdf([[(72, 720, "Karl Ost.")]])
