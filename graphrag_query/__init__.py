@@ -75,7 +75,7 @@ def open(
         models = settings.models if settings else {}
         store = IndexStore(backend, backend.version, models, root)
         used = settings or store.settings
-        return Index(store, used, root, LLMPool(used, root, output, folder))
+        return Index(store, used, root, LLMPool(used, root, None, folder))
     store = IndexStore.open(output, settings.models if settings else None, as_of, root)
     store.check_search_tables()
     if settings is not None and as_of is None:

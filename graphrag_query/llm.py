@@ -166,12 +166,14 @@ class LLMPool:
     """The models of an opened index, opened on first use. Several threads may share a pool.
 
     Files in `prompts/` in the folder `root` replace the built-in prompts. `output` is the folder
-    of the index. The ledger, which keeps replies for equal requests, lies in the folder
-    `ledger`; if it is None, the ledger is in memory and short.
+    of the index, whose ledger keeps what is learned of the servers; None for an index of
+    Microsoft GraphRAG, into which nothing is written. The ledger of the searches, which keeps
+    replies for equal requests, lies in the folder `ledger`; if it is None, it is in memory and
+    short.
     """
 
     def __init__(
-        self, settings: "Settings", root: Path, output: Path, ledger: Path | None = None
+        self, settings: "Settings", root: Path, output: Path | None, ledger: Path | None = None
     ) -> None:
         self._settings, self._root, self._output = settings, root, output
         self._ledger = ledger
@@ -256,8 +258,8 @@ class LLMPool:
             }
             self._models = Models(patient, self._ledger, check=False)
             self._models.close_with(self)
-            # Copy from the ledger of the index which reply formats each endpoint supports.
-            self._models.ledger.copy_capabilities(self._output)
+            if self._output is not None:
+                self._models.ledger.share_capabilities(self._output)
         return self._models
 
     def _chat_model(self, name: str) -> "ChatModel":

@@ -28,6 +28,9 @@ KEYS_PER_QUERY = 500
 OPEN, DONE, QUARANTINED = "open", "done", "quarantined"
 
 IN_MEMORY = ":memory:"
+# The beginnings of the names of metadata entries about servers, and of those about their limits.
+CAPABILITIES = "endpoint capabilities: "
+TOKEN_LIMITS = f"{CAPABILITIES}tokens of "
 
 _UPSERT_SENT_REQUEST = """
 INSERT INTO requests (key, step, unit, model, state, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 1)
@@ -108,6 +111,8 @@ class Ledger:
         is_shared = output is None or read_only
         self._read_lock = self._lock if is_shared else threading.Lock()
         self._tracks_use = False
+        # Folder of the index whose ledger gets the token limits too.
+        self._shared: Path | None = None
         self._sent: list[tuple[str, str, str, str]] = []
         if output and not read_only:
             output.mkdir(parents=True, exist_ok=True)
@@ -307,17 +312,24 @@ class Ledger:
         rows = self.fetch_rows("SELECT value FROM metadata WHERE name = ?", name)
         return rows[0][0] if rows else None
 
-    def copy_capabilities(self, output: Path) -> None:
-        """Copy the server capabilities from the ledger of another folder, if it is readable."""
-        query = "SELECT name, value FROM metadata WHERE name LIKE 'endpoint capabilities: %'"
+    def share_capabilities(self, output: Path) -> None:
+        """Copy server capabilities from the ledger of an index, and add learned token limits to it.
+
+        A ledger that cannot be read or written stays as it is: the limits are learned again.
+        """
+        query = f"SELECT name, value FROM metadata WHERE name LIKE '{CAPABILITIES}%'"
         with suppress(GraphRAGError), closing(Ledger(output, read_only=True)) as other:
             for name, value in other.fetch_rows(query):
                 self.set_meta(name, value)
+        self._shared = output
 
     def set_meta(self, name: str, value: str) -> None:
         """Store a value in the metadata table."""
         with self.transaction() as database:
             database.execute("INSERT OR REPLACE INTO metadata VALUES (?, ?)", (name, value))
+        if self._shared is not None and name.startswith(TOKEN_LIMITS):
+            with suppress(GraphRAGError, OSError), closing(Ledger(self._shared)) as other:
+                other.set_meta(name, value)
 
     def spent_so_far(self) -> float:
         """Return the cost so far of the version that this run creates, in dollars."""

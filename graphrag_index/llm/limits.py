@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from graphrag_index.errors import BudgetError
-from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.ledger import TOKEN_LIMITS, Ledger
 from graphrag_index.llm.request import (
     EXPECTED_TOKENS,
     MIN_REPLY_TOKENS,
@@ -247,7 +247,7 @@ class TokenLimits:
 
     def __init__(self, settings: ModelSettings, ledger: Ledger | None = None) -> None:
         self._settings, self._ledger = settings, ledger
-        self._name = f"endpoint capabilities: tokens of {settings.model} at {settings.base_url}"
+        self._name = f"{TOKEN_LIMITS}{settings.model} at {settings.base_url}"
         known = json.loads((ledger and ledger.get_meta(self._name)) or "{}")
         # Maximum tokens of prompt and reply, and of a reply, as the server counts them.
         self.limit: int | None = known.get("limit")

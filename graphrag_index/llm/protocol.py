@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphrag_index.llm.ledger import Ledger
+from graphrag_index.llm.ledger import CAPABILITIES, Ledger
 from graphrag_index.llm.request import Message, Reply, ReplyFormat, Usage
 from graphrag_index.llm.retries import RetryError, ServerError, UnsupportedError
 from graphrag_index.schema.settings.models import ModelSettings
@@ -88,7 +88,7 @@ class Capabilities:
     @staticmethod
     def cache_key(settings: ModelSettings) -> str:
         """Return the name of the ledger's metadata entry for the capabilities."""
-        return f"endpoint capabilities: {settings.model} at {settings.base_url}"
+        return f"{CAPABILITIES}{settings.model} at {settings.base_url}"
 
 
 class RequestWriter:

@@ -88,6 +88,8 @@ class QuestionEmbedder:
             made_with = fitting[0]
         self._models = Models({name: made_with})
         self._models.close_with(self)
+        if self._backend.is_ours:
+            self._models.ledger.share_capabilities(self._backend.output)
         return self._models.open_embedding_model(name, "query")
 
     @cached_property

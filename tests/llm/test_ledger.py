@@ -19,8 +19,10 @@ from graphrag_index.llm.ledger import (
     Ledger,
     StepStatus,
 )
+from graphrag_index.llm.limits import TokenLimits
 from graphrag_index.llm.registry import PurgeCounts, purge_ledger
 from graphrag_index.llm.request import Usage
+from graphrag_index.schema.settings.models import ModelSettings
 
 
 def test_a_reply_is_found_after_reopening(tmp_path: Path) -> None:
@@ -120,14 +122,20 @@ def test_capabilities_are_copied_from_another_ledger(tmp_path: Path) -> None:
         known.set_meta("endpoint capabilities: m at http://x", "text")
         known.set_meta("released steps", "[]")
     with closing(Ledger(None)) as ledger:
-        ledger.copy_capabilities(tmp_path)
+        ledger.share_capabilities(tmp_path)
         assert ledger.get_meta("endpoint capabilities: m at http://x") == "text"
         assert ledger.get_meta("released steps") is None
+        ledger.set_meta("released steps", "[1]")
+        TokenLimits(ModelSettings(model="m", base_url="http://x"), ledger).note_answer(300, 600)
+    with closing(Ledger(tmp_path)) as known:
+        assert known.get_meta("released steps") == "[]"
+        assert TokenLimits(ModelSettings(model="m", base_url="http://x"), known).ratio == 2
+        assert TokenLimits(ModelSettings(model="m", base_url="http://y"), known).ratio == 1
 
 
 def test_a_folder_without_a_ledger_stays_empty(tmp_path: Path) -> None:
     with closing(Ledger(None)) as ledger:
-        ledger.copy_capabilities(tmp_path)
+        ledger.share_capabilities(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

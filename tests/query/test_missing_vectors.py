@@ -6,13 +6,16 @@ from pathlib import Path
 import pytest
 
 import graphrag_query
+from graphrag_index.llm.ledger import FILE
 from graphrag_index.llm.prompts import Prompts
 from graphrag_index.llm.request import Message
+from graphrag_index.schema.settings.project_settings import load_settings
 from graphrag_query.answer import Outcome
 from graphrag_query.llm import LLM, run_within_limits
 from tests.conftest import REPOSITORY
 from tests.fixtures.chat_requests import refuses
 from tests.fixtures.model_project import KEY, run, write_project
+from tests.fixtures.served import project_with_model
 from tests.llm.conftest import open_model
 from tests.model_server import Server
 from tests.model_server.chat import Json
@@ -62,3 +65,22 @@ def test_a_search_is_run_again_with_shorter_prompts(
         n_sent = len(server.requests)
         assert run_within_limits(search, llm) == "An answer."
         assert len(server.requests) <= n_sent + 1
+
+
+@pytest.mark.parametrize("is_writable", [True, False])
+def test_a_search_keeps_the_limits_of_a_server(
+    is_writable: bool, sample_project: Path, tmp_path: Path
+) -> None:
+    message = "maximum context length is 3000 tokens, not {}"
+    with Server(answer=lambda chat: "An answer.", refuse=refuses(9000, message)) as server:
+        root = project_with_model(tmp_path / "project", sample_project, server.url)
+        if not is_writable:
+            (root / "output" / FILE).mkdir()
+        refused = []
+        for question in ("Who was Tom Crean?", "Who was Fridtjof Nansen?"):
+            n_before = len(server.requests)
+            with graphrag_query.open(root, load_settings(root)) as index:
+                assert index.local(question).outcome is Outcome.ANSWERED
+            refused.append(sum(r.status == 400 for r in server.requests[n_before:]))
+    assert refused[0] > 0
+    assert (refused[1] == 0) == is_writable
