@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -38,6 +39,14 @@ _QUOTED_MARK = re.compile(r"<(?=\W{0,5}passage)", re.IGNORECASE)
 _QUOTED = re.compile(rf"{re.escape(_QUOTED_START)}\n(.*?)\n{re.escape(_QUOTED_END)}", re.DOTALL)
 
 
+@cache
+def shipped_prompts() -> dict[str, str]:
+    """Return the package of each prompt of the program, by the name of the prompt."""
+    packages = Path(str(files("graphrag_index"))).parent
+    paths = packages.glob(f"graphrag_*/{FOLDER}/*.txt")
+    return {path.stem: path.parts[-3] for path in paths}
+
+
 class Prompts:
     """The prompts of one project; `SettingsError` for a file with almost the name of a prompt."""
 
@@ -57,14 +66,16 @@ class Prompts:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
     def project_prompts(self) -> dict[str, str]:
-        """Return the prompts that the project overrides, by name."""
-        paths = sorted((self.root / FOLDER).glob("*.txt"))
-        return {path.stem: self.read_prompt(path.stem) for path in paths}
+        """Return the prompts of the project by name, without those of other packages."""
+        names = (path.stem for path in sorted((self.root / FOLDER).glob("*.txt")))
+        shipped = shipped_prompts()
+        own = (name for name in names if shipped.get(name, self.package) == self.package)
+        return {name: self.read_prompt(name) for name in own}
 
     def _find_unused_files(self) -> list[str]:
-        folder, packages = self.root / FOLDER, Path(str(files("graphrag_index"))).parent
+        folder = self.root / FOLDER
         found = {path.name for path in folder.glob("[!.]*") if path.is_file()}
-        known = {path.name for path in packages.glob(f"graphrag_*/{FOLDER}/*.txt")} if found else {}
+        known = {f"{name}.txt" for name in shipped_prompts()} if found else {}
         unused = sorted(found.difference(known))
         for name in unused:
             stem = re.sub(r"[-\s]", "_", name.partition(".")[0].lower())

@@ -85,6 +85,13 @@ def test_a_prompt_of_the_project_overrides_the_default(tmp_path: Path) -> None:
     assert prompts.project_prompts() == {"extract_graph": "Mine."}
 
 
+def test_a_prompt_of_searches_is_no_input_of_a_step(tmp_path: Path) -> None:
+    for name in ("local_search", "judge_claims", "mine", "add_types"):
+        prompts = write(tmp_path, name, name)
+    # A step of a user may read a prompt of any name.
+    assert prompts.project_prompts() == {"mine": "mine", "add_types": "add_types"}
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
