@@ -240,7 +240,8 @@ class LLMClient:
     def _check_body(self, data: Any) -> Any:
         """Return the data of a response; raise the error that it reports in spite of its status."""
         if (error := error_in_body(data)) is not None:
-            raise self.status_error(*error, is_in_body=True)
+            status, message = error
+            raise self.status_error(status, replace_surrogates(message), is_in_body=True)
         return data
 
     async def _stream_reply(self, body: Mapping[str, Any], sink: TextSink | None) -> Reply:
@@ -461,7 +462,7 @@ async def read_events(chunks: AsyncIterable[bytes]) -> AsyncIterator[Any]:
         text, data = b"\n".join(data).strip(), []
         if text == b"[DONE]":
             return
-        yield parse_json(text)
+        yield parse_json(text, is_part=True)
 
 
 async def _split_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
@@ -486,6 +487,8 @@ class StreamedReply:
     def __init__(self, sink: TextSink | None = None) -> None:
         self._visible = VisibleText(sink) if sink else None
         self._text: list[str] = []
+        # Half of a character, whose other half begins the next event.
+        self._half = ""
         self._tool: list[str] = []
         self._refusal = ""
         self._finish: str | None = None
@@ -499,15 +502,14 @@ class StreamedReply:
             self._usage = event.get("usage") or self._usage
             choice = next(iter(event.get("choices") or [{}]))
             delta = choice.get("delta") or choice.get("message") or {}
-            piece = join_parts(delta.get("content"))
+            piece = self._half + join_parts(delta.get("content"))
             self._refusal += delta.get("refusal") or ""
             self._tool += map(tool_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
         except (AttributeError, TypeError):
             raise RetryError("the stream contains an invalid event", lost=True) from None
-        self._text.append(piece)
-        if self._visible:
-            self._visible.write(piece)
+        self._half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        self._add_text(piece.removesuffix(self._half))
         # Check for repetition only after every 50 pieces, since the check takes time.
         if len(self._text) >= 200 and len(self._text) % 50 == 0:
             # A model may repeat its content or the arguments of its tool call.
@@ -517,6 +519,11 @@ class StreamedReply:
         if self.is_loop:
             self._finish = "length"
 
+    def _add_text(self, piece: str) -> None:
+        self._text.append(replace_surrogates(piece))
+        if self._visible:
+            self._visible.write(self._text[-1])
+
     @property
     def is_complete(self) -> bool:
         """Whether the reply has ended."""
@@ -524,6 +531,7 @@ class StreamedReply:
 
     def finish_text(self) -> None:
         """End the text in the sink, or discard it if the stream ended too early."""
+        self._add_text(self._half)
         if self._visible:
             self._visible.end(broken=not self.is_complete)
 
@@ -534,7 +542,7 @@ class StreamedReply:
         text, finish = "".join(self._tool) or "".join(self._text), read_finish(self._finish)
         if self._refusal:
             text, finish = self._refusal, "refusal"
-        return Reply(text, finish, read_usage(self._usage))
+        return Reply(replace_surrogates(text), finish, read_usage(self._usage))
 
 
 async def check_server(client: LLMClient) -> None:

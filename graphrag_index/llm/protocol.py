@@ -297,11 +297,14 @@ def encode_json(body: Mapping[str, Any]) -> bytes:
         return replace_surrogates(text).encode()
 
 
-def parse_json(content: bytes) -> Any:
-    """Parse the JSON of a response into valid Unicode; raises `RetryError` if it is invalid."""
+def parse_json(content: bytes, is_part: bool = False) -> Any:
+    """Parse the JSON of a response into valid Unicode; raises `RetryError` if it is invalid.
+
+    A text of a part of a stream may begin or end with half of a character, which stays.
+    """
     try:
         text = content.decode(json.detect_encoding(content), "replace")
-        return json.loads(replace_escaped_surrogates(text))
+        return json.loads(text if is_part else replace_escaped_surrogates(text))
     except (ValueError, RecursionError):
         raise RetryError("the answer is not valid JSON", lost=True) from None
 

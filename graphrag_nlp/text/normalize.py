@@ -68,7 +68,7 @@ _remove_formatting = partial(
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u[dD][89a-fA-F][\da-fA-F]{2}|\\."
 )
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ASCII_WORD = re.compile("[a-z0-9]+")
 # The possessive 's in a text of which only letters, digits, "'" and spaces are left.
 _POSSESSIVE = re.compile(r"'s(?![^\s'])")
@@ -171,8 +171,10 @@ def fold_in_place(text: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace each lone surrogate, which UTF-8 cannot encode, by U+FFFD."""
-    return _LONE_SURROGATE.sub("\ufffd", text)
+    """Join the two halves of a character, and replace each lone surrogate by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def count_words(text: str) -> int:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,9 @@ from graphrag_index.llm.protocol import (
     read_chat,
     read_embeddings,
 )
-from graphrag_index.llm.request import Request, cut_text
+from graphrag_index.llm.request import PLAIN_TEXT, Request, cut_text
 from graphrag_index.llm.retries import RetryError
-from tests.fixtures.chat_requests import refuses, request, words_of_text
+from tests.fixtures.chat_requests import Pieces, refuses, request, words_of_text
 from tests.fixtures.commands import REPOSITORY
 from tests.fixtures.model_project import run, write_project
 from tests.fixtures.small_index import read_table
@@ -577,6 +578,41 @@ def test_a_reply_with_half_a_character_is_paid_once(
         "".join(outcome.values[0]).encode()
         assert list(chat.replies([request("a")])) == [outcome]
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        ([r"a \ud83d", r"\ude00 b"], "a 😀 b"),
+        ([r"\ud83d", "", r"\ude00"], "😀"),
+        ([r"\ud83d\ude00\uD83D", r"\uDE01"], "😀😁"),
+        ([r"a\ud83d", "b", r"\ude00"], "a\ufffdb\ufffd"),
+        ([r"a \ud83d"], "a \ufffd"),
+        ([r"\\ud83d", r"\\ude00"], r"\ud83d\ude00"),
+    ],
+)
+@pytest.mark.parametrize("field", ["content", "refusal"])
+def test_halves_of_a_character_in_two_events_are_joined(
+    field: str, pieces: list[str], text: str, open_model: Open
+) -> None:
+    events = ["".join(('{"choices": [{"delta": {"', field, '": "', p, '"}}]}')) for p in pieces]
+    ends = ['{"choices": [{"delta": {}, "finish_reason": "stop"}]}', "[DONE]"]
+    body = "".join(f"data: {event}\n\n" for event in (*events, *ends)).encode()
+    sink = Pieces()
+    with Server(refuse=lambda endpoint, _: (200, body)) as server:
+        plain = replace(request("a"), format=PLAIN_TEXT, sink=sink)
+        (outcome,) = open_model(server).replies([plain])
+    if field == "content":
+        assert (outcome.values, sink.text) == ((text,), text)
+    else:
+        assert text in outcome.failure
+
+
+def test_an_error_with_half_a_character_is_written(open_model: Open) -> None:
+    body = rb'data: {"error": {"code": "content_filter", "message": "no \ud83d"}}' + b"\n\n"
+    with Server(refuse=lambda endpoint, _: (200, body)) as server:
+        (outcome,) = open_model(server, stream=True).replies([request("a")])
+    assert outcome.failure == "error in the answer: no \ufffd content_filter"
 
 
 @pytest.mark.parametrize("message", ["A prompt has at most 12000 characters.", "Nein."])
