@@ -34,11 +34,13 @@ from graphrag_index.llm.protocol import (
     encode_json,
     error_in_body,
     join_parts,
+    mark_reasoning,
     parse_error,
     parse_json,
     read_chat,
     read_embeddings,
     read_finish,
+    read_reasoning,
     read_usage,
     server_address,
     tool_arguments,
@@ -487,6 +489,7 @@ class StreamedReply:
     def __init__(self, sink: TextSink | None = None) -> None:
         self._visible = VisibleText(sink) if sink else None
         self._text: list[str] = []
+        self._reasoning: list[str] = []
         # Half of a character, whose other half begins the next event.
         self._half = ""
         self._tool: list[str] = []
@@ -503,6 +506,7 @@ class StreamedReply:
             choice = next(iter(event.get("choices") or [{}]))
             delta = choice.get("delta") or choice.get("message") or {}
             piece = self._half + join_parts(delta.get("content"))
+            self._reasoning.append(read_reasoning(delta))
             self._refusal += delta.get("refusal") or ""
             self._tool += map(tool_arguments, delta.get("tool_calls") or ())
             self._finish = choice.get("finish_reason") or self._finish
@@ -540,6 +544,7 @@ class StreamedReply:
         if self._finish is None:
             raise StreamEndedError("the stream ended early", lost=True)
         text, finish = "".join(self._tool) or "".join(self._text), read_finish(self._finish)
+        text = text or mark_reasoning("".join(self._reasoning))
         if self._refusal:
             text, finish = self._refusal, "refusal"
         return Reply(replace_surrogates(text), finish, read_usage(self._usage))

@@ -343,6 +343,7 @@ def read_chat(data: Any) -> Reply:
         # Some models split the reply over several tool calls.
         arguments = map(tool_arguments, message.get("tool_calls") or [])
         text = "\n".join(filter(None, arguments)) or join_parts(message.get("content"))
+        text = text or mark_reasoning(read_reasoning(message))
     except (KeyError, IndexError, TypeError, AttributeError):
         shown = json.dumps(data, ensure_ascii=False)[:200]
         raise RetryError(f"the answer contains no reply: {shown}") from None
@@ -365,6 +366,20 @@ def join_parts(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
+
+
+def read_reasoning(message: Mapping[str, Any]) -> str:
+    """Return the reasoning that a server sends in a field of its own; servers differ in its name."""
+    return join_parts(message.get("reasoning_content") or message.get("reasoning"))
+
+
+def mark_reasoning(text: str) -> str:
+    """Return the text of a reply of which a server sends only the reasoning.
+
+    Some servers take an answer without a tag of its end for reasoning. Only JSON is an answer
+    without doubt: other text is marked, so that it is never shown as one.
+    """
+    return text if not text or text.lstrip()[:1] in "{`" else f"<think>\n{text}"
 
 
 def tool_arguments(call: Any) -> str:

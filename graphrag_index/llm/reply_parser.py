@@ -333,6 +333,7 @@ MAX_CHARS = 300_000
 MIN_REPEATS, MIN_REPEATED_CHARS = 4, 400
 # The start of a JSON object whose quotation marks are not escaped.
 _OBJECT = re.compile(r'\{\s*"')
+ONLY_REASONING = "it contains reasoning and no answer"
 _LIST_KEY = re.compile(r'"[^"\n]{1,60}+"\s{0,9}:\s{0,9}\[')
 
 
@@ -344,7 +345,10 @@ def read_reply(text: str, format: ReplyFormat) -> ParsedReply:
     Raises `ReplyError` if the reply contains no usable record.
     """
     if not format.schema:
-        return format.read(strip_reasoning(text))
+        answer = strip_reasoning(text)
+        if text and not answer:
+            raise ReplyError(ONLY_REASONING)
+        return format.read(answer)
     text = replace_escaped_surrogates(text)
     data = _parse_json(text)
     if isinstance(data, str):
@@ -410,9 +414,10 @@ def _extract_answer(data: Any, text: str, shape: ReplyShape) -> tuple[Any, int]:
     if isinstance(data, dict | list):
         values = [data]
     else:
-        text = strip_reasoning(text.strip("\ufeff \n\r\t"))[:MAX_CHARS]
+        whole = text.strip("\ufeff \n\r\t")
+        text = strip_reasoning(whole)[:MAX_CHARS]
         if not text:
-            raise ReplyError("it contains no answer")
+            raise ReplyError(ONLY_REASONING if whole else "it contains no answer")
         if '{\\"' in text and not _OBJECT.search(text):
             text = text.replace('\\"', '"').replace("\\n", "\n")
         if _LIST_KEY.match(text):

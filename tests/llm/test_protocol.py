@@ -121,6 +121,35 @@ def test_a_stream_is_joined_and_counted(tmp_path: Path) -> None:
         assert status[0].completion_tokens > 0
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize(
+    ("content", "reasoning", "words"),
+    [
+        ("", '{"words": ["a"]}', ["a"]),
+        (None, 'I think.\n\n{"words": ["a"]}', ["a"]),
+        ('{"words": ["a"]}', '{"words": ["b"]}', ["a"]),
+        ("", "The words may be a, b or c.", None),
+    ],
+)
+def test_an_answer_that_is_sent_as_reasoning_is_read(
+    name: str, stream: bool, content: Any, reasoning: str, words: Any, tmp_path: Path
+) -> None:
+    """SGLang and vLLM do so if a model was told not to reason; LM Studio for JSON."""
+    parts = [{name: reasoning[:5]}, {name: reasoning[5:], "content": content}]
+    ends = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+    sent = [json.dumps(event) for event in (*({"choices": [{"delta": p}]} for p in parts), ends)]
+    answer: Any = "".join(f"data: {event}\n\n" for event in sent).encode()
+    if not stream:
+        answer = {"choices": [{"message": {name: reasoning, "content": content}}]}
+    with Server(refuse=lambda endpoint, _: (200, answer) if "chat" in endpoint else None) as server:
+        (outcome,) = ask(server, tmp_path, "a", stream=stream)
+    if words is None:
+        assert outcome.failure == "the reply is invalid: it contains reasoning and no answer"
+    else:
+        assert outcome.values == (words,)
+
+
 def events(*chunks: bytes) -> list[Any]:
     async def main() -> list[Any]:
         async def stream() -> AsyncIterator[bytes]:

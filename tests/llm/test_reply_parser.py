@@ -248,8 +248,8 @@ def test_a_truncated_report_needs_all_of_its_keys() -> None:
     ("text", "message"),
     [
         ("", "contains no answer"),
-        ("<think>There is Ada, and", "contains no answer"),
-        ('<think>Maybe {"entities": [{"name": "Example"}]} or', "contains no answer"),
+        ("<think>There is Ada, and", "reasoning and no answer"),
+        ('<think>Maybe {"entities": [{"name": "Example"}]} or', "reasoning and no answer"),
         (
             "I am sorry, I cannot [really] do {that}.",
             "no JSON object with entities and relationships",
