@@ -369,7 +369,7 @@ def join_parts(content: Any) -> str:
 
 
 def read_reasoning(message: Mapping[str, Any]) -> str:
-    """Return the reasoning that a server sends in a field of its own; servers differ in its name."""
+    """Return the reasoning in a field of its own, whose name differs by server."""
     return join_parts(message.get("reasoning_content") or message.get("reasoning"))
 
 
