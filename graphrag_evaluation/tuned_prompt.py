@@ -39,7 +39,9 @@ from graphrag_index.llm.request import (
 from graphrag_index.pipeline.workflow import load_workflow
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import ExtractGraph
+from graphrag_index.schema.tables import READING
 from graphrag_index.storage.atomic import write_text_file
+from graphrag_nlp.text.lines import find_in_reading
 from graphrag_nlp.text.normalize import fold, title_key
 from graphrag_query.store.index_store import IndexStore
 
@@ -86,10 +88,17 @@ class SampledPassage(NamedTuple):
     start_char: int
     headings: str
     passage: Passage
+    source: str  # characters of the document, of which `text` is the reading
 
     @property
     def text(self) -> str:
         return self.passage.text
+
+    def find_span(self, start: int, end: int) -> Span:
+        """Return the span in `text` of a span of the document; (0, 0) if it lies outside."""
+        first, last = start - self.start_char, end - self.start_char
+        is_inside = 0 <= first < last <= len(self.source)
+        return find_in_reading(self.text, self.source, first, last) if is_inside else (0, 0)
 
 
 def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> list[SampledPassage]:
@@ -98,10 +107,10 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> list[Sampled
     Raises `TableError` if the index has no text unit that is long enough.
     """
     documents = store.scan("documents").select("title", "path", "language", document_id="id")
-    columns = ("human_readable_id", "document_id", "text", "start_char", "end_char", "headings")
+    columns = ("human_readable_id", "document_id", "start_char", "end_char", "headings")
     units = (
         store.scan("text_units")
-        .select(columns)
+        .select(*columns, text=READING, source="text")
         .filter(pl.col("text").str.strip_chars().str.len_chars() >= MIN_CHARACTERS)
     )
     numbers = units.select("human_readable_id").collect().to_series()
@@ -130,6 +139,7 @@ def sample_corpus(store: IndexStore, n_passages: int, seed: int) -> list[Sampled
             row["start_char"],
             row["headings"] or "",
             Passage(row["text"], row["language"]),
+            row["source"],
         )
         for row in pool[rows].iter_rows(named=True)
     ]
@@ -207,15 +217,15 @@ def read_index_records(
     for one in passages:
         spans: dict[int, Span] = {}
         for _, entity, start, end in mentions.filter(text_unit=one.number).iter_rows():
-            first, last = start - one.start_char, end - one.start_char
+            first, last = one.find_span(start, end)
             known = spans.get(entity, (0, 0))
-            if 0 <= first < last <= len(one.text) and last - first > known[1] - known[0]:
+            if last - first > known[1] - known[0]:
                 spans[entity] = (first, last)
         names = {entity: one.text[slice(*span)] for entity, span in spans.items()}
         stated: dict[frozenset[int], FoundRelationship] = {}
         for source, target, start, end in links[one.document]:
-            first, last = start - one.start_char, end - one.start_char
-            if source in names and target in names and 0 <= first < last <= len(one.text):
+            first, last = one.find_span(start, end)
+            if source in names and target in names and first < last:
                 sentence = clean_line(one.text[first:last])
                 link = FoundRelationship(names[source], names[target], "", sentence)
                 stated.setdefault(frozenset((source, target)), link)

@@ -28,11 +28,12 @@ from graphrag_index.reports.report_evidence import (
     Hashes,
     SectionIds,
 )
-from graphrag_index.schema.tables import TABLES
+from graphrag_index.schema.tables import READING, TABLES
 from graphrag_index.storage.memo import reuse_rows
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.list_columns import find_rows, gather_by_owner, gather_lists, spread_lists
 from graphrag_nlp.text.citations import find_citations
+from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.report_statements import SourceSpan, StatementWords, choose_spans, stem_words
 from graphrag_nlp.text.sentences import split_sentences
 
@@ -167,21 +168,22 @@ class StatementSources:
         """Return the sentences of text units, with the stems of their words."""
         rows = pl.Series(sorted(numbers), dtype=pl.UInt32)
         texts = (
-            self._table.select("text")
+            self._table.select(text=READING, source="text")
             .with_row_index("number")
             .filter(pl.col("number").is_in(rows.implode()))
             .collect(engine="streaming")
             .sort("number")
         )
         found = {}
-        for number, text in texts.iter_rows():
+        for number, text, source in texts.iter_rows():
             start, document = int(self._starts[number]), int(self._document_of[number])
             found[number] = [
                 (
-                    SourceSpan(number, document, start + sentence.start, start + sentence.end),
+                    SourceSpan(number, document, start + first, start + last),
                     stem_words(text[sentence.start : sentence.end]),
                 )
                 for sentence in split_sentences(text)
+                for first, last in [locate(text, source, sentence.start, sentence.end)]
             ]
         return found
 

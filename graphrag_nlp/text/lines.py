@@ -166,6 +166,16 @@ def locate(text: str, source: str, start: int, end: int) -> tuple[int, int]:
     return (of_source[first], of_source[last] + 1) if last >= first else (0, len(source))
 
 
+def find_in_reading(text: str, source: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of a text that is read from the span of its source, see `locate`."""
+    if text == source:
+        return start, end
+    own, of_source = find_letters(text), find_letters(source)
+    n_before = len(own) - len(of_source)
+    first, last = (bisect_left(of_source, at) + n_before for at in (start, end))
+    return (own[first], own[last - 1] + 1) if last > first else (0, 0)
+
+
 @lru_cache(256)
 def find_letters(text: str) -> list[int]:
     """Return the offsets of all characters of a text except spaces, hyphens and ">" marks."""

@@ -23,8 +23,9 @@ from graphrag_index.extraction.graph_reply import FoundEntity, FoundRecords, Fou
 from graphrag_query.store.index_store import IndexStore
 
 
-def passage(text: str) -> SampledPassage:
-    return SampledPassage(7, "d", "d, characters 0 to 60", 100, "", Passage(text, "en"))
+def passage(text: str, source: str = "") -> SampledPassage:
+    label, one = "d, characters 0 to 60", Passage(text, "en")
+    return SampledPassage(7, "d", label, 100, "", one, source or text)
 
 
 TEXT = "Tom Crean sailed with Ernest Shackleton. The Endurance sank."
@@ -61,6 +62,23 @@ def test_an_example_has_names_of_the_passage_and_wanted_types_only() -> None:
     assert example.n_left_out == 2
     assert json.loads(example.reply)["entities"][0]["type"] == "person"
     assert make_example(PASSAGE, FOUND, ["ship"]) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("Tom Crean sailed.", "Tom Crean sailed."),
+        ("They sailed with Tom Crean of Annascaul.", "They sail-\ned with Tom\n  Crean of Annas-\ncaul."),
+        ("| Name |\n|---|\n| Tom Crean |", "| Tom Crean |"),
+        ("| Na-me |\n|---|\n| Tom Crean, sea-man |", "| Tom Crean, sea\u00adman |"),
+    ],
+)  # fmt: skip
+def test_places_of_the_index_are_found_in_what_the_model_reads(text: str, source: str) -> None:
+    one = passage(text, source)
+    start = 100 + source.index("Tom")
+    end = 100 + source.index("Crean") + len("Crean")
+    assert text[slice(*one.find_span(start, end))] == "Tom Crean"
+    assert one.find_span(90, 99) == one.find_span(start, 100 + len(source) + 1) == (0, 0)
 
 
 def test_examples_are_verbatim_passages_of_their_document(sample_project: Path) -> None:

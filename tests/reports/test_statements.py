@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -135,6 +136,7 @@ TEXTS = {
     ("t2", "d1"): "Scott liked Cardiff, where sailors grumbled on every voyage of 22 days.",
     ("t3", "d2"): "Scott secretly sold all ponies in Cardiff.",
 }
+READINGS: dict[str, str] = {}
 START = 100  # of each text unit in its document
 
 
@@ -144,6 +146,7 @@ def trace(*findings: str, summary: str = "", **cited: Sequence[int]) -> list[dic
         "base_text_units",
         *(
             {"id": unit, "document_id": document, "text": text, "start_char": START}
+            | {"reading": READINGS.get(unit)}
             for (unit, document), text in TEXTS.items()
         ),
     ).lazy()
@@ -155,7 +158,7 @@ def trace(*findings: str, summary: str = "", **cited: Sequence[int]) -> list[dic
     links = table(
         "relationships",
         {"id": "r0", "source": "Robert Scott", "target": "Zealous Cardiff"}
-        | {"source_id": "e0", "target_id": "e1", "text_unit_ids": ["t0", "t1", "t2"]},
+        | {"source_id": "e0", "target_id": "e1", "text_unit_ids": ["t0", "t1", "t2", "t9"]},
     ).lazy()
     communities = pl.DataFrame({"entity_ids": [["e0", "e1"]], "relationship_ids": [["r0"]]})
     members = CommunityMembers(communities, entities, links, None)
@@ -185,6 +188,18 @@ def test_a_statement_has_the_sentence_of_each_document_that_states_it() -> None:
         assert "34" in span
         assert "Summer" not in span
     assert other["statement"] == 1
+
+
+def test_a_sentence_is_read_with_its_words_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = "Summer came. Scott hi-\nred 34 sai-\nlors for his voy-\nage in Car-\ndiff. He left."
+    joined = "| Header |\n\nSummer came. Scott hired 34 sailors for his voyage in Cardiff. He left."
+    monkeypatch.setitem(READINGS, "t9", joined)
+    monkeypatch.setitem(TEXTS, ("t9", "d9"), broken)
+    cited = trace("Scott hired 34 sailors for his voyage in Cardiff [Data: Relationships (0)].",
+                  Relationships=[0])  # fmt: skip
+    (found,) = [one for one in cited if one["document_id"] == "d9"]
+    span = broken[found["start_char"] - START : found["end_char"] - START]
+    assert span == broken.removeprefix("Summer came. ").removesuffix(" He left.")
 
 
 def test_what_one_document_states_is_told_as_such() -> None:
