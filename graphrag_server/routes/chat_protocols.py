@@ -55,6 +55,9 @@ _ACTIVE = re.compile(
     rf"(?P<link>\])(?=[(:])|(?P<tag><)(?=[A-Za-z/!?])"
     rf"|(?P<code>{_FENCE}(?:`{{3,}}(?!`)|~{{3,}}(?!~))[ \t]*)(?=[^ \t\r\n])"
 )
+# An invisible character that keeps the two around it from being a tag or a link. Unlike escapes of
+# Markdown, it does so within code too, where escapes are shown.
+_WORD_JOINER = "\u2060"
 # The end of a text that the next piece may make active.
 _UNDECIDED = re.compile(rf"(?:{_FENCE}[`~]*[ \t]*[\]<]?|[\]<])\Z")
 # A line of a source at the end of an earlier answer.
@@ -94,7 +97,7 @@ def make_plain(text: str) -> str:
 
 
 def _make_plain(found: re.Match[str]) -> str:
-    return {"link": "]\\", "tag": "&lt;"}.get(found.lastgroup or "", f"{found[0]}text ")
+    return f"{found[0]}text " if found["code"] else f"{found[0]}{_WORD_JOINER}"
 
 
 def is_task(prompt: str) -> bool:

@@ -193,8 +193,8 @@ def test_nothing_that_a_model_repeats_is_loaded_or_run(root: Path, tmp_path: Pat
         with serve(settings) as served, httpx2.Client(base_url=served.url, timeout=60) as client:
             body = {"stream": True, "model": "graphrag/p/local"}
             text, _ = read_parts(post(client, OPENAI, [user(PARK)], **body))
-    assert text.startswith(r"**Anna Berg** did ![x]\(http://evil.example/a.png)")
-    assert "```text html\n&lt;script>" in text
+    assert text.startswith("**Anna Berg** did ![x]\u2060(http://evil.example/a.png)")
+    assert "```text html\n<\u2060script>" in text
     assert active_parts(text) == []
     assert active_parts(written) == ["image", "html"]
 
@@ -202,25 +202,28 @@ def test_nothing_that_a_model_repeats_is_loaded_or_run(root: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "plain"),
     [
-        ("![a](http://x/a.png)", r"![a]\(http://x/a.png)"),
-        ("[a](http://x/?go)", r"[a]\(http://x/?go)"),
-        ("![a][b]\n\n[b]: http://x/a.png", "![a][b]\n\n[b]\\: http://x/a.png"),
-        ("[a]\n\n> [a]: <http://x>", "[a]\n\n> [a]\\: &lt;http://x>"),
-        ("<img src=x onerror=go()>", "&lt;img src=x onerror=go()>"),
-        ("</p><!-- a --><?b?>", "&lt;/p>&lt;!-- a -->&lt;?b?>"),
-        ("see <https://x.org>", "see &lt;https://x.org>"),
-        ("```html\n<b>\n```", "```text html\n&lt;b>\n```"),
+        ("![a](http://x/a.png)", "![a]\u2060(http://x/a.png)"),
+        ("[a](http://x/?go)", "[a]\u2060(http://x/?go)"),
+        ("![a][b]\n\n[b]: http://x/a.png", "![a][b]\n\n[b]\u2060: http://x/a.png"),
+        ("[a]\n\n> [a]: <http://x>", "[a]\n\n> [a]\u2060: <\u2060http://x>"),
+        ("<img src=x onerror=go()>", "<\u2060img src=x onerror=go()>"),
+        ("</p><!-- a --><?b?>", "<\u2060/p><\u2060!-- a --><\u2060?b?>"),
+        ("see <https://x.org>", "see <\u2060https://x.org>"),
+        ("```html\n<b>\n```", "```text html\n<\u2060b>\n```"),
         ("- ~~~ mermaid\n  a\n  ~~~", "- ~~~ text mermaid\n  a\n  ~~~"),
         ("1. > ````svg\nx", "1. > ````text svg\nx"),
-        ("<think>a</think>", "&lt;think>a&lt;/think>"),
-        ("[![a](http://x/b)](http://y)", r"[![a]\(http://x/b)]\(http://y)"),
-        ("![图](http://x/图.png)：林海", r"![图]\(http://x/图.png)：林海"),
+        ("<think>a</think>", "<\u2060think>a<\u2060/think>"),
+        ("[![a](http://x/b)](http://y)", "[![a]\u2060(http://x/b)]\u2060(http://y)"),
+        ("![图](http://x/图.png)：林海", "![图]\u2060(http://x/图.png)：林海"),
     ],
 )
 def test_active_markdown_is_shown_as_it_is_written(text: str, plain: str) -> None:
     assert make_plain(text) == plain
     assert active_parts(text) != []
     assert active_parts(plain) == []
+    # A reader sees the characters of the document, also within code.
+    assert plain.replace("\u2060", "").replace("text ", "") == text
+    assert "&amp;" not in PAGE.render(plain)
 
 
 @pytest.mark.parametrize(
