@@ -45,7 +45,7 @@ def plain(dataset: retrieval.Dataset) -> retrieval.Retrieve:
     ids = {str(passage["id"]): passage["id"] for passage in dataset.corpus}
 
     def retrieve(query: str, k: int) -> list[str]:
-        [vector] = model.embed([query], are_queries=True)
+        [vector] = model.embed([query])
         found = (
             table.search(vector).distance_type("dot").limit(k).select(["id", "_distance"]).to_list()
         )

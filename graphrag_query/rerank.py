@@ -31,7 +31,7 @@ class LocalReranker:
 
     def score(self, question: str, passages: Sequence[str], spent: Spending) -> Sequence[float]:
         """Return the cosine similarity of each passage to the question."""
-        [vector] = self._model.embed([question], are_queries=True)
+        [vector] = self._model.embed([question])
         scores: list[float] = (self._vectors.embed(self._model, passages) @ vector).tolist()
         return scores
 

@@ -62,7 +62,7 @@ from graphrag_index.llm.retries import (
     redact,
 )
 from graphrag_index.schema.settings.models import ModelSettings
-from graphrag_nlp.text.normalize import replace_surrogates
+from graphrag_nlp.text.normalize import join_surrogates, replace_surrogates
 
 if TYPE_CHECKING:
     import aiohttp
@@ -524,7 +524,7 @@ class StreamedReply:
             self._finish = "length"
 
     def _add_text(self, piece: str) -> None:
-        self._text.append(replace_surrogates(piece))
+        self._text.append(join_surrogates(piece))
         if self._visible:
             self._visible.write(self._text[-1])
 
@@ -547,7 +547,7 @@ class StreamedReply:
         text = text or mark_reasoning("".join(self._reasoning))
         if self._refusal:
             text, finish = self._refusal, "refusal"
-        return Reply(replace_surrogates(text), finish, read_usage(self._usage))
+        return Reply(join_surrogates(text), finish, read_usage(self._usage))
 
 
 async def check_server(client: LLMClient) -> None:

@@ -84,11 +84,7 @@ class RemoteEmbeddingModel(RemoteModel):
         return f"dimension of {settings.model} at {settings.base_url}, {settings.dimensions}"
 
     def embed(
-        self,
-        texts: Sequence[str],
-        advance: Callable[[int], None] | None = None,
-        *,
-        are_queries: bool = False,
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text, see `EmbeddingModel`; zeros if it is quarantined.
 

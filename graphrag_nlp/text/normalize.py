@@ -171,9 +171,12 @@ def fold_in_place(text: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
+    """Replace each surrogate, which UTF-8 cannot encode, by U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def join_surrogates(text: str) -> str:
     """Join the two halves of a character, and replace each lone surrogate by U+FFFD."""
-    if _SURROGATE.search(text) is None:
-        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

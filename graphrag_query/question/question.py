@@ -209,7 +209,7 @@ class Question:
     def vector(self) -> "np.ndarray[Any, Any]":
         """The question's embedding, a vector of length 1."""
         embed = self.index.embedder.embed
-        vector: np.ndarray[Any, Any] = embed([self.mentions.spelt_text], are_queries=True)[0]
+        vector: np.ndarray[Any, Any] = embed([self.mentions.spelt_text])[0]
         return vector
 
     @cached_property

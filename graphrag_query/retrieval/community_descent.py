@@ -271,7 +271,7 @@ class QueryScores:
         vectors = question.vector[np.newaxis]
         if len(queries) > 1:
             embed = question.index.embedder.embed
-            vectors = np.vstack([vectors, embed(list(queries[1:]), are_queries=True)])
+            vectors = np.vstack([vectors, embed(list(queries[1:]))])
         table = question.index.vectors("text_unit_text")
         numbers: set[int] = set()
         shares: dict[int, float] = {}

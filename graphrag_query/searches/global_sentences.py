@@ -77,7 +77,7 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     """Answer with sentences on the subject of a question, grouped by theme."""
     index = question.index
     subject = subject_text(question)
-    [vector] = index.embedder.embed([subject], are_queries=True)
+    [vector] = index.embedder.embed([subject])
     # A question with cells is about their documents alone.
     if not (numbers := list(question.coverage.order)):
         table = index.vectors("text_unit_text")

@@ -232,7 +232,7 @@ def _find_similar_names(index: "IndexStore", texts: Sequence[str]) -> list[str]:
         found |= dict.fromkeys(index.entities(dict.fromkeys(named))["title"])
     if index.has_table("entity_description"):
         table = index.vectors("entity_description")
-        for vector in index.embedder.embed(list(texts), are_queries=True):
+        for vector in index.embedder.embed(list(texts)):
             found |= dict.fromkeys(table.nearest(vector, MAX_SIMILAR_NAMES, ["title"])["title"])
     return list(found)[:MAX_SIMILAR_NAMES]
 

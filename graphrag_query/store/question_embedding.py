@@ -50,8 +50,8 @@ class QuestionEmbedder:
     ) -> None:
         self._backend, self._version, self._settings = backend, version, made_with
         self._current_models, self._open_vectors = models, open_vectors
-        # (text, whether it is a question) → its vector.
-        self._cache: dict[tuple[str, bool], np.ndarray[Any, Any]] = {}
+        # The vector of each text.
+        self._cache: dict[str, np.ndarray[Any, Any]] = {}
         self._lock = Lock()
         self._models: Models | None = None
 
@@ -119,7 +119,7 @@ class QuestionEmbedder:
         if current != self.identity:
             raise self._other_model_error(current)
 
-    def embed(self, texts: list[str], *, are_queries: bool = False) -> "np.ndarray[Any, Any]":
+    def embed(self, texts: list[str]) -> "np.ndarray[Any, Any]":
         """Return one vector of length 1 per text. Known texts are read from the cache.
 
         Raises `ModelError` if the model does not answer, returns no vector for a text, or has
@@ -131,13 +131,12 @@ class QuestionEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), np.float32)
         cache = self._cache
-        keys = [(text, are_queries) for text in texts]
         # Other threads may remove texts from the cache.
-        found = ((key, cache.get(key)) for key in keys)
-        known = {key: vector for key, vector in found if vector is not None}
-        new = [key for key in dict.fromkeys(keys) if key not in known]
+        found = ((text, cache.get(text)) for text in texts)
+        known = {text: vector for text, vector in found if vector is not None}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            vectors = self.model.embed([text for text, _ in new], are_queries=are_queries)
+            vectors = self.model.embed(new)
             if self._models is not None:
                 self._models.ledger.limit_replies(MAX_CACHED_TEXTS)
             if vectors.shape[1] != self.dimension:
@@ -151,9 +150,9 @@ class QuestionEmbedder:
             known |= made
             with self._lock:
                 cache.update(made)
-                for key in [*islice(cache, max(0, len(cache) - MAX_CACHED_TEXTS))]:
-                    del cache[key]
-        return np.array([known[key] for key in keys])
+                for text in [*islice(cache, max(0, len(cache) - MAX_CACHED_TEXTS))]:
+                    del cache[text]
+        return np.array([known[text] for text in texts])
 
     def _other_model_error(self, current: "ModelIdentity") -> SettingsError:
         """Build the error that the settings name another model than the index's vectors have."""

@@ -68,7 +68,7 @@ def test_an_example_has_names_of_the_passage_and_wanted_types_only() -> None:
     ("text", "source"),
     [
         ("Tom Crean sailed.", "Tom Crean sailed."),
-        ("They sailed with Tom Crean of Annascaul.", "They sail-\ned with Tom\n  Crean of Annas-\ncaul."),
+        ("He sailed with Tom Crean of Kerry.", "He sail-\ned with Tom\n  Crean of Ker-\nry."),
         ("| Name |\n|---|\n| Tom Crean |", "| Tom Crean |"),
         ("| Na-me |\n|---|\n| Tom Crean, sea-man |", "| Tom Crean, sea\u00adman |"),
     ],

@@ -181,17 +181,12 @@ class EmbeddingModel(Protocol):
         """
 
     def embed(
-        self,
-        texts: Sequence[str],
-        advance: Callable[[int], None] | None = None,
-        *,
-        are_queries: bool = False,
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text: an array of shape (texts, dimension).
 
-        `are_queries` distinguishes questions from passages. A vector of zeros stands for a text
-        whose request failed. `advance` is called with the number of texts finished since its
-        last call.
+        A vector of zeros stands for a text whose request failed. `advance` is called with the
+        number of texts finished since its last call.
         """
 
 

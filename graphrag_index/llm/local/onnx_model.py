@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphrag_index.errors import ModelError, describe_error
+from graphrag_nlp.text.normalize import join_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,11 +177,7 @@ class OnnxModel:
         [self._output] = self._session.outputs
 
     def embed(
-        self,
-        texts: Sequence[str],
-        advance: Callable[[int], None] | None = None,
-        *,
-        are_queries: bool = False,
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text, see `EmbeddingModel`; an empty text has one too.
 
@@ -189,10 +186,8 @@ class OnnxModel:
         """
         import numpy as np
 
-        # The library rejects lone surrogates: join pairs of them, and replace the others.
-        valid = [
-            text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts
-        ]
+        # The library rejects lone surrogates.
+        valid = [*map(join_surrogates, texts)]
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(valid)]
         vectors = np.empty((len(texts), self.dimension), np.float32)
 

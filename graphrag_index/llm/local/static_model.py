@@ -163,11 +163,7 @@ class StaticModel:
         self._unknown = self._rows[self._pieces.unknown].astype(np.float64)
 
     def embed(
-        self,
-        texts: Sequence[str],
-        advance: Callable[[int], None] | None = None,
-        *,
-        are_queries: bool = False,
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> "npt.NDArray[np.float32]":
         """Return a unit vector for each text, see `EmbeddingModel`; the whole text counts.
 

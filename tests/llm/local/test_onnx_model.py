@@ -134,11 +134,7 @@ class LengthModel:
         self.embedded: list[str] = []
 
     def embed(
-        self,
-        texts: Sequence[str],
-        advance: Callable[[int], None] | None = None,
-        *,
-        are_queries: bool = False,
+        self, texts: Sequence[str], advance: Callable[[int], None] | None = None
     ) -> npt.NDArray[np.float32]:
         self.embedded += texts
         return np.array([[len(text), 1] for text in texts], np.float32)

@@ -103,7 +103,7 @@ def test_a_text_is_embedded_once(sample_project: Path, monkeypatch: pytest.Monke
         def __init__(self) -> None:
             self.asked: list[str] = []
 
-        def embed(self, texts: list[str], *, are_queries: bool = False) -> np.ndarray:
+        def embed(self, texts: list[str]) -> np.ndarray:
             self.asked += texts
             return np.array([[len(text), 1] for text in texts], np.float32).reshape(-1, 2)
 
