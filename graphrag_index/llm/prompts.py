@@ -39,6 +39,14 @@ _QUOTED_MARK = re.compile(r"<(?=\W{0,5}passage)", re.IGNORECASE)
 _QUOTED = re.compile(rf"{re.escape(_QUOTED_START)}\n(.*?)\n{re.escape(_QUOTED_END)}", re.DOTALL)
 
 
+def _read_shipped_prompt(name: str, package: str) -> str:
+    return files(package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
+
+
+def _find_placeholders(prompt: str) -> set[str]:
+    return {found[0] for found in _PLACEHOLDER.finditer(prompt)}
+
+
 @cache
 def shipped_prompts() -> dict[str, str]:
     """Return the package of each prompt of the program, by the name of the prompt."""
@@ -61,7 +69,7 @@ class Prompts:
         try:
             return own.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
-            return files(self.package).joinpath(FOLDER, f"{name}.txt").read_text(encoding="utf-8")
+            return _read_shipped_prompt(name, self.package)
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"The prompt {own} cannot be read: {error}.") from error
 
@@ -72,8 +80,31 @@ class Prompts:
         own = (name for name in names if shipped.get(name, self.package) == self.package)
         return {name: self.read_prompt(name) for name in own}
 
+    def check_placeholders(self) -> str:
+        """Name the placeholders of shipped prompts that the project's versions of them lack.
+
+        Raises `SettingsError` if one has a placeholder that the shipped prompt does not have.
+        """
+        lacking = []
+        for name, package in shipped_prompts().items():
+            path = self.root / FOLDER / f"{name}.txt"
+            if path.is_file():
+                filled = _find_placeholders(_read_shipped_prompt(name, package))
+                own = _find_placeholders(self.read_prompt(name))
+                for unknown in sorted(own - filled):
+                    known = f"known: {', '.join(sorted(filled))}" if filled else "it has none"
+                    raise SettingsError(
+                        f"{path} has the unknown placeholder {unknown}; {known}. Correct it, or "
+                        "write it without double braces."
+                    )
+                if filled - own:
+                    lacking.append(f"{path.name} lacks {', '.join(sorted(filled - own))}")
+        return "; ".join(lacking)
+
     def _find_unused_files(self) -> list[str]:
         folder = self.root / FOLDER
+        if not folder.is_dir():
+            self._refuse_near_folder()
         found = {path.name for path in folder.glob("[!.]*") if path.is_file()}
         known = {f"{name}.txt" for name in shipped_prompts()} if found else {}
         unused = sorted(found.difference(known))
@@ -87,6 +118,13 @@ class Prompts:
                     f"it, or move it out of {FOLDER}/."
                 )
         return unused
+
+    def _refuse_near_folder(self) -> None:
+        """Raise `SettingsError` for a folder of prompts that almost has the right name."""
+        names = [path.name for path in self.root.glob("[pP]*") if path.is_dir()]
+        for name in get_close_matches(FOLDER, names, n=1, cutoff=0.85):
+            if shipped_prompts().keys() & {path.stem for path in (self.root / name).glob("*.txt")}:
+                raise SettingsError(f"{self.root / name} is not read: rename it to {FOLDER}.")
 
     def fill(self, name: str, values: Mapping[str, str]) -> str:
         """Fill the placeholders of a prompt; raises `SettingsError` if one has no value."""

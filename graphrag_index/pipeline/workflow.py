@@ -229,7 +229,10 @@ def check_steps(workflow: Workflow, settings: Settings, root: Path) -> None:
                 f"settings: steps.{name} belongs to no step of the workflow {workflow.name}; "
                 + _suggest_name(name, own, "none of its steps has settings of your own.")
             )
-    unused = Prompts(root).unused_files
+    prompts = Prompts(root)
+    if lacking := prompts.check_placeholders():
+        logger.warning("prompts/: %s; what the settings say there is not sent.", lacking)
+    unused = prompts.unused_files
     # A step of your own may have prompts of any name.
     if unused and all(step.name in STEPS for step in workflow.steps):
         logger.warning("prompts/: no prompt has the name of %s; not read.", ", ".join(unused))
@@ -349,9 +352,16 @@ def open_models(
 
 
 def check_keys(workflow: Workflow, settings: Settings) -> None:
-    """Raise SettingsError if a model of the workflow lacks the key that its settings name."""
+    """Raise SettingsError if a model of the workflow lacks a key that is named or demanded."""
+    from graphrag_index.llm.protocol import OPENAI_ADDRESS, server_address
+
     for _, name, _ in _find_model_uses(workflow, settings):
-        settings.models[name].require_key()
+        model = settings.models[name]
+        if not model.require_key() and server_address(model) == OPENAI_ADDRESS:
+            raise SettingsError(
+                f"models.{name} has no key, which {OPENAI_ADDRESS} demands: export OPENAI_API_KEY "
+                "or set api_key, or set base_url to another server."
+            )
 
 
 def find_asking_steps(workflow: Workflow, settings: Settings) -> set[str]:

@@ -193,3 +193,19 @@ def test_local_tables_need_no_remote_catalogue(tmp_path: Path) -> None:
         check=True,
     )
     assert result.stdout.split() == ["a", "False"]
+
+
+@pytest.mark.parametrize("env", ["", "OPENAI_API_KEY=\n"])
+def test_a_check_tells_of_a_missing_key_of_openai(
+    graphrag_index: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    steps = ["load_documents", "create_text_units", "extract_graph"]
+    root = write_project(tmp_path, steps, documents={"a.txt": "Crean sailed."})
+    (root / ".env").write_text(env, encoding="utf-8")
+    result = graphrag_index("validate", "--root", root)
+    assert result.code == 2
+    assert "has no key, which https://api.openai.com/v1 demands: export OPENAI_API" in result.err
+    local = "models.chat={model: m, base_url: 'http://localhost:1/v1'}"
+    assert graphrag_index("validate", "--root", root, "--set", local).code == 0

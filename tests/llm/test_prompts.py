@@ -127,7 +127,7 @@ def test_a_prompt_of_another_name_is_told(
 ) -> None:
     root = write_project(tmp_path, "http://127.0.0.1:9", n_documents=1)
     (root / ".env").write_text("MODEL_KEY=sk-test\n", encoding="utf-8")
-    write(root, "extract_graph", "Mine.")
+    write(root, "extract_graph", "Mine: {{entity_types}}, {{relationship_types}}.")
     for hidden in (".gitkeep", ".extract_grph.txt.swp"):
         (root / "prompts" / hidden).touch()
     assert graphrag_index("validate", "--root", root).code == 0
@@ -135,6 +135,40 @@ def test_a_prompt_of_another_name_is_told(
     (root / "prompts" / name).write_text("Mine.")
     assert graphrag_index("validate", "--root", root).code == 0
     assert caplog.messages == [f"prompts/: no prompt has the name of {name}; not read."]
+
+
+def test_placeholders_of_the_project_are_those_of_the_program(
+    tmp_path: Path, graphrag_index: Call, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write_project(tmp_path, "http://127.0.0.1:9", n_documents=1)
+    (root / ".env").write_text("MODEL_KEY=sk-test\n", encoding="utf-8")
+    write(root, "local_search", "Answer in rhymes.")
+    assert graphrag_index("validate", "--root", root).code == 0
+    (told,) = caplog.messages
+    assert (
+        told == "prompts/: local_search.txt lacks {{response}}; what the settings say there is "
+        "not sent."
+    )
+    write(root, "global_map", "Read {{texts}}.")
+    refused = graphrag_index("validate", "--root", root)
+    assert refused.code == 2
+    assert "global_map.txt has the unknown placeholder {{texts}}; it has none" in refused.err
+
+
+def test_a_misspelt_folder_of_prompts_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "local_search", "Mine.")
+    for name in ("prompt", "Prompts", "promts"):
+        (tmp_path / "prompts").rename(tmp_path / name)
+        with pytest.raises(SettingsError, match=f"{name} is not read: rename it to prompts"):
+            Prompts(tmp_path)
+        (tmp_path / name).rename(tmp_path / "prompts")
+    for other in ("prompts_old", "prompt"):
+        (tmp_path / other).mkdir()
+        Prompts(tmp_path)
+    # A folder of other texts is left alone.
+    (tmp_path / "prompts").rename(tmp_path / "kept")
+    (tmp_path / "prompt" / "notes.txt").touch()
+    Prompts(tmp_path)
 
 
 @given(st.text(), st.text(st.characters(exclude_characters="<")))

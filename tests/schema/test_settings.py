@@ -107,9 +107,13 @@ class TestVariables:
         text = "models: {m: {model: gpt, api_key: '${UNSET_IN_TEST}'}}"
         model = load(tmp_path, text).models["m"]
         assert model.key == ""
-        said = "The key of the model gpt is ${UNSET_IN_TEST}, which is not set: export UNSET_IN_TE"
+        said = (
+            "The key of the model gpt is ${UNSET_IN_TEST}, which is not set or empty: export UNSE"
+        )
         with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
             model.require_key()
+        with pytest.raises(SettingsError, match=f"^{re.escape(said)}"):
+            load(tmp_path, text, env="UNSET_IN_TEST=").models["m"].require_key()
         assert load(tmp_path, text, env="UNSET_IN_TEST=abc").models["m"].require_key() == "abc"
 
     @pytest.mark.parametrize("text", ["${PLACE", "${my place}", "${}", "${1A}"])
@@ -210,6 +214,11 @@ class TestOverrides:
             "--set output=${UNSET_IN_TEST} uses ${UNSET_IN_TEST}, which is not set: "
             "export UNSET_IN_TEST or write it into .env."
         )
+
+    @pytest.mark.parametrize("text", ["*", "*.txt", "@id", "%n", "&a", "`t`"])
+    def test_a_sign_of_yaml_begins_a_text_of_an_override(self, tmp_path: Path, text: str) -> None:
+        settings = load(tmp_path, "", f"load_documents.text_column={text}")
+        assert settings.load_documents.text_column == text
 
     def test_the_last_override_of_a_key_wins(self, tmp_path: Path) -> None:
         assert load(tmp_path, "", "output=a", "output=b").output == "b"

@@ -103,12 +103,12 @@ class ModelSettings(Section):
         return "" if UNSET_KEY.fullmatch(key) else key
 
     def require_key(self) -> str:
-        """Return the API key; raise SettingsError if its variable is not set."""
+        """Return the API key; raise SettingsError if its variable has no value."""
         unset = UNSET_KEY.fullmatch(self.api_key.get_secret_value())
         if unset is not None:
             raise SettingsError(
                 f"The key of the model {self.deployment or self.model} is {unset.group()}, "
-                f"which is not set: export {unset[1]} or write it into .env."
+                f"which is not set or empty: export {unset[1]} or write it into .env."
             )
         return self.key
 

@@ -154,7 +154,7 @@ _NAME_AND_DEFAULT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL
 
 
 def _keep_unset_keys(values: dict[str, Any], variables: Mapping[str, str]) -> None:
-    """Keep an API key whose variable is not set as it is written, until the model is needed.
+    """Keep an API key whose variable is not set or empty as it is written, until it is needed.
 
     Nothing but requests to this model needs the key: an import, a check or an estimate works
     without it.
@@ -163,7 +163,7 @@ def _keep_unset_keys(values: dict[str, Any], variables: Mapping[str, str]) -> No
     for model in models.values() if isinstance(models, dict) else ():
         key = model.get("api_key") if isinstance(model, dict) else None
         unset = UNSET_KEY.fullmatch(key) if isinstance(key, str) else None
-        if unset is not None and unset[1] not in variables:
+        if unset is not None and not variables.get(unset[1]):
             model["api_key"] = f"${key}"  # an escaped dollar sign
 
 
@@ -231,7 +231,9 @@ def _apply_override(values: dict[str, Any], override: str, variables: Mapping[st
     if not equals or not keys:
         raise SettingsError(f"--set {override}: expected section.key=value.")
     where = f"--set {override}"
-    value = _expand_variables(read_settings_yaml(text, where), variables, where)
+    # These signs have a meaning in YAML that is of no use here: "*" is the name of all columns.
+    parsed = text if text[:1] in tuple("*&%@`") else read_settings_yaml(text, where)
+    value = _expand_variables(parsed, variables, where)
     *parents, last = keys.split(".")
     for parent in parents:
         if values.get(parent) is None:
