@@ -226,6 +226,11 @@ def format_count(name: str, n: int) -> str:
     return f"{n:,} {words}"
 
 
+def join_counts(**counts: int) -> str:
+    """Join numbers of things, without those that are 0: "2 text units, 1 claim"."""
+    return ", ".join(format_count(name, n) for name, n in counts.items() if n)
+
+
 def join_names(names: Iterable[str], at_most: int = 8) -> str:
     """Join at most `at_most` names by commas, and add the number of further names."""
     names = list(names)

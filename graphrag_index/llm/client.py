@@ -214,12 +214,13 @@ class LLMClient:
     def settings_error(self, status: int, message: str) -> ModelError:
         """Return the error for a status that the user must fix in the settings or the account."""
         demands = "does not accept the key" if self.settings.key else "demands a key"
+        has_path = self.settings.provider == "azure" or "/v1" in self.address
+        setting = "model or base_url" if has_path else f"model, or base_url to {self.address}/v1"
         reason = {
             401: f"{demands}: set api_key of this model",
             402: "says that the account has no credit left",
             403: "refuses access: see what the key may do",
-            404: f"does not know the model {self.writer.model!r} or this address: "
-            "set model or base_url",
+            404: f"does not know the model {self.writer.model!r} or this address: set {setting}",
             429: "says that the account has no quota left",
         }[status]
         message = self.redact(message)
@@ -327,15 +328,28 @@ class LLMClient:
                 "authority that signed it."
             ) from None
         except aiohttp.ClientConnectorError as error:
-            raise RetryError(root_cause_message(error)) from None
+            if getattr(error.os_error, "reason", "") in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+                raise AddressError(
+                    f"Model {self.name}: the server at {self.address} does not use TLS: set "
+                    f"base_url of this model to {self.address.replace('https', 'http', 1)}."
+                ) from None
+            raise RetryError(f"{root_cause_message(error)}{self._advise_on_tls()}") from None
         except aiohttp.ConnectionTimeoutError:
             seconds = min(MAX_CONNECT_SECONDS, self.settings.timeout)
-            raise RetryError(f"no connection within {seconds:g} s") from None
+            reason = f"no connection within {seconds:g} s{self._advise_on_tls()}"
+            raise RetryError(reason) from None
         except TimeoutError:
             reason = f"no answer within {self.settings.timeout:g} s"
             raise ReplyTimeoutError(reason, lost=True) from None
         except (aiohttp.ClientError, OSError) as error:
             raise RetryError(root_cause_message(error), lost=True) from None
+
+    def _advise_on_tls(self) -> str:
+        """Return advice if a server may not use TLS: one of the internet does, at its own port."""
+        address = urlsplit(self.address)
+        has_tls = address.scheme == "https" and address.port in (None, DEFAULT_PORTS["https"])
+        is_sure = has_tls or address.scheme == "http"
+        return "" if is_sure else "; http:// is for a server without TLS"
 
     def _start_request(
         self, method: str, url: str, content: bytes | None, parameters: dict[str, str] | None
@@ -595,7 +609,8 @@ async def find_server(models: Mapping[str, ModelSettings]) -> tuple[str, str]:
                     await check_server(client)
                 return candidate, ""
         except (RetryError, TimeoutError) as error:
-            return address, f"no server answers at {address} ({error})"
+            reason = str(error) or f"no answer within {MAX_LIST_SECONDS:g} s"
+            return address, f"no server answers at {address} ({reason})"
         finally:
             for client in clients:
                 await client.close()

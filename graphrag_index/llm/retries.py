@@ -108,7 +108,10 @@ def redact(text: str, secret: str) -> str:
     """Replace API keys in a text by asterisks: error messages may contain parts of a key."""
     if len(secret) >= 4:
         text = text.replace(secret, "***")
-    return re.sub(r"\b(sk|key|Bearer)[-_ ][\w*.-]{4,}", r"\1-***", text)
+    # A key has a digit or asterisks: "API key provided" has none.
+    return re.sub(
+        r"\b(sk[-_]|(?:key|Bearer)[-_ ](?=[\w.-]*[\d*]))[\w*.-]{3,}[\w*-]", r"\1***", text
+    )
 
 
 def backoff_seconds(failures: int, first: float = FIRST_DELAY) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from graphrag_index.errors import join_counts
 from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, n_prompt_tokens
 from graphrag_index.llm.request import (
@@ -121,12 +122,8 @@ def create_community_reports(
         yield writer.take_report_rows()
     if n_kept:
         logger.info("%d reports of the last run are reused, because little has changed", n_kept)
-    if n_failed or n_dropped:
-        logger.warning(
-            "%d communities have no report, %d findings and citations of replies were invalid",
-            n_failed,
-            n_dropped,
-        )
+    if lost := join_counts(reports=n_failed, invalid_findings_and_citations=n_dropped):
+        logger.warning("Lost: %s", lost)
 
 
 def _find_born(communities: pl.Series, lineage: pl.LazyFrame | None) -> np.ndarray:

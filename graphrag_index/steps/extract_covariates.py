@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
-from graphrag_index.errors import format_count
+from graphrag_index.errors import join_counts
 from graphrag_index.extraction.graph_reply import MAX_NAME_CHARS, REPLY_WORDS, clean_line
 from graphrag_index.extraction.prompting import format_subject
 from graphrag_index.llm.chat_model import ChatModel
@@ -228,12 +228,8 @@ def extract_covariates(
         covariates = _make_covariates(units, ids, n_claims)
         n_claims += covariates.height
         yield {TABLE.name: units.drop("at"), "covariates": covariates}
-    if n_failed or n_dropped:
-        logger.warning(
-            "Not read to the end: %s; invalid in replies: %s",
-            format_count("text units", n_failed),
-            format_count("claims", n_dropped),
-        )
+    if lost := join_counts(text_units_not_read_to_the_end=n_failed, invalid_claims=n_dropped):
+        logger.warning("Lost: %s", lost)
 
 
 def _group_by_batch(rows: Iterator[_ReplyRow], n: int) -> Iterator[tuple[int, list[_ReplyRow]]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from graphrag_index.errors import format_count
+from graphrag_index.errors import join_counts
 from graphrag_index.extraction.alignment import Passage
 from graphrag_index.extraction.graph_reply import clean_line, schema_from_settings
 from graphrag_index.extraction.merging import (
@@ -154,12 +154,8 @@ def _add_kept_rows(
         n_failed += int((rows["input_hash"] == "").sum())
         n_dropped += int(rows["dropped"].sum())
         yield rows
-    if n_failed or n_dropped:
-        logger.warning(
-            "Not read to the end: %s; invalid in replies: %s",
-            format_count("text units", n_failed),
-            format_count("records", n_dropped),
-        )
+    if lost := join_counts(text_units_not_read_to_the_end=n_failed, invalid_records=n_dropped):
+        logger.warning("Lost: %s", lost)
 
 
 def _make_requests(

@@ -4,10 +4,14 @@ import asyncio
 import gc
 import gzip
 import json
+import re
+import socket
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -441,3 +445,37 @@ def test_a_run_is_told_of_a_certificate_before_the_first_request(tmp_path: Path)
         OPENED.append(Models({"chat": settings}, tmp_path))
         with pytest.raises(ModelError, match=r"certificate of 127\.0\.0\.1"):
             OPENED[-1].open_chat_model("chat", "step")
+
+
+class PlainHandler(BaseHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+def test_an_address_with_tls_that_the_server_has_not_is_told(tmp_path: Path) -> None:
+    server = HTTPServer(("127.0.0.1", 0), PlainHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f"127.0.0.1:{server.server_port}/v1"
+    OPENED.append(Models({"chat": ModelSettings(model="m", base_url=f"https://{place}")}, tmp_path))
+    said = f"the server at https://{place} does not use TLS: set base_url of this model to http://"
+    with pytest.raises(ModelError, match=f"{re.escape(said)}{re.escape(place)}\\.$"):
+        OPENED[-1].open_chat_model("chat", "step")
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_silent_server_is_told_with_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MAX_LIST_SECONDS", 0.2)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        for scheme in ("http", "https"):
+            models = {"chat": ModelSettings(model="m", base_url=f"{scheme}://{address}")}
+            _, reason = asyncio.run(client.find_server(models))
+            assert reason == f"no server answers at {scheme}://{address} (no answer within 0.2 s)"
+
+
+def test_an_address_without_v1_is_told_with_it(tmp_path: Path) -> None:
+    with Server(answer=words_of_text) as server:
+        root = server.url.removesuffix("/v1")
+        OPENED.append(Models({"chat": ModelSettings(model="m", base_url=root)}, tmp_path))
+        with pytest.raises(ModelError, match=f"set model, or base_url to {server.url} \\(HTTP 404"):
+            ask(OPENED[-1].open_chat_model("chat", "step"), "a")

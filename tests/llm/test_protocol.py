@@ -228,9 +228,13 @@ def test_every_header_for_a_delay_is_parsed() -> None:
 
 
 def test_a_key_is_redacted_in_messages_of_the_server() -> None:
-    said = redact("Incorrect API key provided: sk-abcdef123456. Bearer sk-abcdef123456", "secret-1")
+    said = redact("Incorrect API key provided: sk-abcdef123456. Bearer abcdef123456", "secret-1")
     assert "abcdef" not in said
+    assert said == "Incorrect API key provided: sk-***. Bearer ***"
     assert redact("wrong: secret-1!", "secret-1") == "wrong: ***!"
+    assert redact("key_not_found, key ab**yz, Bearer token", "") == (
+        "key_not_found, key ***, Bearer token"
+    )
 
 
 TEXT = "Crean was born in Annascaul. " * 20

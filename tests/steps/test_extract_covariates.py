@@ -149,9 +149,11 @@ def test_without_claims_there_is_one_empty_table() -> None:
     assert claims.schema == TABLES["covariates"].schema
 
 
-def test_a_failure_costs_its_text_unit_only() -> None:
+def test_a_failure_costs_its_text_unit_only(caplog: pytest.LogCaptureFixture) -> None:
     claims, _ = run(by_text(Scott=None, dogs={"claims": [claim(source_text="ate the dogs")]}))
     assert claims["text_unit_id"].to_list() == ["t1"]
+    # What did not happen is not told: no "0 invalid claims".
+    assert caplog.messages == ["Lost: 1 text unit not read to the end"]
 
 
 def test_a_claim_made_twice_is_one_row() -> None:
