@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from graphrag_index.readers.document import PageText, UnreadableFile
 from graphrag_index.readers.parse_process import DamagedFile
+from graphrag_nlp.text.lines import HyphenatedWords
 
 # PDFium may be used by one thread at a time.
 PDFIUM = Lock()
@@ -458,13 +459,8 @@ class _Writer:
         self._body = max(fonts, key=fonts.__getitem__, default=("", 0.0))
         # In a document of one fixed pitch, that pitch is no sign of code.
         self._has_code = not _is_fixed_pitch(words)
-        self._whole, self._hyphenated = Counter[str](), Counter[str]()
-        for one, two in zip(words, [*words[1:], None], strict=False):
-            if two is None or two.before != "\n":
-                for token in _TOKEN.findall(one.text.lower()):
-                    (self._hyphenated if "-" in token else self._whole)[token] += 1
-        # Words that others begin or end with before and after a hyphen.
-        self._parted = {part for token in self._hyphenated for part in re.split("[-‐]", token)}
+        pieces = (("\n" if word.before == "\n" else " ", word.text) for word in words)
+        self._words = HyphenatedWords("".join(chain.from_iterable(pieces)))
         self._parts: list[str] = []
         self._length = 0
         self._boxes: list[list[int]] = []
@@ -628,8 +624,7 @@ class _Writer:
     def _join(self, one: _Word, two: _Word) -> str:
         """Return what is between the last word of a line and the first of the next line.
 
-        A backspace means that the hyphen of the first one only divides a word: it is known whole
-        elsewhere in the document, or its parts are not known as words.
+        A backspace means that the hyphen of the first one only divides a word.
         """
         if not one.text.endswith(_HYPHENS):
             unspaced = _UNSPACED.match(one.text[-1]) and _UNSPACED.match(two.text[0])
@@ -637,14 +632,8 @@ class _Writer:
         before, after = _TOKEN.findall(one.text[:-1]), _TOKEN.match(two.text)
         if not before or not one.text[:-1].endswith(before[-1]) or not after:
             return "" if after and before else " "
-        left, right = before[-1].lower(), after[0].lower()
-        n_whole, n_hyphenated = self._whole[left + right], self._hyphenated[f"{left}-{right}"]
-        if n_whole or n_hyphenated:
-            return "\b" if n_whole >= n_hyphenated else ""
-        is_lower = before[-1][-1].islower() and after[0][0].islower()
-        is_compound = not (left.isalpha() and right.isalpha())
-        is_compound = is_compound or (self._whole[right] > 0 and bool({left, right} & self._parted))
-        return "\b" if is_lower and not is_compound else ""
+        left, right = re.split("[-\u2010]", before[-1])[-1], re.split("[-\u2010]", after[0])[0]
+        return "" if self._words.keep_hyphen(left, right) else "\b"
 
     def _cut_hyphen(self) -> None:
         self._parts[-1] = self._parts[-1][:-1]

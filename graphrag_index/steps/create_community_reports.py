@@ -53,7 +53,7 @@ NO_MODEL_REASON = "No model was asked about this community."
 BATCH_REPORTS = 1_000
 
 
-@step(writes=["community_reports", "report_evidence"], code_version=9)
+@step(writes=["community_reports", "report_evidence"], code_version=10)
 def create_community_reports(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,

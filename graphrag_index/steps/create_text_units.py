@@ -79,7 +79,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=8)
+@step(writes=["documents", "base_text_units", "sentences"], code_version=9)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     *,

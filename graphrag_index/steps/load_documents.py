@@ -60,7 +60,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 @step(
     writes=["loaded_documents", "unread_files", "skipped_files"],
-    code_version=5,
+    code_version=6,
     fingerprint=fingerprint_input,
     check=check_input,
     input_table="loaded_documents",

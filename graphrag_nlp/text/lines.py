@@ -6,6 +6,7 @@ hyphens, and spaces between the letters of a word are layout: readers do not see
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -46,8 +47,12 @@ _MAY_BREAK = (
     rf"|(?m:^)[^\S\n]*{_MARKER}[^\S\n][^\n]*\n[^\S\n]+[^\s#>`|]"
     r"|(?:^|\s)\p{L}(?:[ \u00a0\u3000]{1,4}\p{L}){2}(?:\s|$|[.,:;!?)])"
 )
-_HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _WORD_BEFORE, _WORD_AFTER = re.compile(r"[^\W_]+\Z"), re.compile(r"[^\W_]+")
+# A word that a line end divides, or a whole word, as its group.
+_WORD = r"[^\W_]++(?:[-\u2010][^\W_]++)*+"
+_WHOLE_WORD = re.compile(rf"(?:{_WORD}[-\u2010]{_INDENT}(?:>[^\S\n]*)*)+{_WORD}|({_WORD})")
+# Minimum number of letters of two words of a text to be one with a hyphen.
+MIN_CHARS_OF_PART = 4
 # Minimum number of characters of a full line in a script without spaces, and the minimum share of
 # the longest line beside it: other lines end with a word, such as titles and those of a list. Lines
 # with a mark between parts of sentences are no titles.
@@ -92,21 +97,48 @@ def _find_item_lines(text: str) -> Iterator[Join]:
 
 
 def _find_hyphens(text: str) -> Iterator[Join]:
-    whole: frozenset[str] | None = None
+    words: HyphenatedWords | None = None
     for found in _HYPHEN.finditer(text):
         start, end = found.span()
         before = _WORD_BEFORE.search(text, max(0, start - 40), start)
         after = _WORD_AFTER.match(text, end)
         read = ""
         if found[0][0] in "-\u2010" and before and after:
-            if whole is None:
-                whole = frozenset(_HYPHENATED.findall(text.lower()))
-            # Keep the hyphen of Jean-Pierre, COVID-19, and words with one elsewhere within a line.
-            is_lower = before[0][-1].islower() and after[0][0].islower()
-            is_upper = min(len(before[0]), len(after[0])) > 1 and f"{before[0]}{after[0]}".isupper()
-            is_word = (is_lower or is_upper) and before[0].isalpha() and after[0].isalpha()
-            read = "-" * (not is_word or f"{before[0]}-{after[0]}".lower() in whole)
+            if words is None:
+                words = HyphenatedWords(text)
+            read = "-" * words.keep_hyphen(before[0], after[0])
         yield Join(start, end, read)
+
+
+class HyphenatedWords:
+    """The words of a text, by which a hyphen at a line end is one of a word, or divides it."""
+
+    def __init__(self, text: str) -> None:
+        self._whole, self._parts = Counter[str](), Counter[str]()
+        self._pairs = Counter[tuple[str, str]]()
+        for word in filter(None, _WHOLE_WORD.findall(text.lower())):
+            first, *others = re.split("[-\u2010]", word)
+            if others:
+                self._parts.update((first, *others))
+                self._pairs.update(pairwise((first, *others)))
+            else:
+                self._whole[first] += 1
+
+    def keep_hyphen(self, before: str, after: str) -> bool:
+        """Return whether the hyphen between two parts belongs to the word."""
+        left, right = before.lower(), after.lower()
+        n_whole = self._whole[left + right] + self._parts[left + right]
+        if n_whole or self._pairs[left, right]:
+            return self._pairs[left, right] > n_whole
+        # Jean-Pierre, COVID-19
+        is_lower = before[-1].islower() and after[0].islower()
+        is_upper = min(len(before), len(after)) > 1 and f"{before}{after}".isupper()
+        if not (is_lower or is_upper) or not (before.isalpha() and after.isalpha()):
+            return True
+        if self._parts[right] or (self._parts[left] and self._whole[right]):
+            return True
+        is_long = min(len(before), len(after)) >= MIN_CHARS_OF_PART
+        return is_long and self._whole[left] > 0 and self._whole[right] > 0
 
 
 def _find_line_ends(text: str) -> Iterator[Join]:
