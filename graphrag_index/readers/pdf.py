@@ -6,6 +6,7 @@ The text of a document is made of the words of its pages, so each word has its p
 import ctypes
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ PDFIUM = Lock()
 # A word; PDFium writes U+FFFE or U+0002 for a hyphen at the end of a line. Scripts without spaces
 # are cut, so that the place of a character inside its box is known.
 _WORD = re.compile(
-    r"[^ \t\r\n\xa0\u2000-\u200b\u3000\ufffe\x02\u2e80-\ufffd]+[\ufffe\x02]?|[\ufffe\x02]"
+    r"[^ \t\r\n\xa0\u2000-\u200a\u3000\ufffe\x02\u2e80-\ufffd]+[\ufffe\x02]?|[\ufffe\x02]"
     r"|[\u2e80-\u2fff\u3001-\uf8ff\uf900-\ufaff\ufb07-\ufffd]{1,4}|[\ufb00-\ufb06]+[\ufffe\x02]?"
 )
 # Ligatures, and those of a TeX font (encoding T1) whose characters the file does not name.
@@ -35,6 +36,7 @@ CHARACTERS = {
     0x02: "-",
     0xFFFE: "-",
     0xFFFF: "",
+    0xFEFF: "",  # a byte order mark
     0xAD: "-",
     0x0B: "ff",
     0x88: "•",  # in the TeX encoding TS1
@@ -467,18 +469,18 @@ class _Writer:
         self._parted = {part for token in self._hyphenated for part in re.split("[-‐]", token)}
         self._parts: list[str] = []
         self._length = 0
-        self._boxes: list[list[int]] = []
+        self._boxes: list[array[int]] = []
         self._starts: list[int | None] = []
         self._reached = 0  # the end of the last word that has a box
         self._last: _Block | None = None
         self._last_page = -1
 
     def start_page(self) -> None:
-        self._boxes.append([])
+        self._boxes.append(array("i"))
         self._starts.append(None)
         self._reached = -1
 
-    def finish(self) -> tuple[str, list[tuple[tuple[int, int], list[int]]]]:
+    def finish(self) -> "tuple[str, list[tuple[tuple[int, int], array[int]]]]":
         """Return the text, and the span and the boxes of each page."""
         if self._last and self._last.kind == "code":
             self._write("```")
@@ -695,7 +697,7 @@ class _Writer:
         place = (word.left, word.top, word.right - word.left, word.height)
         if word.right > word.left:
             gap = self._length - max(self._reached, 0)
-            boxes += (gap, len(word.text), *(round(10 * side) for side in place))
+            boxes.extend((gap, len(word.text), *(round(10 * side) for side in place)))
             self._reached = self._length + len(word.text)
         self._write(word.text)
 
