@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,18 @@ class PageText:
         boxes = np.array(self.boxes, np.int64).reshape(-1, 6)
         ends = self.start + np.cumsum(boxes[:, 0] + boxes[:, 1])
         return np.column_stack([ends - boxes[:, 1], ends, boxes[:, 2:]])
+
+
+class PageView(NamedTuple):
+    """A page to draw: its number, the words that it must have, and places to mark.
+
+    A word is the left and the top of its box, a mark the left, top, width and height of a
+    rectangle, all in tenths of points.
+    """
+
+    number: int
+    words: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, int, int, int], ...]
 
 
 class _Changes:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.readers.document import PageText, UnreadableFile
-from graphrag_index.readers.parse_process import DamagedFile
+from graphrag_index.readers.document import PageText, PageView, UnreadableFile
+from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
 
 # PDFium may be used by one thread at a time.
 PDFIUM = Lock()
@@ -59,6 +59,9 @@ MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
 # The distance of two rows, of the height of a line; the lines of a cell are nearer.
 MIN_ROW_PITCH = 1.15
 MAX_HEADING_WORDS = 20
+# Of the picture of a page; a page has at least this share of the words that were read from it.
+PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
+MIN_SAME_WORDS = 0.5
 
 
 class _Word(NamedTuple):
@@ -210,6 +213,40 @@ def _read_page(document: Any, number: int) -> list[_Word]:
     seen = np.hstack([np.minimum(one, two), np.maximum(one, two)]).tolist()
     rows = zip(texts, seen, strict=True)
     return [_Word(text, *place, *others) for (text, *others), place in rows if text]
+
+
+def draw_page(data: bytes, view: PageView) -> bytes:
+    """Draw a page as JPEG, with marks behind its text.
+
+    Raises DamagedFile, or ChangedFile if the page has other words than the view tells.
+    """
+    import io
+
+    import pypdfium2
+    from PIL import Image, ImageChops, ImageDraw
+
+    try:
+        with PDFIUM, pypdfium2.PdfDocument(data) as document:
+            n_pages = len(document)
+            words = _read_page(document, view.number - 1) if view.number <= n_pages else []
+            places = {(round(10 * word.left), round(10 * word.top)) for word in words}
+            # A page without text is a scan, whose words were recognized.
+            n_found = len(places.intersection(view.words)) if words else len(view.words)
+            if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
+                raise ChangedFile("has changed since it was read")
+            page = document[view.number - 1]
+            width, height = page.get_size()
+            scale = min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+            image = page.render(scale=scale).to_pil().convert("RGB")
+    except pypdfium2.PdfiumError as error:
+        raise DamagedFile(str(error)) from error
+    marked = Image.new("RGB", image.size, "white")
+    for left, top, width, height in view.marks:
+        sides = (left, top, left + width, top + height)
+        ImageDraw.Draw(marked).rectangle([side * scale / 10 for side in sides], fill=MARK_COLOUR)
+    stream = io.BytesIO()
+    ImageChops.multiply(image, marked).save(stream, "JPEG", quality=85)
+    return stream.getvalue()
 
 
 def _view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
