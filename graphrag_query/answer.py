@@ -51,7 +51,9 @@ class Citation:
     `quote` is ``documents.text[start_char:end_char]`` of the document. `cited_as` is the row
     that the model cited: the text unit of the passage, or a row that the passage supports, such
     as ``Reports (3)``. `prepended` has the metadata that Microsoft GraphRAG put before the text
-    unit; it is not part of the quotation.
+    unit; it is not part of the quotation. `page` is the number of its page of a PDF, slide or row
+    of a sheet, from 1; None for other texts. `location` says where a person finds it, such as
+    ``p. iv``, ``slide 3``, ``sheet Costs, row 14`` or ``section Methods``; empty if unknown.
     """
 
     number: int
@@ -64,6 +66,8 @@ class Citation:
     text_unit: int  # human_readable_id of the text unit
     cited_as: str = ""
     prepended: str = ""
+    page: int | None = None
+    location: str = ""
 
     @classmethod
     def within(cls, number: int, unit: Mapping[str, Any], start: int, end: int) -> "Citation":
@@ -87,9 +91,21 @@ class Citation:
 
     @property
     def place(self) -> str:
-        """The file path and the character positions of the quotation, as text."""
-        place = f"{self.path}, characters {self.start_char:,} to {self.end_char:,}"
+        """The file path and the place of the quotation: its page, else its characters."""
+        characters = f"characters {self.start_char:,} to {self.end_char:,}"
+        parts = (self.path, self.location, characters * (self.page is None))
+        place = ", ".join(filter(None, parts))
         return f"{place} – {self.prepended}" if self.prepended else place
+
+    @property
+    def anchor(self) -> str:
+        """The end of an address that opens a PDF at the page; empty for other documents."""
+        return f"#page={self.page}" if self.location.startswith(("p. ", "pp. ")) else ""
+
+    @property
+    def name(self) -> str:
+        """The title of the document and the place in it, such as ``report.pdf, p. 12``."""
+        return ", ".join(filter(None, (self.document, self.location)))
 
     @property
     def source(self) -> str:

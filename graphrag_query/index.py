@@ -185,6 +185,7 @@ class Index:
         return replace(
             answer,
             method=method,
+            citations=self.store.locate(answer.citations),
             parameters={**parameters, **answer.parameters, **filters},
             usage=replace(answer.usage + usage_of(look.spent), seconds=seconds),
             notes=(*notes, *answer.notes, *look.warnings, *asked.warnings, *self._describe_gaps()),

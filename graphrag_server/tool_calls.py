@@ -378,15 +378,19 @@ class ToolCalls:
             "number": citation.number,
             "id": str(row),
             "document": citation.document,
+            "location": citation.location,
             "start_char": start,
             "end_char": end,
             "quote": citation.quote,
         }
+        if citation.page is not None:
+            values["page"] = citation.page
         if self.base_url:
             store = self.open(index, version).whole
             unit = store.text_units([citation.text_unit])[citation.text_unit]
             place = RowId(index, "document", str(unit["document"]), version)
-            values["url"] = place.address(self.base_url, f"{start}-{end}")
+            address = place.address(self.base_url, f"{start}-{end}")
+            values["url"] = f"{address}{citation.anchor}"
         return Record("citations", values, link_passage(row, citation.document, start, end))
 
     def search(self, arguments: SearchArguments) -> CallToolResult:

@@ -71,14 +71,14 @@ def _without_data(item: Document | ReadFailure) -> Document | ReadFailure:
     """Replace data in a document by placeholders; a file of nothing else is skipped."""
     if isinstance(item, ReadFailure):
         return item
-    text = replace_data(item.text)
-    if text is item.text:
+    changed = item.change_text(replace_data)
+    if changed.text == item.text:
         return item
-    if not item.place and is_only_data(text):
+    if not item.place and is_only_data(changed.text):
         return ReadFailure("holds only data, such as base64 or a minified script", True)
     values = json.loads(item.metadata or "null")
     metadata = item.metadata and json.dumps(_replace_in(values), ensure_ascii=False)
-    return replace(item, text=text, title=replace_data(item.title), metadata=metadata)
+    return replace(changed, title=replace_data(item.title), metadata=metadata)
 
 
 def _replace_in(value: Any) -> Any:

@@ -2,11 +2,16 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.normalize import remove_formatting, replace_surrogates
@@ -18,16 +23,92 @@ _MAX_REASON_CHARS = 280  # a longer reason is cut off
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page of a document: its span in the text, and the place of each word on the page."""
+    """A page of a document: its span in the text, and the place of each word on the page.
+
+    Of a document with pages, the first one starts and the last one ends with the text. A row of a
+    sheet is a page too; its number is that of the row, and its label the title of the sheet.
+    """
 
     number: int  # 1 is the first
     label: str  # as readers of the file see it, such as "iv"
     start: int
     end: int
-    width: float  # points of 1/72 inch
-    height: float
-    # Six integers a word, see `columns` of the table `pages`.
-    boxes: Sequence[int]
+    width: float = 0.0  # points of 1/72 inch; 0 if the page has no boxes
+    height: float = 0.0
+    # Six integers a word: characters since the last word, characters of the word, and its left,
+    # top, width and height in tenths of points, from the top left of the page as it is seen.
+    boxes: Sequence[int] = ()
+    kind: str = "page"  # "page", "slide" or "row"
+
+    @property
+    def word_boxes(self) -> npt.NDArray[np.int64]:
+        """One row a word: start and end in the text, left, top, width, height."""
+        boxes = np.array(self.boxes, np.int64).reshape(-1, 6)
+        ends = self.start + np.cumsum(boxes[:, 0] + boxes[:, 1])
+        return np.column_stack([ends - boxes[:, 1], ends, boxes[:, 2:]])
+
+
+class PageView(NamedTuple):
+    """A page to draw: its number, the words that it must have, and places to mark.
+
+    A word is the left and the top of its box, a mark the left, top, width and height of a
+    rectangle, all in tenths of points.
+    """
+
+    number: int
+    words: tuple[tuple[int, int], ...]
+    marks: tuple[tuple[int, int, int, int], ...]
+
+
+class _Changes:
+    """The stretches of a text that were replaced: (start, end, characters in their place)."""
+
+    def __init__(self) -> None:
+        self._made: list[npt.NDArray[np.int64]] = []
+
+    def substitute(self, pattern: re.Pattern[str], replacement: Any, text: str) -> str:
+        """Return the text that ``pattern.sub`` returns."""
+        spans: list[tuple[int, int, int]] = []
+
+        def replace_one(found: re.Match[str]) -> str:
+            new: str = replacement if isinstance(replacement, str) else replacement(found)
+            if new != found[0]:
+                spans.append((*found.span(), len(new)))
+            return new
+
+        text = pattern.sub(replace_one, text)
+        if spans:
+            self._made.append(np.array(spans).T)
+        return text
+
+    def move(self, offsets: npt.NDArray[np.int64], *, to_end: bool) -> npt.NDArray[np.int64]:
+        """Move offsets to the new text; one inside a stretch to its start, or to its end."""
+        for starts, ends, lengths in self._made:
+            shift = np.cumsum([0, *(lengths - ends + starts)])
+            row = np.searchsorted(ends, offsets, "right")
+            around = np.minimum(row, len(starts) - 1)
+            edge = starts[around] + shift[around] + to_end * lengths[around]
+            is_inside = (row < len(starts)) & (offsets > starts[around])
+            offsets = np.where(is_inside, edge, offsets + shift[row])
+        return offsets
+
+    def move_pages(self, pages: Sequence[PageText]) -> Sequence[PageText]:
+        """Move the spans of pages and their words to the new text."""
+        if not self._made or not pages:
+            return pages
+        spans = np.array([(page.start, page.end) for page in pages])
+        moved = self.move(spans, to_end=True).tolist()
+        return [self._move_page(*one) for one in zip(pages, moved, strict=True)]
+
+    def _move_page(self, page: PageText, span: tuple[int, int]) -> PageText:
+        start, end = span
+        if not page.boxes:
+            return replace(page, start=start, end=end)
+        boxes = page.word_boxes
+        starts, ends = (self.move(boxes[:, n], to_end=n == 1) for n in range(2))
+        boxes[:, 0] = starts - np.append(start, ends[:-1])
+        boxes[:, 1] = ends - starts
+        return replace(page, start=start, end=end, boxes=array("i", boxes.ravel().tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +122,7 @@ class Document:
     metadata: str | None = None
     id: str | None = None  # value of the id column; None if no column is configured
     place: str = ""  # position of the record in its file, such as "record 7"
-    pages: Sequence[PageText] = ()  # of a PDF
+    pages: Sequence[PageText] = ()  # of a PDF, a presentation or a workbook
     # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
 
@@ -56,9 +137,17 @@ class Document:
             for name, value in texts.items()
             if isinstance(value, str) and has_surrogates(value)
         }
-        for name in ("text", "title"):
-            changed[name] = remove_formatting(changed.get(name, texts[name]))
-        return replace(self, **changed)
+        changed["title"] = remove_formatting(changed.get("title", self.title))
+        return replace(self, **changed).change_text(remove_formatting)
+
+    def change_text(self, change: Callable[..., str]) -> "Document":
+        """Return a copy with the text that ``change(text, substitute)`` returns.
+
+        The pages keep their characters. `substitute` is called like `re.Pattern.sub`.
+        """
+        changes = _Changes()
+        text = change(self.text, changes.substitute if self.pages else re.Pattern.sub)
+        return replace(self, text=text, pages=changes.move_pages(self.pages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ and long lines of scripts without spaces.
 """
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -44,18 +45,27 @@ _WORD = re.compile(
 _PLACEHOLDER = re.compile(r"\[[\w./+-]+, [\d,]+ characters\]")
 
 
-def replace_data(text: str) -> str:
-    """Replace stretches of data by placeholders such as ``[image/png, 80,000 characters]``."""
+def replace_data(text: str, substitute: Callable[..., str] = re.Pattern.sub) -> str:
+    """Replace stretches of data by placeholders such as ``[image/png, 80,000 characters]``.
+
+    `substitute` is called like `re.Pattern.sub`; another one can note what was replaced.
+    """
     if "0000010" in text:  # the address of the second line of a dump
-        text = _HEX_DUMP.sub(lambda found: _hold(found[0]), text)
+        text = substitute(_HEX_DUMP, lambda found: _hold(found[0]), text)
     if "data:" in text:
-        text = _DATA_ADDRESS.sub(lambda found: _hold(found[0], found["type"] or "data"), text)
+        text = substitute(
+            _DATA_ADDRESS, lambda found: _hold(found[0], found["type"] or "data"), text
+        )
     if _measure_longest_run(text) < _MIN_LINE:
         return text
     for pattern in (_RUN, _BLOCK):
-        text = pattern.sub(lambda found: _hold(found[0]) if _is_data(found[0]) else found[0], text)
-    return _LONG_LINE.sub(
-        lambda found: _hold(found[0], "script") if _is_script(found[0]) else found[0], text
+        text = substitute(
+            pattern, lambda found: _hold(found[0]) if _is_data(found[0]) else found[0], text
+        )
+    return substitute(
+        _LONG_LINE,
+        lambda found: _hold(found[0], "script") if _is_script(found[0]) else found[0],
+        text,
     )
 
 

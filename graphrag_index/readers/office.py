@@ -5,10 +5,10 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
-from graphrag_index.readers.document import normalize_newlines
+from graphrag_index.readers.document import PageText, normalize_newlines
 from graphrag_index.readers.text_html_pdf_office import Page, join_headers
 from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
@@ -56,20 +56,21 @@ class _WordPage(Page):
         return tag
 
 
-def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
-    """Return the text of an Excel file: a heading and a table for each sheet.
+def read_xlsx(data: bytes) -> tuple[str, list[PageText]]:
+    """Return the text of an Excel file, a heading and a table for each sheet, and its rows.
 
     Rows of one cell above the table are its title.
     """
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-    sheets = []
+    places = []
     for sheet in book.worksheets:
         rows = [list(map(_format_value, row)) for row in sheet.iter_rows(values_only=True)]
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _fill_merged_cells(rows, archive.read(sheet._worksheet_path))
-        rows = [row for row in rows if any(row)]
+        numbers = [number for number, row in enumerate(rows, 1) if any(row)]
+        rows = [rows[number - 1] for number in numbers]
         used = [
             i
             for i in range(max(map(len, rows), default=0))
@@ -79,9 +80,26 @@ def read_xlsx(data: bytes) -> tuple[str, tuple[()]]:
         above = list(takewhile(lambda row: len({*row, ""}) <= 2, table[:-1]))
         titles = [next(filter(None, row)) for row in above] if len(used) > 1 else []
         if table:
-            head = [f"## {sheet.title}", *titles, *([""] if titles else [])]
-            sheets.append("\n".join([*head, *_format_rows(table[len(titles) :])]))
-    return "\n\n".join(sheets), ()
+            header, rule, *others = _format_rows(table[len(titles) :])
+            lines = [*titles, f"{header}\n{rule}", *others]
+            lines[0] = f"## {sheet.title}\n{lines[0]}"
+            for last in {len(titles), len(lines)} - {0}:
+                lines[last - 1] += "\n"
+            places += [
+                (n, sheet.title, f"{line}\n") for n, line in zip(numbers, lines, strict=True)
+            ]
+    return _join_places("row", places)
+
+
+def _join_places(kind: str, places: list[tuple[int, str, str]]) -> tuple[str, list[PageText]]:
+    """Return the joined texts of places (number, label, text) without the last line ends."""
+    text = "".join(text for _, _, text in places).rstrip("\n")
+    ends = accumulate((len(text) for _, _, text in places), initial=0)
+    spans = pairwise(min(end, len(text)) for end in ends)
+    return text, [
+        PageText(number, label, *span, kind=kind)
+        for (number, label, _), span in zip(places, spans, strict=True)
+    ]
 
 
 def _fill_merged_cells(rows: list[list[str]], xml: bytes) -> None:
@@ -109,20 +127,21 @@ def _format_value(value: Any) -> str:
     return "" if value is None else " ".join(str(int(value) if is_whole else value).split())
 
 
-def read_pptx(data: bytes) -> tuple[str, tuple[()]]:
+def read_pptx(data: bytes) -> tuple[str, list[PageText]]:
     """Return the text of a PowerPoint file: its slides with their notes, in order."""
     import pptx
 
-    slides = []
-    for slide in pptx.Presentation(io.BytesIO(data)).slides:
+    places = []
+    for number, slide in enumerate(pptx.Presentation(io.BytesIO(data)).slides, 1):
         title = slide.shapes.title
         parts = [part for shape in _sort_shapes(slide.shapes) for part in _read_shape(shape, title)]
         notes = slide.has_notes_slide and slide.notes_slide.notes_text_frame
         if notes and notes.text.strip():
             parts.append(f"### Notes\n{notes.text.strip()}")
-        slides.append("\n".join(parts))
-    text = normalize_newlines("\n\n".join(filter(None, slides)))
-    return text.replace("\v", "\n"), ()
+        text = normalize_newlines("\n".join(parts)).replace("\v", "\n").replace("\ufeff", "")
+        if text:
+            places.append((number, str(number), f"{text}\n\n"))
+    return _join_places("slide", places)
 
 
 def _sort_shapes(shapes: Iterable[Any]) -> list[Any]:

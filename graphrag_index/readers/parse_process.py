@@ -25,6 +25,8 @@ PARSERS = {
     ".docx": ("graphrag_index.readers.office", "read_docx"),
     ".pptx": ("graphrag_index.readers.office", "read_pptx"),
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
+    # Takes a `PageView` too, and returns a JPEG.
+    "page of .pdf": ("graphrag_index.readers.pdf", "draw_page"),
 }
 _INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
 _COMMAND = f"from {__name__} import main; main()"
@@ -53,6 +55,10 @@ class DamagedFile(UnreadableFile):
     """Error of a parser for a file that is not as its type must be. Its message has the reason."""
 
 
+class ChangedFile(UnreadableFile):
+    """Error for a file that has other contents than those that were read from it."""
+
+
 class FileParser:
     """The process, which is started when the first file is parsed."""
 
@@ -63,6 +69,11 @@ class FileParser:
 
     def parse(self, path: Path, suffix: str) -> tuple[str, Sequence[PageText]]:
         """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
+        text, pages = self.call(path, suffix)
+        return text, pages
+
+    def call(self, path: Path, parser: str, *arguments: Any) -> Any:
+        """Return what one of `PARSERS` makes of a file. Raises UnreadableFile with the reason."""
         with self._lock:
             if self._process and self._process.poll() is not None:
                 self._stop()
@@ -73,7 +84,7 @@ class FileParser:
             try:
                 assert process.stdin
                 assert process.stdout
-                pickle.dump((path, suffix), process.stdin)
+                pickle.dump((path, parser, *arguments), process.stdin)
                 process.stdin.flush()
                 found = pickle.load(process.stdout)
             except (EOFError, OSError, pickle.UnpicklingError) as error:
@@ -86,8 +97,7 @@ class FileParser:
                 timer.cancel()
         if isinstance(found, UnreadableFile):
             raise found
-        text, pages = found
-        return text, pages
+        return found
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._process = subprocess.Popen(
@@ -123,10 +133,10 @@ def main() -> None:
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     while True:
         try:
-            path, suffix = pickle.load(sys.stdin.buffer)
+            request = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        _answer(parse(path, suffix), answers)
+        _answer(parse(*request), answers)
 
 
 def _answer(found: Any, stream: BinaryIO) -> None:
@@ -134,11 +144,11 @@ def _answer(found: Any, stream: BinaryIO) -> None:
     stream.flush()
 
 
-def parse(path: Path, suffix: str) -> Any:
-    """Return the text and the pages of a file, or the error that says why it cannot be read."""
-    module, function = PARSERS[suffix]
+def parse(path: Path, parser: str, *arguments: Any) -> Any:
+    """Return what one of `PARSERS` makes of a file, or the error that says why it cannot."""
+    module, function = PARSERS[parser]
     try:
-        return getattr(import_module(module), function)(path.read_bytes())
+        return getattr(import_module(module), function)(path.read_bytes(), *arguments)
     except UnreadableFile as error:
         return error
     except ImportError:

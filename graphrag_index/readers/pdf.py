@@ -6,6 +6,7 @@ The text of a document is made of the words of its pages, so each word has its p
 import ctypes
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.readers.document import PageText, UnreadableFile
-from graphrag_index.readers.parse_process import DamagedFile
+from graphrag_index.readers.document import PageText, PageView, UnreadableFile
+from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
 from graphrag_nlp.text.lines import HyphenatedWords
 
 # PDFium may be used by one thread at a time.
@@ -25,7 +26,7 @@ PDFIUM = Lock()
 # A word; PDFium writes U+FFFE or U+0002 for a hyphen at the end of a line. Scripts without spaces
 # are cut, so that the place of a character inside its box is known.
 _WORD = re.compile(
-    r"[^ \t\r\n\xa0\u2000-\u200b\u3000\ufffe\x02\u2e80-\ufffd]+[\ufffe\x02]?|[\ufffe\x02]"
+    r"[^ \t\r\n\xa0\u2000-\u200a\u3000\ufffe\x02\u2e80-\ufffd]+[\ufffe\x02]?|[\ufffe\x02]"
     r"|[\u2e80-\u2fff\u3001-\uf8ff\uf900-\ufaff\ufb07-\ufffd]{1,4}|[\ufb00-\ufb06]+[\ufffe\x02]?"
 )
 # Ligatures, and those of a TeX font (encoding T1) whose characters the file does not name.
@@ -36,6 +37,7 @@ CHARACTERS = {
     0x02: "-",
     0xFFFE: "-",
     0xFFFF: "",
+    0xFEFF: "",  # a byte order mark
     0xAD: "-",
     0x0B: "ff",
     0x88: "•",  # in the TeX encoding TS1
@@ -58,6 +60,9 @@ MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
 # The distance of two rows, of the height of a line; the lines of a cell are nearer.
 MIN_ROW_PITCH = 1.15
 MAX_HEADING_WORDS = 20
+# Of the picture of a page; a page has at least this share of the words that were read from it.
+PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
+MIN_SAME_WORDS = 0.5
 
 
 class _Word(NamedTuple):
@@ -209,6 +214,40 @@ def _read_page(document: Any, number: int) -> list[_Word]:
     seen = np.hstack([np.minimum(one, two), np.maximum(one, two)]).tolist()
     rows = zip(texts, seen, strict=True)
     return [_Word(text, *place, *others) for (text, *others), place in rows if text]
+
+
+def draw_page(data: bytes, view: PageView) -> bytes:
+    """Draw a page as JPEG, with marks behind its text.
+
+    Raises DamagedFile, or ChangedFile if the page has other words than the view tells.
+    """
+    import io
+
+    import pypdfium2
+    from PIL import Image, ImageChops, ImageDraw
+
+    try:
+        with PDFIUM, pypdfium2.PdfDocument(data) as document:
+            n_pages = len(document)
+            words = _read_page(document, view.number - 1) if view.number <= n_pages else []
+            places = {(round(10 * word.left), round(10 * word.top)) for word in words}
+            # A page without text is a scan, whose words were recognized.
+            n_found = len(places.intersection(view.words)) if words else len(view.words)
+            if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
+                raise ChangedFile("has changed since it was read")
+            page = document[view.number - 1]
+            width, height = page.get_size()
+            scale = min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+            image = page.render(scale=scale).to_pil().convert("RGB")
+    except pypdfium2.PdfiumError as error:
+        raise DamagedFile(str(error)) from error
+    marked = Image.new("RGB", image.size, "white")
+    for left, top, width, height in view.marks:
+        sides = (left, top, left + width, top + height)
+        ImageDraw.Draw(marked).rectangle([side * scale / 10 for side in sides], fill=MARK_COLOUR)
+    stream = io.BytesIO()
+    ImageChops.multiply(image, marked).save(stream, "JPEG", quality=85)
+    return stream.getvalue()
 
 
 def _view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -463,18 +502,18 @@ class _Writer:
         self._words = HyphenatedWords("".join(chain.from_iterable(pieces)))
         self._parts: list[str] = []
         self._length = 0
-        self._boxes: list[list[int]] = []
+        self._boxes: list[array[int]] = []
         self._starts: list[int | None] = []
         self._reached = 0  # the end of the last word that has a box
         self._last: _Block | None = None
         self._last_page = -1
 
     def start_page(self) -> None:
-        self._boxes.append([])
+        self._boxes.append(array("i"))
         self._starts.append(None)
         self._reached = -1
 
-    def finish(self) -> tuple[str, list[tuple[tuple[int, int], list[int]]]]:
+    def finish(self) -> "tuple[str, list[tuple[tuple[int, int], array[int]]]]":
         """Return the text, and the span and the boxes of each page."""
         if self._last and self._last.kind == "code":
             self._write("```")
@@ -684,7 +723,7 @@ class _Writer:
         place = (word.left, word.top, word.right - word.left, word.height)
         if word.right > word.left:
             gap = self._length - max(self._reached, 0)
-            boxes += (gap, len(word.text), *(round(10 * side) for side in place))
+            boxes.extend((gap, len(word.text), *(round(10 * side) for side in place)))
             self._reached = self._length + len(word.text)
         self._write(word.text)
 

@@ -37,6 +37,8 @@ from graphrag_nlp.text.tables import find_tables, repeat_header
 # The numbers limit memory and do not change the results.
 SHARD_DOCUMENTS = 256
 SHARD_BYTES = 3_000_000
+# Maximum number of pages that are read at once.
+MAX_PAGES = 4_096
 # Maximum number of characters of a line that may be a page header, repeated on many pages.
 MAX_PAGE_HEADER_CHARACTERS = 200
 # Maximum ratio of read rows to wanted rows. Rows of the last version are read as one range, from
@@ -79,9 +81,10 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "base_text_units", "sentences"], code_version=9)
+@step(writes=["documents", "pages", "base_text_units", "sentences"], code_version=9)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
+    loaded_pages: pl.LazyFrame | None = None,
     *,
     settings: CreateTextUnits,
     previous: Previous,
@@ -95,11 +98,12 @@ def create_text_units(
     `overlap_tokens` tokens. A sentence longer than `max_tokens` is cut at a space, or anywhere if
     the sentence has no space. `text` is always ``documents.text[start_char:end_char]``. `reading`
     is the same text with joined words, below the header row of the table that it begins in; null
-    if that is `text`. Rows of unchanged documents are reused from the last version. All tables are
-    in the order of the documents.
+    if that is `text`. Rows of unchanged documents are reused from the last version. `pages` has the
+    pages of documents whose text no step has changed. All tables are in the order of the documents.
     """
     progress.start(loaded_documents.select(pl.len()).collect().item(), "documents")
     n_documents = n_units = 0
+    pages = None if loaded_pages is None else _LoadedPages(loaded_pages)
     work = _prepare_shards(loaded_documents, _PreviousRows(previous))
     for (batch, known), cut_now in shards.map(_cut_documents, work, settings):
         found = {
@@ -117,9 +121,39 @@ def create_text_units(
             "sentences": found["sentences"].with_columns(document=pl.col("at") + n_documents),
         }
         yield {name: rows.select(TABLES[name].cast_columns) for name, rows in tables.items()}
+        if pages is not None:
+            pages.add_documents(batch)
         n_documents += batch.height
         n_units += tables["base_text_units"].height
         progress.advance(batch.height)
+    if pages is not None:
+        yield from pages.read()
+
+
+class _LoadedPages:
+    """The pages of documents as they were read, of which those of changed texts are left out.
+
+    A step of a user may change a text or leave out a document. The last page ends with the text.
+    """
+
+    def __init__(self, pages: pl.LazyFrame) -> None:
+        self._pages = pages
+        ends = pages.group_by("document_id").agg(pl.col("end_char").max())
+        self._ends = ends.collect(engine="streaming")
+        self._kept = [self._ends.clear()]
+
+    def add_documents(self, documents: pl.DataFrame) -> None:
+        if self._ends.height:
+            length = pl.col("text").str.len_chars().cast(pl.Int64)
+            ends = documents.select(document_id="id", end_char=length)
+            self._kept.append(self._ends.join(ends, on=ends.columns, how="semi"))
+
+    def read(self) -> Iterator[Mapping[str, pl.DataFrame]]:
+        """Yield the pages of the documents that were added."""
+        kept = pl.concat(self._kept)
+        for batch in read_batches(self._pages, MAX_PAGES) if kept.height else ():
+            rows = batch.join(kept, on="document_id", how="semi", maintain_order="left")
+            yield {"pages": rows}
 
 
 def _prepare_shards(

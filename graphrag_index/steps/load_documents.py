@@ -7,12 +7,13 @@ from dataclasses import astuple, replace
 from hashlib import blake2b
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
-from graphrag_index.readers.document import MISSING, get_field
+from graphrag_index.readers.document import MISSING, PageText, get_field
 from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
 from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -20,6 +21,7 @@ from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
 from graphrag_index.storage.skipped_files import SkippedFile
+from graphrag_nlp.list_columns import gather_lists
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 
 @step(
-    writes=["loaded_documents", "unread_files", "skipped_files"],
+    writes=["loaded_documents", "loaded_pages", "unread_files", "skipped_files"],
     code_version=6,
     fingerprint=fingerprint_input,
     check=check_input,
@@ -72,9 +74,10 @@ def load_documents(
 
     The id of a document is a hash of its text, and of a number if several texts are equal. So the
     id does not change when the file is renamed. With `id_column`, the id is a field of the record.
-    Documents are ordered by path, then by position in the file. `unread_files` has one row per
-    file or record that could not be read, with the reason, and `skipped_files` one per file without
-    anything to read. So every file of the folder is in one of the three tables.
+    Documents are ordered by path, then by position in the file. `loaded_pages` has the pages of
+    those with pages. `unread_files` has one row per file or record that could not be read, with the
+    reason, and `skipped_files` one per file without anything to read. So every file of the folder
+    is in one of these three tables.
     """
     skipped: list[SkippedFile] = []
     files = find_files(settings, root, may_be_empty=has_imported(root), skipped=skipped)
@@ -83,6 +86,7 @@ def load_documents(
     n_of_text: Counter[bytes] = Counter()
     columns = _MissingColumns(settings)
     documents: list[tuple[str | None, ...]] = []
+    pages: list[tuple[str, PageText]] = []
     unread: list[tuple[str, str]] = []
     n_documents = n_characters = 0
     first_problem = ""
@@ -105,6 +109,7 @@ def load_documents(
                 columns.check_record(item)
                 values = (item.id, item.title, item.text, item.creation_date, item.raw_data)
                 documents.append((*values, file.name, item.metadata))
+                pages += [(str(item.id), page) for page in item.pages]
                 n_documents += 1
                 n_characters += len(item.text) + len(item.raw_data or "")
                 # Report the length of the document as progress: it approximates the bytes read.
@@ -112,8 +117,8 @@ def load_documents(
                 left -= done
                 progress.advance(done)
             if n_characters >= BATCH_CHARACTERS:
-                yield _make_batch_tables(documents, unread)
-                documents, unread, n_characters = [], [], 0
+                yield _make_batch_tables(documents, pages, unread)
+                documents, pages, unread, n_characters = [], [], [], 0
         progress.advance(left)
     if files and not n_documents:
         where = f"in {name_input(settings, root)} could"
@@ -125,7 +130,7 @@ def load_documents(
         )
     columns.log_warnings()
     if documents or unread or skipped:
-        yield _make_batch_tables(documents, unread, sorted(skipped))
+        yield _make_batch_tables(documents, pages, unread, sorted(skipped))
 
 
 class _MissingColumns:
@@ -183,12 +188,30 @@ def _set_id(
 
 def _make_batch_tables(
     documents: Sequence[tuple[str | None, ...]],
+    pages: Sequence[tuple[str, PageText]],
     unread: Sequence[tuple[str, str]],
     skipped: Sequence[SkippedFile] = (),
 ) -> dict[str, pl.DataFrame]:
     skips = list(map(astuple, skipped))
     rows = {"loaded_documents": documents, "unread_files": unread, "skipped_files": skips}
-    return {
+    tables = {
         name: pl.DataFrame(values, schema=TABLES[name].schema, orient="row")
         for name, values in rows.items()
     }
+    return tables if not pages else {**tables, "loaded_pages": _make_page_rows(pages)}
+
+
+def _make_page_rows(pages: Sequence[tuple[str, PageText]]) -> pl.DataFrame:
+    words = {at: page.word_boxes for at, (_, page) in enumerate(pages) if page.boxes}
+    of_page = np.repeat([*words], [*map(len, words.values())]).astype(np.int64)
+    names = ("start_char", "end_char", "left", "top", "width", "height")
+    places = np.concatenate([np.zeros((0, 6)), *words.values()])
+    boxes = pl.DataFrame(places.astype(np.int32), names).to_struct()
+    rows = [
+        (id, page.kind, page.number, page.label, page.start, page.end, page.width, page.height)
+        for id, page in pages
+    ]
+    schema = {n: dtype for n, dtype in TABLES["loaded_pages"].columns.items() if n != "boxes"}
+    return pl.DataFrame(rows, schema, orient="row").with_columns(
+        boxes=gather_lists(of_page, boxes, len(pages))
+    )

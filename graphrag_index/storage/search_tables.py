@@ -35,6 +35,7 @@ def create_search_tables(
     communities: pl.LazyFrame,
     community_reports: pl.LazyFrame | None = None,
     covariates: pl.LazyFrame | None = None,
+    pages: pl.LazyFrame | None = None,
 ) -> Frames:
     """Yield the batches of all search tables: links by number, sorted names, and rows.
 
@@ -54,6 +55,12 @@ def create_search_tables(
     tables = {"document": documents, "text_unit": text_units, "entity": entities}
     ids = {name: table.select("id").collect()["id"] for name, table in tables.items()}
     yield from _copy_columns("document_rows", documents, ROWS_PER_BATCH)
+    if pages is not None:
+        for batch in read_batches(pages.drop("boxes"), ROWS_PER_BATCH):
+            document = _find_row_numbers(batch["document_id"], ids["document"]).alias("document")
+            yield {
+                "page_rows": batch.with_columns(document).select(TABLES["page_rows"].cast_columns)
+            }
     yield from _text_unit_tables(text_units, ids["document"])
     yield from _entity_tables(entities, ids["document"])
     yield from _relationship_tables(relationships, ids)

@@ -25,7 +25,7 @@ all other scripts; all other characters separate words.
 import fnmatch
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -61,8 +61,8 @@ _FORMATTING = "\xad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff" + "".join(
     map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 )
 _PLAIN_CLASS = r"[\x00-\u058f\u1e00-\u206f\u2e80-\ua4cf\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]"
-_remove_formatting = partial(
-    re.compile(rf"\xad(?!\s*\n)|(?<={_PLAIN_CLASS})[{_FORMATTING[1:]}]+(?={_PLAIN_CLASS})").sub, ""
+_REMOVED_FORMATTING = re.compile(
+    rf"\xad(?!\s*\n)|(?<={_PLAIN_CLASS})[{_FORMATTING[1:]}]+(?={_PLAIN_CLASS})"
 )
 # A pair of surrogates, a lone surrogate, or another escape in a JSON string.
 _ESCAPE = re.compile(
@@ -185,10 +185,13 @@ def count_words(text: str) -> int:
     return len(text.split() if text.isascii() else _split_unspaced(text).split())
 
 
-def remove_formatting(text: str) -> str:
-    """Remove the characters that only format a text, and would cut a name: the soft hyphen."""
+def remove_formatting(text: str, substitute: Callable[..., str] = re.Pattern.sub) -> str:
+    """Remove the characters that only format a text, and would cut a name: the soft hyphen.
+
+    `substitute` is called like `re.Pattern.sub`; another one can note what was removed.
+    """
     has_some = not text.isascii() and any(character in text for character in _FORMATTING)
-    return _remove_formatting(text) if has_some else text
+    return substitute(_REMOVED_FORMATTING, "", text) if has_some else text
 
 
 def replace_escaped_surrogates(text: str) -> str:

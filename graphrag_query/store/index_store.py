@@ -1,13 +1,14 @@
 """The tables, links and vectors of an index, opened for reading at one version."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from graphrag_index.schema.settings.project_settings import Settings, read_recor
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
-from graphrag_nlp.text.normalize import letters
+from graphrag_nlp.text.normalize import MAX_TITLE_COLUMNS, letters
 from graphrag_nlp.text.periods import format_period
 from graphrag_query.store.document_dates import find_document_dates
 from graphrag_query.store.links import Links
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from graphrag_index.schema.settings.models import ModelSettings
     from graphrag_index.storage.mapped_table import MappedTable
     from graphrag_index.storage.vector_store import VectorTable
+    from graphrag_query.answer import Citation
 
     Numbers = npt.NDArray[np.int32]
     Flags = npt.NDArray[np.bool_]
@@ -42,6 +44,16 @@ MAX_CONCURRENT_SEARCHES = 8
 MIN_SHARE_OF_LANGUAGE = 0.01
 
 Reason = Literal["match", "name", "link"]
+
+
+def name_pages(pages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the words for one or several pages (rows of `page_rows`) of a document."""
+    kind, sheet = pages[0]["kind"], pages[0]["label"]
+    shown = "label" if kind == "page" else "number"
+    numbers = [str(one[shown]) for one in pages if kind != "row" or one["label"] == sheet]
+    names = {"page": ("p.", "pp."), "slide": ("slide", "slides")}
+    words = names.get(kind, (f"sheet {sheet}, row", f"sheet {sheet}, rows"))
+    return f"{words[len(numbers) > 1]} {'–'.join(dict.fromkeys([numbers[0], numbers[-1]]))}"
 
 
 @dataclass(frozen=True)
@@ -306,6 +318,57 @@ class IndexStore:
         for label, first, last in rows.iter_rows():
             days = (date.fromordinal(day) for day in (first, last)) if first else None
             yield label, format_period(*days) if days else "" if self.has_periods else None
+
+    def pages(self, document: int, start: int, end: int) -> list[dict[str, Any]]:
+        """Fetch the pages, slides or rows of sheets that hold some characters of a document.
+
+        Empty for a document without pages, and in an index of an older version.
+        """
+        if not (self.has_table("page_rows") and self.n_rows("page_rows")):
+            return []
+        table = self.open_mapped("page_rows")
+        found = table.find_rows("document", document)
+        starts, ends = (
+            table.slice(name, found.start, found.stop) for name in ("start_char", "end_char")
+        )
+        numbers = found.start + np.flatnonzero((starts < end) & (ends > start))
+        return table.rows(numbers).to_dicts() if len(numbers) else []
+
+    def page_boxes(self, document: int, number: int) -> pl.DataFrame | None:
+        """Fetch the words of a page of a PDF: spans, and places in tenths of points.
+
+        None if the document has no such page.
+        """
+        if not self.has_table("pages"):
+            return None
+        is_page = (pl.col("number") == number) & (pl.col("kind") == "page")
+        of_document = pl.col("document_id") == self.documents([document])["id"][0]
+        rows = self.scan("pages").filter(of_document & is_page).select("boxes").collect()
+        return rows.explode("boxes").unnest("boxes").drop_nulls() if rows.height else None
+
+    def locate(self, citations: "Sequence[Citation]") -> "tuple[Citation, ...]":
+        """Add the page, and the words for the place, to citations."""
+        if not citations:
+            return ()
+        numbers = [citation.text_unit for citation in citations]
+        names = ("document", "start_char", "headings", "text", "source")
+        units = self.open_mapped("text_unit_rows").rows(numbers, *names).to_dicts()
+        return tuple(map(self._locate, citations, units))
+
+    def _locate(self, citation: "Citation", unit: Mapping[str, Any]) -> "Citation":
+        pages = self.pages(unit["document"], citation.start_char, citation.end_char)
+        if pages:
+            return replace(citation, page=pages[0]["number"], location=name_pages(pages))
+        # Import this module only here: a command begins without it.
+        from graphrag_nlp.text.sentences import find_headings
+
+        start = citation.start_char - unit["start_char"]
+        above = unit["headings"].rpartition(" > ")[2]
+        for heading in find_headings(unit["source"] or unit["text"]):
+            above = heading.words if heading.start <= start else above
+        is_title = letters(above) == letters(citation.document)
+        above = shorten(above, MAX_TITLE_COLUMNS, placeholder=" …")
+        return replace(citation, location=f"section {above}" if above and not is_title else "")
 
     def documents(self, numbers: Iterable[int]) -> pl.DataFrame:
         """Fetch documents without their texts."""

@@ -304,9 +304,9 @@ class ReplyText:
         base = f"{str(self._request.base_url).rstrip('/')}/#/{asked.hosted.name}/document"
         return {
             citation.number: Source(
-                make_plain(" ".join(citation.document.split())),
+                make_plain(" ".join(citation.name.split())),
                 f"{base}/{rows[citation.text_unit]['document']}/"
-                f"{citation.start_char}-{citation.end_char}",
+                f"{citation.start_char}-{citation.end_char}{citation.anchor}",
                 make_plain(citation.quote),
             )
             for citation in answer.citations

@@ -1,14 +1,24 @@
 """Documents and text units, and windows of a document's text with the entities named in it."""
 
+import atexit
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 from fastapi import APIRouter, Query
+from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel
 
+from graphrag_index.readers.document import PageView, UnreadableFile
+from graphrag_index.readers.input_files import input_folder
+from graphrag_index.readers.parse_process import ChangedFile, FileParser
 from graphrag_query.store.index_store import IndexStore
+from graphrag_server.access import WriteIndex
+from graphrag_server.problems import RequestError
 from graphrag_server.routes.entities import Entity, read_entities
 from graphrag_server.table_pages import (
+    OpenVersion,
     Page,
     Paging,
     Version,
@@ -22,6 +32,10 @@ router = APIRouter(prefix="/v1/indexes/{index}", tags=["documents"])
 
 # Maximum length of a window of text, in characters.
 MAX_WINDOW = 100_000
+# Seconds for the picture of a page, and the number of pictures that are kept (some 200 kB each).
+MAX_DRAWING_SECONDS, MAX_PICTURES = 10, 64
+_DRAWING = FileParser(MAX_DRAWING_SECONDS)
+atexit.register(_DRAWING.close)
 
 
 class Document(BaseModel):
@@ -56,6 +70,16 @@ class Mention(BaseModel):
     end_char: int
 
 
+class PageSpan(BaseModel):
+    """The position of a page, slide or row of a sheet in its document, in characters."""
+
+    kind: str
+    number: int
+    label: str
+    start_char: int
+    end_char: int
+
+
 class TextWindow(BaseModel):
     """A part of a document's text: ``text`` is that from `start_char` to `end_char`."""
 
@@ -68,6 +92,7 @@ class TextWindow(BaseModel):
     text: str
     text_units: list[TextUnitSpan]
     mentions: list[Mention]
+    pages: list[PageSpan]
 
 
 class TextUnit(BaseModel):
@@ -154,7 +179,105 @@ def read_document_text(
         text=text[start:end],
         text_units=units,
         mentions=_read_mentions(store, units, start, end),
+        pages=[PageSpan.model_validate(page) for page in store.pages(number, start, end)],
     )
+
+
+@router.get(
+    "/documents/{number}/pages/{page}.jpg",
+    response_class=Response,
+    responses={200: {"content": {"image/jpeg": {}}}},
+)
+def read_page_picture(
+    opened: Version,
+    number: int,
+    page: int,
+    span: Annotated[
+        str, Query(pattern=r"^\d{1,9}:\d{1,9}$", description="First character:character after.")
+    ] = "0:0",
+) -> Response:
+    """Return the picture of a page of a PDF, with the characters of a span marked."""
+    opened.check_row("document_rows", number, "document")
+    file = _find_file(opened, number)
+    if file.suffix.lower() != ".pdf":
+        raise RequestError(415, "no_pdf", f"{file.name} is no PDF: only these have pictures.")
+    words = opened.whole.page_boxes(number, page)
+    if words is None:
+        raise RequestError(404, "no_such_page", f"{file.name} has no page {page} in the index.")
+    start, _, end = span.partition(":")
+    marks = words.filter(pl.col("start_char") < int(end), pl.col("end_char") > int(start))
+    view = PageView(
+        page,
+        tuple(words.select("left", "top").iter_rows()),
+        mark_lines(marks, int(start), int(end)),
+    )
+    status = file.stat()
+    picture = _draw(file, (status.st_mtime_ns, status.st_size), view)
+    # A browser asks again for a page after five minutes: the file may have changed.
+    return Response(
+        picture, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=300"}
+    )
+
+
+@lru_cache(MAX_PICTURES)
+def _draw(file: Path, stamp: tuple[int, int], view: PageView) -> bytes:
+    """Draw a page in a process with limits; `stamp` tells a changed file."""
+    try:
+        picture: bytes = _DRAWING.call(file, "page of .pdf", view)
+    except UnreadableFile as error:
+        text = f"Page {view.number} of {file.name} cannot be shown: the file {error}."
+        if isinstance(error, ChangedFile):
+            raise RequestError(404, "file_changed", text) from None
+        raise RequestError(422, "unreadable_file", text) from None
+    return picture
+
+
+def mark_lines(words: pl.DataFrame, start: int, end: int) -> tuple[tuple[int, int, int, int], ...]:
+    """Return a rectangle (left, top, width, height) for each line of the words of a span."""
+    lines: list[list[int]] = []
+    for first, last, left, top, width, height in words.iter_rows():
+        # Of a word that the span cuts, a part as long as its characters is marked.
+        before = width * max(start - first, 0) // (last - first)
+        after = width * max(last - end, 0) // (last - first)
+        left, right, bottom = left + before, left + width - after, top + height
+        line = lines[-1] if lines else [0, 0, 0, 0]
+        is_beside = left - line[2] + height >= 0 and left - line[2] < 2 * height
+        if lines and is_beside and abs(top + bottom - line[1] - line[3]) < height:
+            line[:] = [line[0], min(line[1], top), max(line[2], right), max(line[3], bottom)]
+        else:
+            lines.append([left, top, right, bottom])
+    return tuple((left, top, right - left, bottom - top) for left, top, right, bottom in lines)
+
+
+@router.get(
+    "/documents/{number}/file",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}, "application/pdf": {}}}},
+)
+def download_file(opened: Version, index: WriteIndex, number: int) -> FileResponse:
+    """Return the file of a document as it is now; it takes the scope of those who upload files."""
+    opened.check_row("document_rows", number, "document")
+    file = _find_file(opened, number)
+    is_pdf = file.suffix.lower() == ".pdf"
+    return FileResponse(
+        file,
+        # Only a PDF is shown: other files could hold a web page.
+        media_type="application/pdf" if is_pdf else "application/octet-stream",
+        filename=file.name,
+        content_disposition_type="inline" if is_pdf else "attachment",
+        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
+    )
+
+
+def _find_file(opened: OpenVersion, number: int) -> Path:
+    """Return the file of a document. Raises RequestError if it is gone."""
+    path = opened.whole.documents([number])["path"][0] or ""
+    folder = input_folder(opened.hosted.settings.load_documents, opened.hosted.root).resolve()
+    file = (folder / path).resolve()
+    # The paths of an imported index may lead anywhere.
+    if not (path and file.is_relative_to(folder) and file.is_file()):
+        raise RequestError(404, "no_such_file", f"The file {path!r} is not in the input folder.")
+    return file
 
 
 @router.get("/text_units")

@@ -2,14 +2,21 @@
 
 import random
 import re
+from base64 import b64encode
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from graphrag_index.readers.document import PageText, UnreadableFile
+from graphrag_index.readers.document import Document, PageText, UnreadableFile
+from graphrag_index.readers.embedded_data import replace_data
 from graphrag_index.readers.parse_process import FileParser
 from graphrag_index.readers.pdf import read_pdf
+from tests.fixtures.examples import examples
 from tests.fixtures.pdf import make_pdf
+from tests.fixtures.read_documents import read_one
 
 LEFT = ["The harbour of Port Lockroy was", "built by whalers in the year 1911", "and left again."]
 RIGHT = ["A survey of the bay was made by", "the crew of the second expedition", "before winter."]
@@ -94,23 +101,80 @@ def test_each_word_has_its_place_on_its_page() -> None:
     text, pages = read_pdf(make_pdf([[(72, 700, "One two.")], [(100, 250, "three")]], size=10))
     assert text == "One two.\n\nthree"
     assert [page.label for page in pages] == ["1", "2"]
-    words = [(text[start:end], left, bottom) for start, end, left, bottom in read_boxes(pages)]
+    boxes = [box for page in pages for box in page.word_boxes.tolist()]
+    words = [(text[box[0] : box[1]], box[2] / 10, (box[3] + box[5]) / 10) for box in boxes]
     # The base line of Helvetica lies about two points above the bottom of its box.
     assert [word for word, _, _ in words] == ["One", "two.", "three"]
     assert [round(left) for _, left, _ in words] == [72, 94, 100]
     assert [round(bottom) for _, _, bottom in words] == [94, 94, 544]
 
 
-def read_boxes(pages: list[PageText]) -> list[tuple[int, int, float, float]]:
-    found = []
-    for page in pages:
-        end = page.start
-        for n in range(0, len(page.boxes), 6):
-            gap, length, left, top, _, height = page.boxes[n : n + 6]
-            start = end + gap
-            end = start + length
-            found.append((start, end, left / 10, (top + height) / 10))
-    return found
+PICTURE = b64encode(random.Random(5).randbytes(400)).decode("ascii")
+INVISIBLE = "[\u00ad\u200b\u200d\ufeff]"
+
+
+def test_words_keep_their_places_where_invisible_characters_and_data_go(tmp_path: Path) -> None:
+    first = [(72, 700, "^The har~bour is de|ep."), (72, 600, f"See {PICTURE[:200]} here.")]
+    mapped = {"^": "\ufeff", "~": "\u200b", "|": "\u2060"}
+    source = make_pdf([first, [(72, 700, "The ~second page.")]], size=4, mapped=mapped)
+    found = read_one(tmp_path / "a.pdf", source)
+    data = "[data, 200 characters]"
+    assert found.text == f"The harbour is deep.\n\nSee {data} here.\n\nThe second page."
+    assert [(page.start, page.end) for page in found.pages] == [(0, 56), (56, 72)]
+    words = [[found.text[a:b] for a, b, *_ in page.word_boxes.tolist()] for page in found.pages]
+    assert words == [
+        ["The", "harbour", "is", "deep.", "See", data, "here."],
+        ["The", "second", "page."],
+    ]
+
+
+@examples(100)
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(
+                [
+                    *("Oslo", "har\u00adbour", "a\u200bb", "\ufeffx", "👩\u200d🚀", "\n"),
+                    *(PICTURE, f"data:image/png;base64,{PICTURE}", PICTURE[:60]),
+                ]
+            ),
+            max_size=8,
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_pages_keep_their_characters_whatever_is_replaced_in_a_text(
+    pages: list[list[str]],
+) -> None:
+    text, places = "", []
+    for number, words in enumerate(pages, 1):
+        start, boxes, reached = len(text), list[int](), len(text)
+        for word in words:
+            if word != "\n":
+                boxes += [len(text) - reached, len(word), 1, 2, 3, 4]
+                reached = len(text) + len(word)
+            text += f"{word} "
+        text += "\n"
+        places.append(PageText(number, str(number), start, len(text), boxes=boxes))
+    read = Document(text, "a.pdf", pages=places).to_printable()
+    found = read.change_text(replace_data)
+    assert found.text == replace_data(read.text)
+    ends = [found.pages[0].start, *(page.end for page in found.pages)]
+    assert (ends[0], ends[-1]) == (0, len(found.text))
+    assert [(page.start, page.end) for page in found.pages] == list(pairwise(ends))
+    for before, page in zip(places, found.pages, strict=True):
+        spans = zip(before.word_boxes.tolist(), page.word_boxes.tolist(), strict=True)
+        for (a, b, *there), (start, end, *here) in spans:
+            assert here == there
+            word, now = text[a:b], found.text[start:end]
+            if re.sub(INVISIBLE, "", now) != re.sub(INVISIBLE, "", word):
+                assert PICTURE[:60] in word
+                assert re.fullmatch(r"\[[\w/]+, [\d,]+ characters\]", now)
+        if PICTURE[:60] not in text:
+            page_text = found.text[page.start : page.end]
+            was = text[before.start : before.end]
+            assert re.sub(INVISIBLE, "", page_text) == re.sub(INVISIBLE, "", was)
 
 
 @pytest.mark.parametrize(

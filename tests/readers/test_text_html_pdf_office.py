@@ -258,20 +258,37 @@ class TestOffice:
         openpyxl = pytest.importorskip("openpyxl")
         pptx = pytest.importorskip("pptx")
         book = openpyxl.Workbook()
-        for row in [["Name", "City"], ["Ada Lovelace", "London"], ["Alan Turing", None]]:
+        for row in [["Name", "City"], ["Ada Lovelace", "London"], [None], ["Alan Turing", ""]]:
             book.active.append(row)
+        dates = book.create_sheet("Dates")
+        for row in [[None], ["Born"], [1815]]:
+            dates.append(row)
         book.save(tmp_path / "a.xlsx")
         slides = pptx.Presentation()
         slide = slides.slides.add_slide(slides.slide_layouts[1])
         slide.shapes.title.text = "Terra Nova"
         slide.placeholders[1].text = "Scott led it."
+        slides.slides.add_slide(slides.slide_layouts[1])
+        slides.slides.add_slide(slides.slide_layouts[1]).placeholders[1].text = "The end."
         slides.save(tmp_path / "a.pptx")
         (sheet,) = read_file(tmp_path / "a.xlsx", "a.xlsx", LoadDocuments())
         (show,) = read_file(tmp_path / "a.pptx", "a.pptx", LoadDocuments())
         assert isinstance(sheet, Document)
-        assert sheet.text.splitlines()[-1] == "| Alan Turing |  |"
+        assert sheet.text.splitlines()[4] == "| Alan Turing |  |"
+        rows = [(row.label, row.number, sheet.text[row.start : row.end]) for row in sheet.pages]
+        assert rows == [
+            ("Sheet", 1, "## Sheet\n| Name | City |\n| --- | --- |\n"),
+            ("Sheet", 2, "| Ada Lovelace | London |\n"),
+            ("Sheet", 4, "| Alan Turing |  |\n\n"),
+            ("Dates", 2, "## Dates\n| Born |\n| --- |\n"),
+            ("Dates", 3, "| 1815 |"),
+        ]
         assert isinstance(show, Document)
-        assert show.text == "# Terra Nova\nScott led it."
+        assert show.text == "# Terra Nova\nScott led it.\n\nThe end."
+        assert [(s.number, show.text[s.start : s.end]) for s in show.pages] == [
+            (1, "# Terra Nova\nScott led it.\n\n"),
+            (3, "The end."),
+        ]
 
     def test_without_the_extra_the_reason_says_how_to_install_it(self, tmp_path: Path) -> None:
         # None in sys.modules is how Python is told that a module is not there.

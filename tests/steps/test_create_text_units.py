@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
@@ -32,9 +33,11 @@ def cut(
     settings: CreateTextUnits = SMALL,
     read: pl.LazyFrame | None = None,
     previous: EarlierTables | None = None,
+    pages: pl.LazyFrame | None = None,
 ) -> dict[str, pl.DataFrame]:
     batches = create_text_units(
         documents(*texts) if read is None else read,
+        pages,
         settings=settings,
         previous=previous or EarlierTables(),
         progress=Silent(),
@@ -200,6 +203,20 @@ def test_documents_name_their_text_units_in_order() -> None:
     tables = cut("One sentence is here. " * 9, "Another one.")
     named = tables["documents"]["text_unit_ids"].explode().to_list()
     assert named == tables["base_text_units"]["id"].to_list()
+
+
+def test_pages_are_those_of_documents_whose_text_is_as_it_was_read() -> None:
+    """A step of a user may have changed a text, or left out a document."""
+    spans = {"d0": [(0, 10), (10, 19)], "d1": [(0, 9)], "gone": [(0, 4)]}
+    rows = [
+        {"document_id": id, "kind": "page", "number": n, "label": "i", "width": 612, "height": 792}
+        | {"start_char": start, "end_char": end, "boxes": []}
+        for id, of_document in spans.items()
+        for n, (start, end) in enumerate(of_document, 1)
+    ]
+    pages = pl.DataFrame(rows, schema=TABLES["loaded_pages"].schema)
+    found = cut("One two.\n\nAnd four.", "Shorter.", pages=pages.lazy())["pages"]
+    assert_frame_equal(found, pages[:2])
 
 
 def test_metadata_is_carried_to_the_text_units() -> None:

@@ -17,7 +17,8 @@ from graphrag_index.schema.tables import TABLES, content_id
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import BATCH_CHARACTERS, fingerprint_input, load_documents
 from tests.fixtures.examples import examples
-from tests.fixtures.read_documents import load, write
+from tests.fixtures.pdf import make_pdf
+from tests.fixtures.read_documents import load, load_tables, write
 
 
 class Counter(Silent):
@@ -30,6 +31,28 @@ class Counter(Silent):
 
     def advance(self, n: int = 1) -> None:
         self.done += n
+
+
+def test_a_pdf_has_its_pages_with_the_boxes_of_words(tmp_path: Path) -> None:
+    pages = [[(72, 700, "One two.")], [], [(100, 250, "three")]]
+    write(tmp_path, {"a.txt": "Plain.", "b.pdf": make_pdf(pages, size=10)})
+    tables = load_tables(tmp_path)
+    boxes = [
+        [(0, 3, 720, 825, 189, 117), (4, 8, 937, 825, 183, 117)],
+        [],
+        [(10, 15, 1000, 5325, 228, 117)],
+    ]
+    spans = [(1, 0, 10), (2, 10, 10), (3, 10, 15)]
+    rows = [
+        (tables["loaded_documents"]["id"][1], "page", n, str(n), start, end, 612.0, 792.0, words)
+        for (n, start, end), words in zip(spans, boxes, strict=True)
+    ]
+    names = ("start_char", "end_char", "left", "top", "width", "height")
+    wanted = [(*row[:-1], [dict(zip(names, w, strict=True)) for w in row[-1]]) for row in rows]
+    assert_frame_equal(
+        tables["loaded_pages"],
+        pl.DataFrame(wanted, TABLES["loaded_pages"].schema, orient="row"),
+    )
 
 
 def test_a_folder_becomes_two_tables(tmp_path: Path) -> None:
