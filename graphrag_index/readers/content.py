@@ -1,5 +1,6 @@
 """Type of a file by its content."""
 
+import re
 import zipfile
 from mimetypes import MimeTypes
 from pathlib import Path
@@ -9,11 +10,23 @@ from graphrag_index.readers.encodings import SAMPLE_BYTES, looks_binary
 
 # The types that Python knows, without those of the machine.
 _TYPES = MimeTypes(filenames=())
-_MEDIA = ("image/", "audio/", "video/", "application/octet-stream", "application/zip")
+_MEDIA = ("image/", "audio/", "video/", "application/octet-stream")
 # Name of the part that holds an encrypted Office file, in the container of old Office files.
 _ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
 # Folder in the archive of an Office file → suffix of the file.
 _OFFICE_FOLDERS = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
+# The fields of the header of an e-mail, up to the first empty line, and some that all have.
+_HEADER = re.compile(rb"(?:[!-9;-~]+:[ \t]?.*\r?\n(?:[ \t]+.*\r?\n)*)+\r?\n")
+_MAIL_FIELDS = (b"from", b"to", b"date", b"subject", b"message-id", b"received", b"mime-version")
+_MIN_MAIL_FIELDS = 3
+
+
+# The line before each message of a mailbox; a line of a text may also begin with "From ".
+FROM_LINE = re.compile(rb"From .*\d\d:\d\d.*\d{4}\r?\n?$")
+
+
+# Suffixes of types of text that are told by their content.
+TEXT_SUFFIXES = (".txt", ".html", ".eml", ".mbox")
 
 
 class Content(NamedTuple):
@@ -53,7 +66,16 @@ def identify_content(path: Path) -> Content:
         return WITHOUT_TEXT
     if start.startswith((b"<!doctype html", b"<html")):
         return Content(".html", "a web page")
+    if FROM_LINE.match(head[: head.find(b"\n") + 1]):
+        return Content(".mbox", "a mailbox")
+    if (header := _HEADER.match(head)) and _is_mail(header[0]):
+        return Content(".eml", "an e-mail")
     return Content(".txt", "text")
+
+
+def _is_mail(header: bytes) -> bool:
+    names = {line.partition(b":")[0].lower() for line in header.splitlines()}
+    return b"from" in names and len(names.intersection(_MAIL_FIELDS)) >= _MIN_MAIL_FIELDS
 
 
 def _identify_archive(path: Path) -> Content:
@@ -68,4 +90,7 @@ def _identify_archive(path: Path) -> Content:
     folders = {part.filename.partition("/")[0] for part in parts}
     suffix = next((_OFFICE_FOLDERS[name] for name in folders if name in _OFFICE_FOLDERS), "")
     is_office = suffix and "[Content_Types].xml" in folders
-    return Content(suffix, f"a {suffix} file") if is_office else Content("", "a ZIP archive")
+    if is_office:
+        return Content(suffix, f"a {suffix} file")
+    # Programs and data of many types are archives too; only one that says so is opened.
+    return Content(".zip" if path.suffix.lower() == ".zip" else "", "a ZIP archive")

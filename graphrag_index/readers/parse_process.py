@@ -30,16 +30,18 @@ _INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
 _COMMAND = f"from {__name__} import main; main()"
 
 
-def limit_process(max_seconds: int | None = None) -> None:
-    """Limit the memory, and the seconds of CPU, of this process, where the system can."""
+def limit_process(max_seconds: int | None = None, max_written: int = 0) -> None:
+    """Limit the memory, the seconds of CPU and the bytes of a file that this process writes.
+
+    Systems other than Unix have no such limits.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
     limits = [
         (resource.RLIMIT_AS, MAX_BYTES),
-        # A parser writes nothing.
-        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_FSIZE, max_written),
         (resource.RLIMIT_CORE, 0),
     ]
     if max_seconds is not None:

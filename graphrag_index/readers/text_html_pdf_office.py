@@ -16,6 +16,7 @@ import yaml
 
 from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
+    NO_TEXT,
     Document,
     ReadFailure,
     Record,
@@ -121,7 +122,7 @@ def make_document(
     """Make one document of a whole file; the title defaults to the file name."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        return ReadFailure("has no text")
+        return ReadFailure(NO_TEXT)
     values = record or {}
     return Document(
         text=text,

@@ -52,7 +52,6 @@ SKIPPED: dict[str, str | bytes] = {
     "empty": "",
     "blank.rst": " \n\t",
     "a.gz": gzip.compress(b"x" * 99),
-    "a.zip": b"PK\3\4",
     "future.xyz": FUTURE_ZIP,
     "a.epub": b"PK\5\6" + b"\0" * 18,
     "a.doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512,
@@ -73,6 +72,10 @@ UNREAD: dict[str, str | bytes] = {
     "a.pdf": b"%PDF-1.4 no more",
     "b.pdf": SENTENCE,
     "a.docx": b"PK\3\4 no more",
+    "a.zip": b"PK\3\4",
+    "a.tgz": b"no more",
+    "a.eml": SENTENCE,
+    "a.mbox": SENTENCE,
 }
 
 
