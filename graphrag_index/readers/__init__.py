@@ -79,7 +79,9 @@ def find_suffix(path: Path) -> str:
 def find_type(path: Path) -> Content:
     """Return the type of a file: by its suffix if it is in `READERS`, else by its content."""
     suffix = find_suffix(path)
-    return Content(suffix, f"a {suffix} file") if suffix in READERS else identify_content(path)
+    # Programs give the suffix of a message of Outlook to texts too.
+    is_told = suffix in READERS and suffix != ".msg"
+    return Content(suffix, f"a {suffix} file") if is_told else identify_content(path)
 
 
 @dataclass

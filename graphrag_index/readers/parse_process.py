@@ -25,8 +25,14 @@ PARSERS = {
     ".docx": ("graphrag_index.readers.office", "read_docx"),
     ".pptx": ("graphrag_index.readers.office", "read_pptx"),
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
+    ".rtf": ("graphrag_index.readers.office", "read_rtf"),
+    ".odt": ("graphrag_index.readers.office", "read_odt"),
+    ".ods": ("graphrag_index.readers.office", "read_ods"),
+    ".epub": ("graphrag_index.readers.office", "read_epub"),
+    ".msg": ("graphrag_index.readers.office", "read_msg"),
 }
-_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
+# The types of the extra `formats`; the others are those of `documents`.
+_FORMATS = {".rtf", ".odt", ".ods", ".epub", ".msg"}
 _COMMAND = f"from {__name__} import main; main()"
 
 
@@ -144,7 +150,8 @@ def parse(path: Path, suffix: str) -> Any:
     except UnreadableFile as error:
         return error
     except ImportError:
-        return UnreadableFile(_INSTALL_HINT)
+        extra = "formats" if suffix in _FORMATS else "documents"
+        return UnreadableFile(f'needs more packages: pip install "graphrag-index[{extra}]"')
     except MemoryError:
         what = f"its parser needs more than {MAX_BYTES >> 30} GB of memory"
         return UnreadableFile(f"cannot be read: {what}")
