@@ -4,6 +4,7 @@ import html
 import json
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from graphrag_index.readers.document import Document, ReadFailure, UnreadableFil
 from graphrag_index.readers.encodings import read_text
 from graphrag_index.readers.text_html_pdf_office import Page, find_first_heading, make_document
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_nlp.text.sentences import split_sentences
 
 # The time of a cue: hours may be left out, and seconds end with a comma or a point.
 _TIMES = re.compile(
@@ -53,7 +55,8 @@ def read_subtitles(
         for found, end in zip(times, ends, strict=True)
         for cue in _read_cue(found, source[found.end() : end])
     ]
-    yield make_document("\n".join(map(_write_sentence, _join_cues(cues))), "", name, settings)
+    lines = (line for group in _join_cues(cues) for line in _write_sentences(group))
+    yield make_document("\n".join(lines), "", name, settings)
 
 
 def _read_cue(times: re.Match[str], source: str) -> Iterator[_Cue]:
@@ -90,12 +93,17 @@ def _join_cues(cues: list[_Cue]) -> list[list[_Cue]]:
     return groups
 
 
-def _write_sentence(cues: list[_Cue]) -> str:
-    first = cues[0]
-    minutes, seconds = divmod(first.start, 60)
-    speaker = f"{first.speaker}: " if first.speaker else ""
+def _write_sentences(cues: list[_Cue]) -> Iterator[str]:
+    """Yield a line for each sentence, with the time of the cue that it begins in."""
+    speaker = f"{cues[0].speaker}: " if cues[0].speaker else ""
+    ends = accumulate(len(cue.text) + 1 for cue in cues)
+    places = [(end, cue.start) for end, cue in zip(ends, cues, strict=True)]
     text = " ".join(cue.text for cue in cues)
-    return f"[{minutes // 60:02}:{minutes % 60:02}:{seconds:02}] {speaker}{text}"
+    for sentence in split_sentences(text):
+        start = next(start for end, start in places if end > sentence.start)
+        minutes, seconds = divmod(start, 60)
+        time = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+        yield f"[{time}] {speaker}{text[sentence.start : sentence.end]}"
 
 
 def read_notebook(

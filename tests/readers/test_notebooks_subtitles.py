@@ -15,7 +15,7 @@ Anna Berg met
 2
 00:00:03,600 --> 00:00:05,000
 <i>Karl Ost</i> in Riga.
-&amp; then?
+When did Dr. Holm&nbsp;go?
 
 3
 01:02:03,000 --> 01:02:04,000
@@ -43,7 +43,9 @@ intro
 
 def test_cues_are_joined_to_sentences_with_their_times(tmp_path: Path) -> None:
     found = read_one(tmp_path / "a.srt", SRT.replace("\n", "\r\n"))
-    assert found.text == "[00:00:01] Anna Berg met Karl Ost in Riga. & then?"
+    assert found.text == (
+        "[00:00:01] Anna Berg met Karl Ost in Riga.\n[00:00:03] When did Dr. Holm go?"
+    )
     assert found.title == "a.srt"
 
 
