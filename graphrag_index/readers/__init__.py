@@ -32,6 +32,7 @@ from graphrag_index.readers.embedded_data import is_only_data, replace_data
 from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.notebooks_subtitles import read_notebook, read_subtitles
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
+from graphrag_index.readers.source_code import read_python
 from graphrag_index.readers.text_html_pdf_office import (
     OFFICE_SUFFIXES,
     read_html,
@@ -55,6 +56,7 @@ READERS: dict[str, Reader] = {
     ".parquet": read_parquet,
     **dict.fromkeys(OFFICE_SUFFIXES, read_office),
     ".ipynb": read_notebook,
+    **dict.fromkeys((".py", ".pyi"), read_python),
     **dict.fromkeys((".srt", ".vtt"), read_subtitles),
     ".eml": read_mail,
     ".mbox": read_mailbox,

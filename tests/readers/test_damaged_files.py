@@ -55,6 +55,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         ".json": f"[{record}, {record}]",
         ".jsonl": f"{record}\n{record}\n",
         ".ipynb": json.dumps(notebook),
+        ".py": f'"""{SENTENCE}"""\n\n\ndef a():\n    # Riga\n    return 1\n',
         ".srt": SRT,
         ".vtt": VTT,
     }
@@ -120,7 +121,7 @@ def read_damaged(folder: Path, samples: dict[str, bytes], n_files: int, seed: in
 
 
 def test_all_formats_are_among_the_samples(samples: dict[str, bytes]) -> None:
-    same = {".markdown", ".htm", ".xhtml", ".tsv", ".ndjson", ".tgz", ".tbz2", ".txz"}
+    same = {".markdown", ".htm", ".xhtml", ".tsv", ".ndjson", ".pyi", ".tgz", ".tbz2", ".txz"}
     # A test can't make a message of Outlook.
     assert READERS.keys() - samples.keys() == same | {".tar.bz2", ".tar.xz", ".msg"}
 
