@@ -53,7 +53,6 @@ SKIPPED: dict[str, str | bytes] = {
     "blank.rst": " \n\t",
     "a.gz": gzip.compress(b"x" * 99),
     "future.xyz": FUTURE_ZIP,
-    "a.epub": b"PK\5\6" + b"\0" * 18,
     "a.doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512,
     "a.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "pointer.mp4": "version https://git-lfs.github.com/spec/v1\n",
@@ -74,6 +73,7 @@ UNREAD: dict[str, str | bytes] = {
     "a.docx": b"PK\3\4 no more",
     "a.zip": b"PK\3\4",
     "a.tgz": b"no more",
+    "a.epub": b"PK\5\6" + bytes(18),
     "a.eml": SENTENCE,
     "a.mbox": SENTENCE,
 }
