@@ -38,6 +38,7 @@ ONLY_FOR_INDEXING = {
     "httpx2",
     "huggingface_hub",
     "igraph",
+    "kreuzberg",
     "leidenalg",
     "liteparse",
     "mammoth",

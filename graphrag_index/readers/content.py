@@ -1,6 +1,8 @@
 """Type of a file by its content."""
 
+import re
 import zipfile
+import zlib
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import NamedTuple
@@ -9,11 +11,31 @@ from graphrag_index.readers.encodings import SAMPLE_BYTES, looks_binary
 
 # The types that Python knows, without those of the machine.
 _TYPES = MimeTypes(filenames=())
-_MEDIA = ("image/", "audio/", "video/", "application/octet-stream", "application/zip")
+_MEDIA = ("image/", "audio/", "video/", "application/octet-stream")
 # Name of the part that holds an encrypted Office file, in the container of old Office files.
 _ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
+# Name of a part of a message of Outlook.
+_MESSAGE_PART = "__properties_version1.0".encode("utf-16-le")
+# Type of an archive whose first file names it.
+_NAMED_TYPES = {
+    b"application/vnd.oasis.opendocument.text": ".odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    b"application/epub+zip": ".epub",
+}
 # Folder in the archive of an Office file → suffix of the file.
 _OFFICE_FOLDERS = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
+# The fields of the header of an e-mail, up to the first empty line, and some that all have.
+_HEADER = re.compile(rb"(?:[!-9;-~]+:[ \t]?.*\r?\n(?:[ \t]+.*\r?\n)*)+\r?\n")
+_MAIL_FIELDS = (b"from", b"to", b"date", b"subject", b"message-id", b"received", b"mime-version")
+_MIN_MAIL_FIELDS = 3
+
+
+# The line before each message of a mailbox; a line of a text may also begin with "From ".
+FROM_LINE = re.compile(rb"From .*\d\d:\d\d.*\d{4}\r?\n?$")
+
+
+# Suffixes of types of text that are told by their content.
+TEXT_SUFFIXES = (".txt", ".html", ".eml", ".mbox")
 
 
 class Content(NamedTuple):
@@ -25,6 +47,7 @@ class Content(NamedTuple):
 
 WITHOUT_TEXT = Content("", "without text")
 WITH_PASSWORD = Content("", "an Office file with a password")
+MESSAGE = Content(".msg", "a message of Outlook")
 DAMAGED_ARCHIVE = Content("", "a damaged ZIP archive")
 
 
@@ -45,27 +68,46 @@ def identify_content(path: Path) -> Content:
     if head.startswith(b"PK\x03\x04"):
         return _identify_archive(path)
     if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        is_encrypted = _ENCRYPTED_PART in path.read_bytes()
-        return WITH_PASSWORD if is_encrypted else Content("", "a file of an Office before 2007")
+        data = path.read_bytes()
+        if _ENCRYPTED_PART in data:
+            return WITH_PASSWORD
+        is_message = _MESSAGE_PART in data
+        return MESSAGE if is_message else Content("", "a file of an Office before 2007")
+    if start.startswith(b"{\\rtf"):
+        return Content(".rtf", "a file in Rich Text Format")
     if looks_binary(head):
         return Content("", "binary data")
     if not head.strip():
         return WITHOUT_TEXT
     if start.startswith((b"<!doctype html", b"<html")):
         return Content(".html", "a web page")
+    if FROM_LINE.match(head[: head.find(b"\n") + 1]):
+        return Content(".mbox", "a mailbox")
+    if (header := _HEADER.match(head)) and _is_mail(header[0]):
+        return Content(".eml", "an e-mail")
     return Content(".txt", "text")
+
+
+def _is_mail(header: bytes) -> bool:
+    names = {line.partition(b":")[0].lower() for line in header.splitlines()}
+    return b"from" in names and len(names.intersection(_MAIL_FIELDS)) >= _MIN_MAIL_FIELDS
 
 
 def _identify_archive(path: Path) -> Content:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
+            is_named = bool(parts) and parts[0].filename == "mimetype" and parts[0].file_size < 99
+            suffix = _NAMED_TYPES.get(archive.read(parts[0]).strip(), "") if is_named else ""
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
         return DAMAGED_ARCHIVE
     # A small archive that unpacks to gigabytes is an attack.
     if sum(part.file_size for part in parts) > 100 * max(path.stat().st_size, 1 << 20):
         return Content("", "an archive that unpacks to a hundred times its size")
     folders = {part.filename.partition("/")[0] for part in parts}
-    suffix = next((_OFFICE_FOLDERS[name] for name in folders if name in _OFFICE_FOLDERS), "")
-    is_office = suffix and "[Content_Types].xml" in folders
-    return Content(suffix, f"a {suffix} file") if is_office else Content("", "a ZIP archive")
+    if "[Content_Types].xml" in folders:
+        suffix = next((_OFFICE_FOLDERS[name] for name in folders if name in _OFFICE_FOLDERS), "")
+    if suffix:
+        return Content(suffix, f"a {suffix} file")
+    # Programs and data of many types are archives too; only one that says so is opened.
+    return Content(".zip" if path.suffix.lower() == ".zip" else "", "a ZIP archive")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import date, datetime, time
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -122,6 +122,7 @@ class Document:
     metadata: str | None = None
     id: str | None = None  # value of the id column; None if no column is configured
     place: str = ""  # position of the record in its file, such as "record 7"
+    member: str = ""  # path in a file that holds files, such as "message 7/report.pdf"
     pages: Sequence[PageText] = ()  # of a PDF, a presentation or a workbook
     # Source record or front matter; None if the file has neither.
     record: Record | None = dataclass_field(default=None, compare=False, repr=False)
@@ -156,6 +157,7 @@ class ReadFailure:
 
     reason: str
     is_skipped: bool = False  # nothing is wrong: the file holds nothing that is read
+    member: str = ""  # as of a document
 
     def to_printable(self) -> "ReadFailure":
         """Return a copy with a valid Unicode reason of at most `_MAX_REASON_CHARS` characters."""
@@ -163,6 +165,21 @@ class ReadFailure:
         if len(reason) > _MAX_REASON_CHARS:
             reason = reason[: _MAX_REASON_CHARS - 1] + "…"
         return replace(self, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive, or an attachment of a message, to be read as a file of its own."""
+
+    name: str  # path in the file
+    size: int  # bytes, as the file states them
+    open: Callable[[], IO[bytes] | None]
+    failure: ReadFailure | None = None  # if it cannot be read
+    title: str = ""  # of the message that it is attached to
+    creation_date: str = ""
+
+
+NO_TEXT = "has no text"  # reason of a file with no text, or with white space only
 
 
 class UnreadableFile(Exception):  # noqa: N818 - it ends a file, not the program

@@ -8,7 +8,13 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from graphrag_index.errors import InputError, SettingsError, join_names
-from graphrag_index.readers import READERS, describe_os_error, find_type
+from graphrag_index.readers import (
+    IS_HIDDEN,
+    READERS,
+    describe_os_error,
+    find_suffix,
+    find_type,
+)
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
@@ -166,7 +172,7 @@ def _walk_files(
             real = os.path.realpath(path) if is_folder or entry.is_symlink() else input_path
             # Skip the lock files ~$name of office programs like hidden files.
             if entry.name.startswith((".", "~$")):
-                yield SkippedFile(shown, HIDDEN, "is hidden", _count_files(path))
+                yield SkippedFile(shown, HIDDEN, IS_HIDDEN, _count_files(path))
             elif any(pattern.fullmatch(name) for pattern in excluded):
                 why = "matches load_documents.exclude"
                 yield SkippedFile(shown, EXCLUDED, why, _count_files(path))
@@ -203,7 +209,7 @@ def _inspect_file(name: str, path: Path) -> InputFile | SkippedFile:
             return SkippedFile(name, path.suffix.lower() or "no suffix", f"is {noun}")
     except OSError as error:
         return InputFile(name, path, problem=f"cannot be read: {describe_os_error(error)}")
-    if path.suffix.lower() in READERS:
+    if find_suffix(path) in READERS:
         return InputFile(name, path, problem="is not a regular file")
     return SkippedFile(name, "special files", "is not a regular file")
 

@@ -1,18 +1,21 @@
-"""Reading of Word, PowerPoint and Excel files as Markdown, with the tables as pipe tables."""
+"""Reading of office files, books and messages as Markdown, with the tables as pipe tables."""
 
 import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
+from functools import partial
 from itertools import accumulate, pairwise, takewhile
 from typing import Any
 
 from graphrag_index.readers.document import PageText, normalize_newlines
+from graphrag_index.readers.parse_process import DamagedFile
 from graphrag_index.readers.text_html_pdf_office import Page, join_headers
 from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
 _MERGED = re.compile(rb"""<mergeCell\s[^<>]*?\bref=["']([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)["']""")
+_RTF_SPACE = re.compile(rb"(?<!\\)((?:\\\\)*)\\~")
 _BAR = re.compile(r"(?<!\\)\|")
 
 
@@ -142,6 +145,30 @@ def read_pptx(data: bytes) -> tuple[str, list[PageText]]:
         if text:
             places.append((number, str(number), f"{text}\n\n"))
     return _join_places("slide", places)
+
+
+def _read_format(mime_type: str, data: bytes) -> tuple[str, tuple[()]]:
+    """Return the text of a file that kreuzberg converts to a web page."""
+    import kreuzberg
+
+    # Recognition of text in pictures would load models.
+    config = kreuzberg.ExtractionConfig(disable_ocr=True, use_cache=False, output_format="html")
+    page = kreuzberg.extract_bytes_sync(data, mime_type, config=config).content
+    return _WordPage(page).text, ()
+
+
+read_odt = partial(_read_format, "application/vnd.oasis.opendocument.text")
+read_ods = partial(_read_format, "application/vnd.oasis.opendocument.spreadsheet")
+read_epub = partial(_read_format, "application/epub+zip")
+read_msg = partial(_read_format, "application/vnd.ms-outlook")
+
+
+def read_rtf(data: bytes) -> tuple[str, tuple[()]]:
+    """Return the text of a file in Rich Text Format."""
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise DamagedFile("it has no header of this format")
+    # kreuzberg reads the mark of a space without a line break as ~.
+    return _read_format("application/rtf", _RTF_SPACE.sub(rb"\1\'a0", data))
 
 
 def _sort_shapes(shapes: Iterable[Any]) -> list[Any]:

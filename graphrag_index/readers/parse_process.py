@@ -27,21 +27,29 @@ PARSERS = {
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
     # Takes a `PageView` too, and returns a JPEG.
     "page of .pdf": ("graphrag_index.readers.pdf", "draw_page"),
+    ".rtf": ("graphrag_index.readers.office", "read_rtf"),
+    ".odt": ("graphrag_index.readers.office", "read_odt"),
+    ".ods": ("graphrag_index.readers.office", "read_ods"),
+    ".epub": ("graphrag_index.readers.office", "read_epub"),
+    ".msg": ("graphrag_index.readers.office", "read_msg"),
 }
-_INSTALL_HINT = 'needs more packages: pip install "graphrag-index[documents]"'
+# The types of the extra `formats`; the others are those of `documents`.
+_FORMATS = {".rtf", ".odt", ".ods", ".epub", ".msg"}
 _COMMAND = f"from {__name__} import main; main()"
 
 
-def limit_process(max_seconds: int | None = None) -> None:
-    """Limit the memory, and the seconds of CPU, of this process, where the system can."""
+def limit_process(max_seconds: int | None = None, max_written: int = 0) -> None:
+    """Limit the memory, the seconds of CPU and the bytes of a file that this process writes.
+
+    Systems other than Unix have no such limits.
+    """
     try:
         import resource
     except ImportError:  # Windows
         return
     limits = [
         (resource.RLIMIT_AS, MAX_BYTES),
-        # A parser writes nothing.
-        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_FSIZE, max_written),
         (resource.RLIMIT_CORE, 0),
     ]
     if max_seconds is not None:
@@ -152,7 +160,8 @@ def parse(path: Path, parser: str, *arguments: Any) -> Any:
     except UnreadableFile as error:
         return error
     except ImportError:
-        return UnreadableFile(_INSTALL_HINT)
+        extra = "formats" if parser in _FORMATS else "documents"
+        return UnreadableFile(f'needs more packages: pip install "graphrag-index[{extra}]"')
     except MemoryError:
         what = f"its parser needs more than {MAX_BYTES >> 30} GB of memory"
         return UnreadableFile(f"cannot be read: {what}")

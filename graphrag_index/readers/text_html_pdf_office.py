@@ -1,6 +1,6 @@
 """Readers of text, Markdown, HTML, PDF and Office files: one document per file.
 
-The extra `documents` installs the packages that `pdf.py` and `office.py` need.
+The extras `documents` and `formats` install the packages that `pdf.py` and `office.py` need.
 """
 
 import re
@@ -16,6 +16,7 @@ import yaml
 
 from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
+    NO_TEXT,
     Document,
     ReadFailure,
     Record,
@@ -26,14 +27,14 @@ from graphrag_index.readers.document import (
     get_field,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.parse_process import DamagedFile, parse_file
+from graphrag_index.readers.parse_process import PARSERS, DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
+OFFICE_SUFFIXES = tuple(name for name in PARSERS if name.startswith("."))
 # A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
@@ -78,7 +79,7 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
 
 
 def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Read a PDF or Office file as Markdown, if the extra `documents` is installed."""
+    """Read a PDF, an office file or a book as Markdown, if the extra of its type is installed."""
     suffix = path.suffix.lower()
     if suffix not in OFFICE_SUFFIXES:
         suffix = identify_content(path).suffix
@@ -105,9 +106,9 @@ def _describe_office_error(message: str, suffix: str, path: Path) -> str:
 
 
 def get_parser_versions() -> str:
-    """Return the versions of the packages of the extra `documents` that are installed."""
+    """Return the versions of the packages of `documents` and `formats` that are installed."""
     found = []
-    for package in ("liteparse", "pypdfium2", "mammoth", "openpyxl", "python-pptx"):
+    for package in ("liteparse", "pypdfium2", "mammoth", "openpyxl", "python-pptx", "kreuzberg"):
         try:
             found.append(f"{package} {version(package)}")
         except PackageNotFoundError:
@@ -121,7 +122,7 @@ def make_document(
     """Make one document of a whole file; the title defaults to the file name."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        return ReadFailure("has no text")
+        return ReadFailure(NO_TEXT)
     values = record or {}
     return Document(
         text=text,

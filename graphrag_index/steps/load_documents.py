@@ -5,16 +5,25 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import polars as pl
 
 from graphrag_index.errors import InputError, join_names
 from graphrag_index.microsoft.import_folder import has_imported
-from graphrag_index.readers import READERS, Document, ReadFailure, describe_os_error, read_file
+from graphrag_index.readers import (
+    IS_HIDDEN,
+    READERS,
+    Document,
+    ReadFailure,
+    describe_os_error,
+    read_file,
+)
+from graphrag_index.readers.archives import read_tar, read_zip
 from graphrag_index.readers.document import MISSING, PageText, get_field
-from graphrag_index.readers.input_files import check_output_folder, find_files, name_input
+from graphrag_index.readers.input_files import HIDDEN, check_output_folder, find_files, name_input
+from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
@@ -27,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 # Number of characters of text and raw data per batch.
 BATCH_CHARACTERS = 8_000_000
+# Readers of files that an optional package parses, or that may hold such files.
+_READERS_WITH_PARSERS = (read_office, read_mail, read_mailbox, read_zip, read_tar)
 # Maximum number of field names that are collected for a warning.
 _MAX_COLLECTED_FIELDS = 50
 
@@ -45,7 +56,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
             content = describe_os_error(error)
         whole.update(content_id(file.name, content).encode("ascii"))
     # Hash the versions of the optional parsers, because another version may read other texts.
-    if any(READERS.get(file.type) is read_office for file in files):
+    if any(READERS.get(file.type) in _READERS_WITH_PARSERS for file in files):
         whole.update(get_parser_versions().encode("utf-8"))
     return whole.hexdigest()
 
@@ -94,21 +105,22 @@ def load_documents(
         left = file.size
         unreadable = [ReadFailure(file.problem)] if file.problem else None
         for item in unreadable or read_file(file.path, file.name, settings):
+            path = f"{file.name}/{item.member}" if item.member else file.name
             if isinstance(item, Document):
                 item = _set_id(item, own_ids, n_of_text)
             if isinstance(item, ReadFailure):
-                first_problem = first_problem or f"{file.name}: {item.reason}"
+                first_problem = first_problem or f"{path}: {item.reason}"
                 if item.is_skipped:
-                    skipped.append(
-                        SkippedFile(file.name, file.path.suffix.lower() or "no suffix", item.reason)
-                    )
+                    kind = PurePosixPath(path).suffix.lower() or "no suffix"
+                    kind = HIDDEN if item.reason == IS_HIDDEN else kind
+                    skipped.append(SkippedFile(path, kind, item.reason))
                     continue
-                unread.append((file.name, item.reason))
+                unread.append((path, item.reason))
                 n_characters += len(item.reason)
             else:
                 columns.check_record(item)
                 values = (item.id, item.title, item.text, item.creation_date, item.raw_data)
-                documents.append((*values, file.name, item.metadata))
+                documents.append((*values, path, item.metadata))
                 pages += [(str(item.id), page) for page in item.pages]
                 n_documents += 1
                 n_characters += len(item.text) + len(item.raw_data or "")

@@ -32,10 +32,11 @@ def check_parsing(file: Path) -> str:
 
 def main() -> None:
     """Parse the file given on the command line; print the reason if it holds no document."""
-    limit_process(MAX_SECONDS)
-    from graphrag_index.readers import ReadFailure, read_file
+    from graphrag_index.readers import MAX_UNPACKED_BYTES, ReadFailure, read_file
     from graphrag_index.schema.settings.step_sections import LoadDocuments
 
+    # The files of an archive are unpacked one by one.
+    limit_process(MAX_SECONDS, MAX_UNPACKED_BYTES)
     file = Path(sys.argv[1])
     reason = "it holds no document"
     for item in read_file(file, file.name, LoadDocuments()):

@@ -4,17 +4,20 @@ import os
 import re
 import shutil
 import unicodedata
-from pathlib import Path
+from collections import Counter
+from collections.abc import Container, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Annotated, BinaryIO
 from uuid import uuid4
 
-import polars as pl
 from fastapi import APIRouter, Form, Request, UploadFile
 from pydantic import BaseModel, Field
 
-from graphrag_index.readers import READERS
+from graphrag_index.readers import READERS, find_suffix
+from graphrag_index.readers.archives import TAR_SUFFIXES
 from graphrag_index.readers.content import (
     DAMAGED_ARCHIVE,
+    TEXT_SUFFIXES,
     WITH_PASSWORD,
     WITHOUT_TEXT,
     identify_content,
@@ -61,7 +64,7 @@ class InputFolder:
         self._check_is_folder()
         name = safe_name(client_name)
         target = self._folder / UPLOAD_FOLDER / name
-        temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{target.suffix.lower()}"
+        temporary = self._folder / UPLOAD_FOLDER / f".{uuid4().hex}{find_suffix(target)}"
         hint = f"There is a file {name!r}: send replace=true to replace it."
         file_exists = RequestError(409, "file_exists", hint)
         try:
@@ -121,14 +124,16 @@ def safe_name(client_name: str) -> str:
 
 def check_type(name: str, file: Path) -> None:
     """Raise RequestError if the content of a file is not that of its suffix, or is not text."""
-    suffix, content = Path(name).suffix.lower(), identify_content(file)
-    if suffix in (*OFFICE_SUFFIXES, ".parquet"):
+    suffix, content = find_suffix(Path(name)), identify_content(file)
+    if suffix in (*OFFICE_SUFFIXES, ".parquet", ".zip"):
         fits = content.suffix == suffix or content == WITH_PASSWORD
         if content == DAMAGED_ARCHIVE:
             text = f"{name} cannot be read: it is broken, such as a file that was cut off."
             raise RequestError(415, "broken_file", text)
     else:
-        fits = content.suffix in (".txt", ".html") or content == WITHOUT_TEXT
+        # Parsing tells whether another archive is one.
+        is_text = content.suffix in TEXT_SUFFIXES or content == WITHOUT_TEXT
+        fits = is_text or suffix in TAR_SUFFIXES
     if not fits and suffix not in READERS:
         known = f"Types that can: text of any suffix, {', '.join(sorted(READERS))}."
         text = f"This type of file cannot be read: it is {content.noun}. {known}"
@@ -180,9 +185,9 @@ class StoredFiles(BaseModel):
 @router.get("")
 def list_files(index: ReadIndex, request: Request) -> FileList:
     """List the files that a run would read, with the documents of each, and those it skips."""
-    counts, problems = _read_status(index)
     skipped: list[SkippedFile] = []
     sizes = InputFolder(index).files(skipped)
+    counts, problems = _read_status(index, sizes)
     return FileList(
         files=[
             InputFileStatus(
@@ -225,14 +230,30 @@ def remove_file(path: str, index: WriteIndex) -> None:
     InputFolder(index).remove(path)
 
 
-def _read_status(index: HostedIndex) -> tuple[dict[str, int], dict[str, str]]:
-    """Return the documents of each path in the current index, and the problems of the last run."""
+def _read_status(
+    index: HostedIndex, paths: Container[str]
+) -> tuple[Mapping[str, int], dict[str, str]]:
+    """Return the number of documents of each file in the index, and problems of the last run."""
     version = index.store.read_pointer()
     if version is None:
         return {}, {}
-    documents = scan_table(index.store, version, "documents").group_by("path").agg(pl.len())
-    problems = pl.concat(
-        scan_table(index.store, version, name).select("path", "reason")
+    documents = scan_table(index.store, version, "documents").group_by("path").len()
+    skipped, unread = (
+        scan_table(index.store, version, name).select("path", "reason").collect().rows()
         for name in ("skipped_files", "unread_files")
     )
-    return dict(documents.collect().iter_rows()), dict(problems.collect().iter_rows())
+    counts = Counter[str]()
+    for path, n_documents in documents.collect().iter_rows():
+        counts[_find_owner(path, paths)] += n_documents
+    problems = {path: reason for path, reason in skipped if path in paths}
+    for path, reason in unread:
+        owner = _find_owner(path, paths)
+        inner = path[len(owner) + 1 :]
+        problems.setdefault(owner, f"{inner}: {reason}" if inner else reason)
+    return counts, problems
+
+
+def _find_owner(path: str, paths: Container[str]) -> str:
+    """Return the file of the list that holds a document; other paths are returned as they are."""
+    parents = (str(parent) for parent in PurePosixPath(path).parents)
+    return path if path in paths else next(filter(paths.__contains__, parents), path)

@@ -290,13 +290,19 @@ class TestOffice:
             (3, "The end."),
         ]
 
-    def test_without_the_extra_the_reason_says_how_to_install_it(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("module", "suffix", "extra"),
+        [("liteparse", ".pdf", "documents"), ("kreuzberg", ".odt", "formats")],
+    )
+    def test_without_the_extra_the_reason_says_how_to_install_it(
+        self, tmp_path: Path, module: str, suffix: str, extra: str
+    ) -> None:
         # None in sys.modules is how Python is told that a module is not there.
         program = (
-            "import sys; sys.modules['liteparse'] = None\n"
+            f"import sys; sys.modules['{module}'] = None\n"
             "from pathlib import Path\n"
             "from graphrag_index.readers.parse_process import parse\n"
-            "Path('a.pdf').write_bytes(b'%PDF-1.4'); print(parse(Path('a.pdf'), '.pdf'))"
+            f"Path('a').write_bytes(b'%PDF-1.4'); print(parse(Path('a'), '{suffix}'))"
         )
         found = subprocess.run(
             [sys.executable, "-c", program],
@@ -305,7 +311,7 @@ class TestOffice:
             check=True,
             cwd=tmp_path,
         )
-        assert found.stdout == 'needs more packages: pip install "graphrag-index[documents]"\n'
+        assert found.stdout == f'needs more packages: pip install "graphrag-index[{extra}]"\n'
 
     @pytest.mark.parametrize("suffix", [".pdf", ".docx", ".pptx", ".xlsx"])
     def test_another_type_is_told_from_a_damaged_file_and_a_password(
@@ -338,6 +344,126 @@ class TestOffice:
         assert found.text == "Tom Crean was born in Annascaul."
         assert texts(tmp_path / "paper", make_pdf([[(72, 720, "Scott.")]])) == ["Scott."]
         assert texts(tmp_path / "page", "<!doctype HTML><p>One") == ["One"]
+
+
+ODF = "urn:oasis:names:tc:opendocument:xmlns"
+RTF = (
+    rb"{\rtf1\ansi\ansicpg1252{\info{\title x}}{\b The port}\par J\'f6rg M\u252?ller of Riga\~Bay"
+    rb"\par\trowd\cellx1\cellx2 Ship\cell Year\cell\row"
+    rb"\trowd\cellx1\cellx2 Nova\cell 1910\cell\row}"
+)
+TABLE = "| Ship | Year |\n| --- | --- |\n| Nova | 1910 |"
+
+
+def make_odf(kind: str, body: str) -> bytes:
+    names = " ".join(
+        f'xmlns:{name}="{ODF}:{name}:1.0"' for name in ("office", "text", "table", "style")
+    )
+    content = f"<office:document-content {names}><office:body>{body}</office:body>"
+    return make_archive(
+        {
+            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
+            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{ODF}:manifest:1.0"><m:file-entry '
+            'm:full-path="content.xml" m:media-type="text/xml"/></m:manifest>',
+            "content.xml": f'<?xml version="1.0"?>{content}</office:document-content>',
+        }
+    )
+
+
+def make_table(*rows: tuple[str, str]) -> str:
+    lines = (
+        "<table:table-row>"
+        + "".join(
+            f'<table:table-cell office:value-type="string"><text:p>{cell}</text:p>'
+            "</table:table-cell>"
+            for cell in row
+        )
+        + "</table:table-row>"
+        for row in rows
+    )
+    return f'<table:table table:name="Ships">{"".join(lines)}</table:table>'
+
+
+def make_epub() -> bytes:
+    parts = {"b.xhtml": "<h1>One</h1><p>Anna &amp; Karl.</p>", "a.xhtml": "<p>They left.</p>"}
+    items = "".join(
+        f'<item id="{name[0]}" href="{name}" media-type="application/xhtml+xml"/>' for name in parts
+    )
+    container = "urn:oasis:names:tc:opendocument:xmlns:container"
+    return make_archive(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": f'<container xmlns="{container}"><rootfiles>'
+            '<rootfile full-path="c.opf" media-type="application/oebps-package+xml"/>'
+            "</rootfiles></container>",
+            "c.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata/>'
+            f'<manifest>{items}</manifest><spine><itemref idref="b"/><itemref idref="a"/></spine>'
+            "</package>",
+        }
+        | {name: f"<html><body>{body}</body></html>" for name, body in parts.items()}
+    )
+
+
+def make_archive(files: dict[str, str]) -> bytes:
+    with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+FORMATS = {
+    ".rtf": (RTF, f"The port\n\nJörg Müller of Riga Bay\n\n{TABLE}"),
+    ".odt": (
+        make_odf(
+            "text",
+            '<office:text><text:h text:outline-level="2">The port</text:h><text:list>'
+            "<text:list-item><text:p>a_b &lt;c&gt;</text:p></text:list-item></text:list>"
+            f"{make_table(('Ship', 'Year'), ('Nova', '1910'))}</office:text>",
+        ),
+        f"## The port\n\n- a_b <c>\n\n{TABLE}",
+    ),
+    ".ods": (
+        make_odf(
+            "spreadsheet",
+            "<office:spreadsheet>"
+            f"{make_table(('Ship', 'Year'), ('Nova', '1910'))}</office:spreadsheet>",
+        ),
+        f"## Ships\n\n{TABLE}",
+    ),
+    ".epub": (make_epub(), "# One\n\nAnna & Karl.\n\nThey left."),
+}
+
+
+class TestFormats:
+    """Files of the extra `formats`."""
+
+    pytest.importorskip("kreuzberg")
+
+    @pytest.mark.parametrize("suffix", FORMATS)
+    def test_their_text_keeps_headings_lists_and_tables(self, tmp_path: Path, suffix: str) -> None:
+        content, text = FORMATS[suffix]
+        assert texts(tmp_path / f"a{suffix}", content) == [text]
+        # So do files without the suffix, which are told by their content.
+        assert texts(tmp_path / "b", content) == [text]
+
+    @pytest.mark.parametrize("suffix", FORMATS)
+    def test_other_types_and_damaged_files_are_told(self, tmp_path: Path, suffix: str) -> None:
+        content, _ = FORMATS[suffix]
+        path = tmp_path / f"a{suffix}"
+        assert reasons(path, "Text.") == [f"is not a {suffix} file but text"]
+        assert reasons(path, make_pdf([[(72, 720, "x")]])) == [f"is not a {suffix} file but a PDF"]
+        if suffix != ".rtf":
+            (reason,) = reasons(path, content[: len(content) // 2])
+            assert reason.startswith(f"is a damaged or incomplete {suffix} file: ")
+
+    def test_a_text_with_the_suffix_of_a_message_is_text(self, tmp_path: Path) -> None:
+        assert texts(tmp_path / "de.msg", "::msgcat::mcset de Yes Ja") == [
+            "::msgcat::mcset de Yes Ja"
+        ]
+        old = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
+        said = "is a damaged or incomplete .msg file: "
+        part = "__properties_version1.0".encode("utf-16-le")
+        assert reasons(tmp_path / "a.msg", old + part)[0].startswith(said)
 
 
 def write_docx(path: Path, text: str) -> None:

@@ -1,5 +1,6 @@
 """Runs over HTTP: a queue that survives kills, and readers that are never blocked."""
 
+import io
 import json
 import os
 import random
@@ -7,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -77,6 +79,12 @@ def test_documents_are_uploaded_and_a_run_makes_an_index_of_them(
     again = client.post(files, files=upload)
     assert (again.status_code, again.json()["code"]) == (409, "file_exists")
     assert client.post(files, files=upload, data={"replace": "true"}).status_code == 201
+    with zipfile.ZipFile(archive := io.BytesIO(), "w") as parts:
+        parts.writestr("letters/a.txt", "Tom Crean wrote to Frank Wild.")
+        parts.writestr("bad.json", "{")
+        parts.writestr("a.png", b"\0")
+    upload = [("files", ("mail.zip", archive.getvalue()))]
+    assert client.post(files, files=upload).json() == {"stored": ["uploads/mail.zip"]}
 
     started = client.post(JOBS, json={})
     assert started.status_code == 202
@@ -102,10 +110,13 @@ def test_documents_are_uploaded_and_a_run_makes_an_index_of_them(
     asked = client.post("/v1/indexes/docs/search/local", json={"question": "Who was Tom Crean?"})
     assert "Irish seaman" in asked.json()["answer"]
     assert [one["id"] for one in client.get(JOBS).json()["jobs"]] == [second, job]
-    listed = {one["path"]: one["n_documents"] for one in client.get(files).json()["files"]}
-    assert listed == {"crean.txt": 1, "scott.txt": 1, "uploads/wild.txt": 1}
+    listed = {one["path"]: one for one in client.get(files).json()["files"]}
+    counts = {path: one["n_documents"] for path, one in listed.items()}
+    archive_path = "uploads/mail.zip"
+    assert counts == {"crean.txt": 1, "scott.txt": 1, archive_path: 1, "uploads/wild.txt": 1}
+    assert listed[archive_path]["problem"].startswith("bad.json: is not valid JSON")
     assert client.delete(f"{files}/uploads/wild.txt").status_code == 204
-    assert len(client.get(files).json()["files"]) == 2
+    assert len(client.get(files).json()["files"]) == 3
 
 
 def test_an_index_that_costs_nothing_is_built_when_its_server_starts(tmp_path: Path) -> None:
@@ -148,6 +159,7 @@ def test_the_terminal_tells_why_the_first_run_failed(tmp_path: Path) -> None:
         ("a.docx", b"%PDF-1.4", 415),
         ("a.docx", b"PK\x03\x04 broken", 415),
         ("a.txt", b"PK\x03\x04\x00\x00", 415),
+        ("a.tar.gz", b"no tar", 422),
         ("a.parquet", b"PAR1 broken PAR1", 422),
         ("a.json", b"{", 422),
         ("a.txt", b"", 422),

@@ -49,7 +49,7 @@ class TestFindingFiles:
                 ],
                 "x",
             )
-            | {"a.bin": b"\0\1", "b.gz": b"\x1f\x8b\x08\0", "c.zip": b"PK\3\4", "e.log": ""},
+            | {"a.bin": b"\0\1", "b.gz": b"\x1f\x8b\x08\0", "c.jar": b"PK\3\4", "e.log": ""},
         )
         skipped: list[SkippedFile] = []
         settings = LoadDocuments(exclude=["drafts"])
@@ -60,7 +60,7 @@ class TestFindingFiles:
             (".hidden", "hidden", "is hidden", 2),
             ("a.bin", ".bin", "is application/octet-stream by its suffix", 1),
             ("b.gz", ".gz", "is binary data", 1),
-            ("c.zip", ".zip", "is application/zip by its suffix", 1),
+            ("c.jar", ".jar", "is a damaged ZIP archive", 1),
             ("drafts", "excluded", "matches load_documents.exclude", 2),
             ("e.log", ".log", "is without text", 1),
             ("sub/.b.txt", "hidden", "is hidden", 1),
@@ -68,7 +68,7 @@ class TestFindingFiles:
             ("~$a.docx", "hidden", "is hidden", 1),
         ]
         assert describe_skipped(skipped) == (
-            "12 files skipped: hidden 5, excluded 2, .bin 1, .gz 1, .log 1, .png 1, .zip 1."
+            "12 files skipped: hidden 5, excluded 2, .bin 1, .gz 1, .jar 1, .log 1, .png 1."
         )
         many = [SkippedFile("", f".{n}", "") for n in range(12)]
         assert describe_skipped(many).endswith(", .7 1, others 2.")
@@ -259,10 +259,10 @@ class TestNothingToRead:
         assert failure(tmp_path).startswith(f"The input folder {tmp_path / 'input'} is empty: put")
 
     def test_no_file_of_a_type_that_is_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.png": "x", "b.zip": "x", "c/d.png": "x", "Makefile": b"\0"})
+        write(tmp_path, {"a.png": "x", "b.gif": "x", "c/d.png": "x", "Makefile": b"\0"})
         message = failure(tmp_path)
         assert "has no file of a type that is read (.txt, .md, " in message
-        assert message.endswith(", or text): 4 files skipped: .png 2, .zip 1, no suffix 1.")
+        assert message.endswith(", or text): 4 files skipped: .png 2, .gif 1, no suffix 1.")
 
     def test_no_file_that_matches(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.txt": "x"})

@@ -52,9 +52,7 @@ SKIPPED: dict[str, str | bytes] = {
     "empty": "",
     "blank.rst": " \n\t",
     "a.gz": gzip.compress(b"x" * 99),
-    "a.zip": b"PK\3\4",
     "future.xyz": FUTURE_ZIP,
-    "a.epub": b"PK\5\6" + b"\0" * 18,
     "a.doc": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512,
     "a.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "pointer.mp4": "version https://git-lfs.github.com/spec/v1\n",
@@ -73,6 +71,11 @@ UNREAD: dict[str, str | bytes] = {
     "a.pdf": b"%PDF-1.4 no more",
     "b.pdf": SENTENCE,
     "a.docx": b"PK\3\4 no more",
+    "a.zip": b"PK\3\4",
+    "a.tgz": b"no more",
+    "a.epub": b"PK\5\6" + bytes(18),
+    "a.eml": SENTENCE,
+    "a.mbox": SENTENCE,
 }
 
 

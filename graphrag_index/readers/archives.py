@@ -1,0 +1,69 @@
+"""Readers of archives: each file of a ZIP or tar archive is read as a file of its own."""
+
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphrag_index.readers.document import Member, ReadFailure, UnreadableFile
+from graphrag_index.schema.settings.step_sections import LoadDocuments
+
+TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
+# Errors of damaged archives and of their members; RuntimeError tells of a password.
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
+# Maximum number of bytes of the long name of a file in a tar archive.
+_MAX_HEADER_BYTES = 1 << 20
+_HEADERS = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+
+
+def read_zip(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]:
+    """Yield the files and folders of a ZIP archive, in its order."""
+    try:
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
+            for one in archive.infolist():
+                failure = ReadFailure("needs a password") if one.flag_bits & 1 else None
+                yield Member(one.filename, one.file_size, partial(archive.open, one), failure)
+    except ARCHIVE_ERRORS as error:
+        raise UnreadableFile(f"is a damaged or incomplete ZIP archive: {error}") from error
+
+
+class _Header(tarfile.TarInfo):
+    """A header whose name is not so long that it takes all memory."""
+
+    @classmethod
+    def frombuf(cls, buf: Any, encoding: str, errors: str) -> "_Header":
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _HEADERS and found.size > _MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a name has {found.size:,} bytes")
+        return found
+
+
+def read_tar(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]:
+    """Yield the files and folders of a tar archive, compressed or not, in its order."""
+    try:
+        with (
+            path.open("rb") as stream,
+            tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Header) as archive,
+        ):
+            for one in archive:
+                failure = None if one.isfile() else ReadFailure("is not a regular file", True)
+                inner = f"{one.name}/" if one.isdir() else one.name
+                yield Member(inner, one.size, partial(archive.extractfile, one), failure)
+    except ARCHIVE_ERRORS as error:
+        raise UnreadableFile(f"is a damaged or incomplete tar archive: {error}") from error

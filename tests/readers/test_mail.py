@@ -1,0 +1,170 @@
+"""E-mail: messages, their attachments and mailboxes."""
+
+import json
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphrag_index.readers import Document, ReadFailure
+from graphrag_index.readers.mail import read_mail
+from graphrag_index.schema.settings.step_sections import LoadDocuments
+from tests.fixtures.cases import cases
+from tests.fixtures.read_documents import load, read, read_one, reasons, write
+
+HEAD = "From: Anna Berg <anna@a.example>\nTo: Karl Ost <karl@a.example>\nSubject: Riga\n"
+DATE = "Date: Fri, 4 May 2001 14:05:44 -0400\n"
+
+
+def make_message(subject: str = "Budget", body: str = "The port of Riga pays.") -> EmailMessage:
+    message = EmailMessage()
+    message["From"] = "Jörg Müller <jm@a.example>"
+    message["To"] = "Karl Ost <karl@a.example>, eva@a.example"
+    message["Date"] = "Mon, 14 May 2001 16:39:00 -0700"
+    message["Subject"] = subject
+    message.set_content(body)
+    return message
+
+
+def test_a_message_is_a_document_that_says_who_wrote_what_to_whom_and_when(tmp_path: Path) -> None:
+    message = make_message("Re: Größe des Hafens")
+    message["Message-ID"] = "<2@a.example>"
+    message["In-Reply-To"] = "<1@a.example>"
+    message["References"] = "<0@a.example> <1@a.example>"
+    found = read_one(tmp_path / "a.eml", message.as_bytes())
+    assert found.text == (
+        "From: Jörg Müller <jm@a.example>\nTo: Karl Ost <karl@a.example>, eva@a.example\n"
+        "Date: Mon, 14 May 2001 16:39:00 -0700\nSubject: Re: Größe des Hafens\n\n"
+        "The port of Riga pays.\n"
+    )
+    assert (found.title, found.creation_date) == (
+        "Re: Größe des Hafens",
+        "2001-05-14T16:39:00-07:00",
+    )
+    assert json.loads(found.metadata or "") == {
+        "from": ["Jörg Müller"],
+        "to": ["Karl Ost", "eva@a.example"],
+        "message_id": ["2@a.example"],
+        "in_reply_to": ["1@a.example"],
+        "thread": ["0@a.example"],
+    }
+
+
+def test_the_plain_form_of_a_text_is_read_and_html_only_without_one(tmp_path: Path) -> None:
+    message = make_message()
+    message.add_alternative("<p>The port of <b>Riga</b> pays more.", subtype="html")
+    assert read_one(tmp_path / "a.eml", message.as_bytes()).text.endswith(
+        "\n\nThe port of Riga pays.\n"
+    )
+    message.get_payload()[0].set_payload(" \n")  # type: ignore[union-attr, index]
+    assert read_one(tmp_path / "a.eml", message.as_bytes()).text.endswith(
+        "\n\nThe port of Riga pays more.\n"
+    )
+
+
+def test_attachments_are_documents_named_after_the_message(tmp_path: Path) -> None:
+    inner = make_message("Inner", "Ida Holm signed.")
+    inner.add_attachment(b"name,text\nx,Row one.\ny,Row two.\n", "text", "csv", filename="t.csv")
+    message = make_message()
+    message.add_attachment(b"<title>Plan</title><p>Dig.", "text", "html", filename="../p.html")
+    message.add_attachment(b"\x89PNG\r\n\x1a\n\0", "image", "png")
+    message.add_attachment(b" \n", "text", "plain", filename="empty.txt")
+    message.add_attachment(inner)
+    documents, unread = load(write(tmp_path, {"a.eml": message.as_bytes()}))
+    assert unread.is_empty()
+    assert documents.select("path", "title").rows() == [
+        ("a.eml", "Budget"),
+        ("a.eml/p.html", "Budget: Plan"),
+        ("a.eml/attachment 4.eml", "Budget: Inner"),
+        ("a.eml/attachment 4.eml/t.csv", "Budget: Inner: t.csv (1)"),
+        ("a.eml/attachment 4.eml/t.csv", "Budget: Inner: t.csv (2)"),
+    ]
+    assert set(documents["creation_date"]) == {"2001-05-14T16:39:00-07:00"}
+    skipped = [
+        (one.member, one.is_skipped)
+        for one in read(tmp_path / "a.eml", message.as_bytes())
+        if isinstance(one, ReadFailure)
+    ]
+    assert skipped == [("attachment 2.png", True), ("empty.txt", True)]
+
+
+def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:
+    messages = (
+        f"From anna@a.example Fri May  4 14:05:44 2001\n{HEAD}{DATE}\n"
+        ">From Riga we went on.\n\nFrom here on, all is well.\n\n"
+        "From karl@a.example Sat May  5 14:05:44 2001\n"
+        "Subject: \nFrom: Karl Ost\n\nYes.\n"
+    )
+    found = read(tmp_path / "a.mbox", messages)
+    assert [(d.title, d.member, d.text) for d in found if isinstance(d, Document)] == [
+        (
+            "Riga",
+            "message 1",
+            f"{HEAD.replace('Subject', DATE + 'Subject')}\n"
+            "From Riga we went on.\n\nFrom here on, all is well.\n",
+        ),
+        ("a.mbox (2)", "message 2", "From: Karl Ost\n\nYes.\n"),
+    ]
+    assert [d.title for d in read(tmp_path / "Inbox", messages) if isinstance(d, Document)] == [
+        "Riga",
+        "Inbox (2)",
+    ]
+    assert reasons(tmp_path / "b.mbox", "No mail") == ["has no messages"]
+
+
+def test_a_message_without_the_suffix_is_told_by_its_header(tmp_path: Path) -> None:
+    assert read_one(tmp_path / "1.", f"{HEAD}{DATE}\nYes.\n").title == "Riga"
+    # A text may begin with such lines; without a blank line after them it is none.
+    assert read_one(tmp_path / "notes", f"{HEAD}{DATE}").title == "notes"
+    assert read_one(tmp_path / "log", "From: a\nSubject: b\n\nx").title == "log"
+
+
+@cases("header, title")
+def test_headers_are_decoded(tmp_path: Path, header: str, title: str) -> None:
+    content = header.encode("latin-1")
+    assert read_one(tmp_path / "a.eml", b"Subject: " + content + b"\n\nx").title == title
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/plain; charset=koi8-r", "Лев пишет из Риги.".encode("koi8-r")),
+        ("text/plain; charset=no-such", "Лев пишет из Риги.".encode()),
+        ("text/plain; charset=us-ascii", "Лев пишет из Риги.".encode()),
+    ],
+)
+def test_bodies_are_decoded_also_if_their_encoding_is_stated_wrongly(
+    tmp_path: Path, kind: str, body: bytes
+) -> None:
+    head = f"{HEAD}Content-Type: {kind}\nContent-Transfer-Encoding: 8bit\n\n".encode()
+    assert read_one(tmp_path / "a.eml", head + body).text.endswith("\n\nЛев пишет из Риги.\n")
+
+
+def test_what_is_no_message_says_so(tmp_path: Path) -> None:
+    (reason,) = reasons(tmp_path / "a.eml", "Just a text.")
+    assert reason == "is not an e-mail: it has no sender, date or subject"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *("From: a@b\n", "Subject: =?utf-8?q?=C3=BC?=\n", "Date: 99 99\n", "\n", "x\n"),
+                *("Content-Type: multipart/mixed; boundary=b\n", "--b\n", "--b--\n", " =\n"),
+                *("Content-Type: message/rfc822\n", "Content-Transfer-Encoding: base64\n", "A=\n"),
+                *("Content-Disposition: attachment; filename*=x''%\n", "To: =?x?b?=?=\n", "\xff\n"),
+                *("Content-Type: text/html; charset=utf-16\n", "<p>\n", "Message-ID: <a>\n", ":\n"),
+            ]
+        ),
+        max_size=14,
+    )
+)
+def test_no_header_stops_the_program(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.eml"
+    path.write_bytes("".join(lines).encode("latin-1"))
+    for item in read_mail(path, "any.eml", LoadDocuments()):
+        assert not isinstance(item, Document) or item.to_printable().text
