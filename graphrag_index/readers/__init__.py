@@ -8,8 +8,9 @@ user already has.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from graphrag_index.readers.document import (
     Document,
     NotText,
     ReadFailure,
+    RecognizedPage,
     UnreadableFile,
     describe_os_error,
 )
@@ -53,10 +55,21 @@ def find_type(path: Path) -> Content:
     return Content(suffix, f"a {suffix} file") if suffix in READERS else identify_content(path)
 
 
-def read_file(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason."""
+def read_file(
+    path: Path,
+    name: str,
+    settings: LoadDocuments,
+    recognized: Mapping[int, RecognizedPage] | None = None,
+) -> Iterator[Document | ReadFailure]:
+    """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason.
+
+    `recognized` has the words of its pages that are pictures.
+    """
     try:
-        for item in READERS.get(find_type(path).suffix, read_text_file)(path, name, settings):
+        read = READERS.get(find_type(path).suffix, read_text_file)
+        if recognized:
+            read = partial(read_office, recognized=recognized)
+        for item in read(path, name, settings):
             yield _without_data(item.to_printable())
     except UnreadableFile as error:
         is_skipped = isinstance(error, NotText) and path.suffix.lower() not in READERS

@@ -8,16 +8,22 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from itertools import groupby, pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.readers.document import PageText, PageView, UnreadableFile
+from graphrag_index.readers.document import (
+    PageText,
+    PageView,
+    RecognizedPage,
+    UnreadableFile,
+)
 from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
 
 # PDFium may be used by one thread at a time.
@@ -62,6 +68,12 @@ MAX_HEADING_WORDS = 20
 # Of the picture of a page; a page has at least this share of the words that were read from it.
 PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
 MIN_SAME_WORDS = 0.5
+# A page is a picture if its pictures cover this share of it and it has at most so many characters,
+# such as those of a stamp; or if it has none, and a picture or outlines of letters.
+MIN_PICTURE_SHARE, MAX_STAMP_CHARACTERS = 0.5, 200
+MIN_SMALL_SHARE, MIN_OUTLINES = 0.02, 200
+# Characters of a sample of the text of a file, for its language.
+SAMPLE_CHARACTERS = 4_000
 
 
 class _Word(NamedTuple):
@@ -97,35 +109,159 @@ class _Block:
         return [word for line in self.lines for word in line]
 
 
-def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
+def read_pdf(
+    data: bytes, recognized: Mapping[int, RecognizedPage] | None = None
+) -> tuple[str, list[PageText]]:
     """Return the text of a PDF as Markdown, and its pages.
 
-    Raises UnreadableFile with a reason, or DamagedFile.
+    `recognized` has the words of pages that are pictures, by the number of the page. Raises
+    UnreadableFile with a reason, or DamagedFile.
     """
     if b"%PDF-" not in data[:1_024]:
         raise DamagedFile("it has no header of PDF")
+    recognized = recognized or {}
     with PDFIUM:
         parsed = _parse(data)
         words = _read_words(data)
+    paragraphs = {number: _read_paragraphs(page) for number, page in recognized.items()}
+    for number, found in paragraphs.items():
+        words[number - 1] = [word for lines in found for line in lines for word in line]
     running = _find_running_lines(words, [page.height for page in parsed])
-    layout = [_arrange(*page) for page in zip(parsed, words, running, strict=True)]
+    layout = [
+        _arrange_paragraphs(paragraphs[number], first_words)
+        if number in paragraphs
+        else _arrange(page, of_page, first_words)
+        for number, (page, of_page, first_words) in enumerate(
+            zip(parsed, words, running, strict=True), 1
+        )
+    ]
+    labels = [page.page_label or str(page.page_num) for page in parsed]
+    return _write_pages(layout, labels, [(page.width, page.height) for page in parsed], recognized)
+
+
+def read_pictures(pages: Mapping[int, RecognizedPage]) -> tuple[str, list[PageText]]:
+    """Return the text of the pictures of a file, and its pages."""
+    layout = [_arrange_paragraphs(_read_paragraphs(page), set()) for page in pages.values()]
+    sizes = [(page.width, page.height) for page in pages.values()]
+    return _write_pages(layout, list(map(str, pages)), sizes, pages)
+
+
+def _write_pages(
+    layout: Sequence[list[_Block]],
+    labels: Sequence[str],
+    sizes: Sequence[tuple[float, float]],
+    recognized: Mapping[int, RecognizedPage],
+) -> tuple[str, list[PageText]]:
     writer = _Writer(layout)
     for blocks in layout:
         writer.start_page()
         for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             writer.add(block, after)
     text, places = writer.finish()
+    engines = {number: page.engine for number, page in recognized.items()}
     return text, [
-        PageText(
-            page.page_num,
-            page.page_label or str(page.page_num),
-            *span,
-            page.width,
-            page.height,
-            boxes,
+        PageText(number, label, *span, *size, boxes, engine=engines.get(number, ""))
+        for number, (label, size, (span, boxes)) in enumerate(
+            zip(labels, sizes, places, strict=True), 1
         )
-        for page, (span, boxes) in zip(parsed, places, strict=True)
     ]
+
+
+def _read_paragraphs(page: RecognizedPage) -> list[list[Line]]:
+    """Return the lines of each paragraph of a page whose words were recognized."""
+    paragraphs = []
+    for lines in page.paragraphs:
+        paragraph = []
+        for line in lines:
+            words: Line = []
+            for text, left, top, right, bottom in line:
+                last = words[-1].text[-1] if words else ""
+                unspaced = last and _UNSPACED.match(last) and _UNSPACED.match(text[0])
+                before = "\n" if not words else "" if unspaced else " "
+                words.append(_Word(text, left, top, right, bottom, before, ""))
+            paragraph.append(words)
+        paragraphs.append(paragraph)
+    return paragraphs
+
+
+def _arrange_paragraphs(paragraphs: Sequence[Sequence[Line]], running: set[int]) -> list[_Block]:
+    """Return the paragraphs of a page as blocks, without running headers and footers."""
+    blocks = []
+    for paragraph in paragraphs:
+        runs = [
+            [run for run in _split_runs(line) if id(run[0]) not in running] for line in paragraph
+        ]
+        lines = [[word for run in line for word in run] for line in runs if line]
+        if lines:
+            blocks.append(_Block("paragraph", lines))
+    return blocks
+
+
+class FoundPictures(NamedTuple):
+    """The pages of a file that are pictures, each with a hash of what is on it."""
+
+    hashes: dict[int, str]  # by the number of the page, from 1
+    sample: str  # of the text of other pages
+
+
+def find_pictures(data: bytes) -> FoundPictures:
+    """Find the pages of a PDF that are pictures; none if it cannot be read."""
+    import pypdfium2
+
+    # A stream is never compressed with its dictionary, so pictures are visible; fonts may not be.
+    if b"/Image" not in data and b"/Font" in data:
+        return FoundPictures({}, "")
+    hashes, sample = dict[int, str](), ""
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            for number in range(len(document)):
+                if found := _hash_picture(document, number):
+                    hashes[number + 1] = found
+            for number in range(len(document) if hashes else 0):
+                if number + 1 not in hashes and len(sample) < SAMPLE_CHARACTERS:
+                    sample += document[number].get_textpage().get_text_range() + "\n"
+    except pypdfium2.PdfiumError:
+        return FoundPictures({}, "")
+    return FoundPictures(hashes, sample[:SAMPLE_CHARACTERS])
+
+
+def _hash_picture(document: Any, number: int) -> str:
+    """Return a hash of what is on a page, if it is a picture; else an empty string."""
+    from pypdfium2 import raw
+
+    page = document[number]
+    try:
+        n_characters = page.get_textpage().count_chars()
+        if n_characters > MAX_STAMP_CHARACTERS:
+            return ""
+        width, height = page.get_size()
+        share, n_outlines = 0.0, 0
+        whole = blake2b(repr((round(width), round(height))).encode(), digest_size=16)
+        for item in page.get_objects():
+            left, bottom, right, top = item.get_bounds()
+            place = [item.type, *(round(10 * side) for side in (left, bottom, right, top))]
+            whole.update(repr(place).encode())
+            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+                whole.update(bytes(item.get_data()))
+                share += (right - left) * (top - bottom) / (width * height)
+            n_outlines += item.type == raw.FPDF_PAGEOBJ_PATH
+        is_picture = share >= MIN_PICTURE_SHARE or (
+            not n_characters and (share >= MIN_SMALL_SHARE or n_outlines >= MIN_OUTLINES)
+        )
+        return whole.hexdigest() if is_picture else ""
+    finally:
+        page.close()
+
+
+def render_page(data: bytes, number: int, scale: float, max_side: int) -> tuple[Any, float]:
+    """Return a page as an array of grey pixels, at most `max_side` long, and pixels a point."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(data) as document:
+        page = document[number - 1]
+        scale = min(scale, max_side / max(page.get_size()))
+        bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
+        return bitmap.to_numpy().copy(), scale
 
 
 @cache

@@ -4,7 +4,7 @@ The extra `documents` installs the packages that `pdf.py` and `office.py` need.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import PackageNotFoundError, version
@@ -18,6 +18,7 @@ from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, ident
 from graphrag_index.readers.document import (
     Document,
     ReadFailure,
+    RecognizedPage,
     Record,
     UnreadableFile,
     as_one_line,
@@ -26,14 +27,14 @@ from graphrag_index.readers.document import (
     get_field,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.parse_process import DamagedFile, parse_file
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
 from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx")
+OFFICE_SUFFIXES = (".pdf", ".docx", ".pptx", ".xlsx", *PICTURE_SUFFIXES)
 # A DOCTYPE with an internal subset in [...], at whose first ">" the HTML parser would stop.
 _DOCTYPE_WITH_SUBSET = re.compile(
     r"""<!DOCTYPE(?:[^"'\[>]|"[^"]*"|'[^']*')*\[
@@ -77,19 +78,33 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
     yield make_document(page.text, page.title, name, settings)
 
 
-def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Read a PDF or Office file as Markdown, if the extra `documents` is installed."""
+def read_office(
+    path: Path,
+    name: str,
+    settings: LoadDocuments,
+    recognized: Mapping[int, RecognizedPage] | None = None,
+) -> Iterator[Document | ReadFailure]:
+    """Read a PDF, Office or picture file as Markdown, if the extra `documents` is installed.
+
+    `recognized` has the words of its pages that are pictures.
+    """
     suffix = path.suffix.lower()
     if suffix not in OFFICE_SUFFIXES:
         suffix = identify_content(path).suffix
     try:
-        text, pages = parse_file(path, suffix)
+        text, pages = parse_file(path, suffix, recognized)
     except DamagedFile as error:
         raise UnreadableFile(_describe_office_error(str(error), suffix, path)) from error
+    except UnreadableFile as error:
+        if suffix not in PICTURE_SUFFIXES:
+            raise
+        # A folder may have many pictures, and no document is missed with one that is damaged.
+        yield ReadFailure(str(error), is_skipped=True)
+        return
     document = make_document(text, "", name, settings)
     if isinstance(document, ReadFailure):
-        needs = ": a scanned PDF needs text recognition (OCR) first" if suffix == ".pdf" else ""
-        yield ReadFailure(f"{document.reason}{needs}")
+        is_picture = suffix in PICTURE_SUFFIXES
+        yield ReadFailure("is a picture without text", True) if is_picture else document
     else:
         yield replace(document, pages=pages)
 
