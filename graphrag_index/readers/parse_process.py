@@ -26,8 +26,9 @@ PARSERS = {
     ".docx": ("graphrag_index.readers.office", "read_docx"),
     ".pptx": ("graphrag_index.readers.office", "read_pptx"),
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
-    # Takes a `PageView` too, and returns a JPEG.
+    # Take a `PageView` too, and return a JPEG.
     "page of .pdf": ("graphrag_index.readers.pdf", "draw_page"),
+    "page of a picture": ("graphrag_index.readers.recognition", "draw_picture"),
     **dict.fromkeys(PICTURE_SUFFIXES, ("graphrag_index.readers.recognition", "read_picture")),
     # Return the pages that are pictures, and the words of one.
     "pictures": ("graphrag_index.readers.recognition", "find_pictures"),

@@ -356,26 +356,35 @@ def draw_page(data: bytes, view: PageView) -> bytes:
 
     Raises DamagedFile, or ChangedFile if the page has other words than the view tells.
     """
-    import io
-
     import pypdfium2
-    from PIL import Image, ImageChops, ImageDraw
 
     try:
         with PDFIUM, pypdfium2.PdfDocument(data) as document:
             n_pages = len(document)
             words = _read_page(document, view.number - 1) if view.number <= n_pages else []
             places = {(round(10 * word.left), round(10 * word.top)) for word in words}
-            # A page without text is a scan, whose words were recognized.
-            n_found = len(places.intersection(view.words)) if words else len(view.words)
+            n_found = len(places.intersection(view.words))
             if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
                 raise ChangedFile("has changed since it was read")
             page = document[view.number - 1]
-            width, height = page.get_size()
-            scale = min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+            scale = limit_scale(*page.get_size())
             image = page.render(scale=scale).to_pil().convert("RGB")
     except pypdfium2.PdfiumError as error:
         raise DamagedFile(str(error)) from error
+    return mark_picture(image, scale, view)
+
+
+def limit_scale(width: float, height: float) -> float:
+    """Return the pixels a point of the picture of a page of so many points."""
+    return min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+
+
+def mark_picture(image: Any, scale: float, view: PageView) -> bytes:
+    """Return a picture as JPEG, with marks behind what is on it."""
+    import io
+
+    from PIL import Image, ImageChops, ImageDraw
+
     marked = Image.new("RGB", image.size, "white")
     for left, top, width, height in view.marks:
         sides = (left, top, left + width, top + height)

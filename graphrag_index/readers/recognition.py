@@ -30,6 +30,7 @@ from graphrag_index.readers import READERS, read_file
 from graphrag_index.readers.document import (
     Document,
     PageText,
+    PageView,
     RecognizedPage,
     RecognizedWord,
     UnreadableFile,
@@ -506,6 +507,19 @@ def read_picture(
     return "", []
 
 
+def draw_picture(data: bytes, view: PageView) -> bytes:
+    """Draw a page of a picture file as JPEG, with marks behind what is on it."""
+    from PIL import Image
+
+    from graphrag_index.readers.pdf import limit_scale, mark_picture
+
+    pixels, scale = _open_picture(data, view.number)
+    height, width = pixels.shape
+    smaller = min(scale, limit_scale(width / scale, height / scale))
+    size = [max(1, round(side * smaller / scale)) for side in (width, height)]
+    return mark_picture(Image.fromarray(pixels).resize(size).convert("RGB"), smaller, view)
+
+
 def recognize_page(
     data: bytes, suffix: str, number: int, engine: Engine, languages: str, max_seconds: float
 ) -> RecognizedPage:
@@ -561,7 +575,7 @@ def _open_picture(data: bytes, number: int) -> tuple[Any, float]:
     if factor < 1:
         grey = grey.resize([max(1, round(side * factor)) for side in grey.size])
     # Cameras and programs write 72 or 96 without meaning it.
-    dpi = dpi * factor if dpi > 100 else max(grey.size) / 11.7
+    dpi = dpi * factor if dpi > 96 else max(grey.size) / 11.7
     return np.asarray(grey), dpi / 72
 
 

@@ -84,9 +84,9 @@ def tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTesseract:
     return FakeTesseract(folder)
 
 
-def picture(shade: int = 200, size: tuple[int, int] = (850, 1100)) -> bytes:
+def picture(shade: int = 200, size: tuple[int, int] = (850, 1100), dpi: int = 100) -> bytes:
     content = io.BytesIO()
-    Image.new("L", size, shade).save(content, "PNG", dpi=(100, 100))
+    Image.new("L", size, shade).save(content, "PNG", dpi=(dpi, dpi))
     return content.getvalue()
 
 
