@@ -25,6 +25,7 @@ from graphrag_index.readers.document import (
     UnreadableFile,
 )
 from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
+from graphrag_nlp.text.languages import detect_language
 
 # PDFium may be used by one thread at a time.
 PDFIUM = Lock()
@@ -74,6 +75,8 @@ MIN_PICTURE_SHARE, MAX_STAMP_CHARACTERS = 0.5, 200
 MIN_SMALL_SHARE, MIN_OUTLINES = 0.02, 200
 # Characters of a sample of the text of a file, for its language.
 SAMPLE_CHARACTERS = 4_000
+# The first pages tell whether a file has text. Of text, letters a word and the share of signs.
+N_FIRST_PAGES, MAX_NOISE_LETTERS, MAX_SIGN_SHARE = 3, 12, 0.3
 
 
 class _Word(NamedTuple):
@@ -201,42 +204,70 @@ class FoundPictures(NamedTuple):
     """The pages of a file that are pictures, each with a hash of what is on it."""
 
     hashes: dict[int, str]  # by the number of the page, from 1
-    sample: str  # of the text of other pages
+    sample: str = ""  # of the text of other pages
+    is_garbled: bool = False  # the fonts do not tell the characters of these pages
 
 
 def find_pictures(data: bytes) -> FoundPictures:
     """Find the pages of a PDF that are pictures; none if it cannot be read."""
     import pypdfium2
 
-    # A stream is never compressed with its dictionary, so pictures are visible; fonts may not be.
-    if b"/Image" not in data and b"/Font" in data:
-        return FoundPictures({}, "")
     hashes, sample = dict[int, str](), ""
     try:
         with pypdfium2.PdfDocument(data) as document:
+            text, is_garbled = _read_first_pages(document)
+            # A stream is never compressed with its dictionary, so pictures are visible.
+            if len(text) > MAX_STAMP_CHARACTERS and not is_garbled and b"/Image" not in data:
+                return FoundPictures({})
             for number in range(len(document)):
-                if found := _hash_picture(document, number):
+                if found := _hash_picture(document, number, is_garbled):
                     hashes[number + 1] = found
             for number in range(len(document) if hashes else 0):
                 if number + 1 not in hashes and len(sample) < SAMPLE_CHARACTERS:
                     sample += document[number].get_textpage().get_text_range() + "\n"
     except pypdfium2.PdfiumError:
-        return FoundPictures({}, "")
-    return FoundPictures(hashes, sample[:SAMPLE_CHARACTERS])
+        return FoundPictures({})
+    return FoundPictures(hashes, sample[:SAMPLE_CHARACTERS], is_garbled)
 
 
-def _hash_picture(document: Any, number: int) -> str:
-    """Return a hash of what is on a page, if it is a picture; else an empty string."""
+def _read_first_pages(document: Any) -> tuple[str, bool]:
+    """Return the text of the first pages, and whether it is noise.
+
+    It is if the fonts have no Unicode map, and the text is in no language and has hardly a space
+    or many signs. Most text of fonts without a map is good: the names of glyphs tell it.
+    """
+    from pypdfium2 import raw
+
+    text, n_unknown = "", 0
+    for number in range(min(len(document), N_FIRST_PAGES)):
+        textpage = document[number].get_textpage()
+        text += textpage.get_text_range() + "\n"
+        n_unknown += sum(
+            raw.FPDFText_HasUnicodeMapError(textpage, at) == 1
+            for at in range(textpage.count_chars())
+        )
+    words = text.split()
+    n_letters = sum(map(str.isalnum, text))
+    n_signs = sum(map(len, words)) - n_letters
+    is_noise = n_letters > MAX_NOISE_LETTERS * len(words) or n_signs > MAX_SIGN_SHARE * len(text)
+    is_unknown = len(text) > MAX_STAMP_CHARACTERS and n_unknown > len(text) / 2
+    return text, is_unknown and is_noise and detect_language(text) == "und"
+
+
+def _hash_picture(document: Any, number: int, is_garbled: bool) -> str:
+    """Return a hash of what is on a page, if it is a picture or garbled; else an empty string."""
     from pypdfium2 import raw
 
     page = document[number]
     try:
-        n_characters = page.get_textpage().count_chars()
-        if n_characters > MAX_STAMP_CHARACTERS:
+        textpage = page.get_textpage()
+        n_characters = textpage.count_chars()
+        if n_characters > MAX_STAMP_CHARACTERS and not is_garbled:
             return ""
         width, height = page.get_size()
         share, n_outlines = 0.0, 0
-        whole = blake2b(repr((round(width), round(height))).encode(), digest_size=16)
+        seen = (round(width), round(height), textpage.get_text_range())
+        whole = blake2b(repr(seen).encode("utf-8", "replace"), digest_size=16)
         for item in page.get_objects():
             left, bottom, right, top = item.get_bounds()
             place = [item.type, *(round(10 * side) for side in (left, bottom, right, top))]
@@ -248,7 +279,7 @@ def _hash_picture(document: Any, number: int) -> str:
         is_picture = share >= MIN_PICTURE_SHARE or (
             not n_characters and (share >= MIN_SMALL_SHARE or n_outlines >= MIN_OUTLINES)
         )
-        return whole.hexdigest() if is_picture else ""
+        return whole.hexdigest() if is_picture or (is_garbled and n_characters) else ""
     finally:
         page.close()
 

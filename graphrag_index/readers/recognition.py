@@ -51,7 +51,7 @@ TESSERACT, RAPIDOCR = "tesseract", "rapidocr"
 INSTALL_HINT = 'install the program tesseract, or pip install "graphrag-index[ocr]"'
 # Pixels an inch of the pictures that are read, and seconds of a core for a page of text.
 RESOLUTIONS = {TESSERACT: 300, RAPIDOCR: 200}
-SECONDS_PER_PAGE = {TESSERACT: 2.0, RAPIDOCR: 5.0}
+SECONDS_PER_PAGE = {TESSERACT: 3.0, RAPIDOCR: 8.0}
 # Limit of the time for one page, in seconds; a page is read at most three times.
 MAX_PAGE_SECONDS = 120.0
 MAX_SIDE = 5_000  # pixels of a picture
@@ -150,6 +150,7 @@ class _File(NamedTuple):
     suffix: str
     hashes: Mapping[int, str]  # by the number of the page
     sample: str
+    is_garbled: bool
 
 
 class _Page(NamedTuple):
@@ -180,6 +181,7 @@ class PageReader:
         self._only_known, self._max_seconds = only_known, max_seconds
         self._pages: dict[str, list[_Page]] = defaultdict(list)
         self._unread: dict[str, str] = {}  # reason why pages of a file are not read
+        self._garbled: dict[str, Mapping[int, str]] = {}
         self.n_missing = 0  # pages that are to be read
         self.seconds = 0.0  # that these pages take, about
 
@@ -194,6 +196,7 @@ class PageReader:
         n_pages = sum(len(file.hashes) for file in found)
         if not n_pages:
             return
+        self._garbled = {file.name: file.hashes for file in found if file.is_garbled}
         if settings.ocr == "none":
             self._leave_unread(found, "load_documents.ocr is none")
             return
@@ -223,7 +226,8 @@ class PageReader:
 
     def find_words(self, name: str) -> dict[int, RecognizedPage]:
         """Return the recognized pages of a file by their numbers."""
-        pages = {}
+        # The text of a garbled page is left out even if nothing better is known.
+        pages = {number: RecognizedPage("", 0, 0, ()) for number in self._garbled.get(name, ())}
         for page in self._pages.get(name, ()):
             entry = self._open_ledger().find_entry(page.key)
             if entry is not None and entry.state == "done":
@@ -318,6 +322,8 @@ def _describe_pages(file: _File) -> str:
     if file.suffix in PICTURE_SUFFIXES:
         return "is a picture"
     numbers = join_names([str(number) for number in file.hashes], 5)
+    if file.is_garbled:
+        return f"its fonts do not tell the characters of its text (pages {numbers})"
     return f"{_count_pictures(len(file.hashes))} ({numbers})"
 
 
@@ -338,11 +344,11 @@ def _find_pictures(files: Iterable["InputFile"]) -> Iterator[_File]:
         if file.problem or file.type not in (".pdf", *PICTURE_SUFFIXES):
             continue
         try:
-            hashes, sample = call_parser(file.path, "pictures", file.type)
+            hashes, *others = call_parser(file.path, "pictures", file.type)
         except (UnreadableFile, OSError):
             continue
         if hashes:
-            yield _File(file.name, file.path, file.type, hashes, sample)
+            yield _File(file.name, file.path, file.type, hashes, *others)
 
 
 class _Languages:
@@ -474,8 +480,8 @@ class _Pool:
 # What follows runs in the process of a `FileParser`.
 
 
-def find_pictures(data: bytes, suffix: str) -> tuple[dict[int, str], str]:
-    """Return a hash for each page that is a picture, and a sample of the text of the others."""
+def find_pictures(data: bytes, suffix: str) -> tuple[dict[int, str], str, bool]:
+    """Return a hash for each page that is a picture; see `FoundPictures`."""
     if suffix == ".pdf":
         from graphrag_index.readers.pdf import find_pictures as find_in_pdf
 
@@ -485,9 +491,9 @@ def find_pictures(data: bytes, suffix: str) -> tuple[dict[int, str], str]:
     with Image.open(BytesIO(data)) as picture:
         n_frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
         if min(picture.size) < MIN_SIDE:
-            return {}, ""
+            return {}, "", False
     whole = blake2b(data, digest_size=16).hexdigest()
-    return {number: f"{whole} {number}" for number in range(1, n_frames + 1)}, ""
+    return {number: f"{whole} {number}" for number in range(1, n_frames + 1)}, "", False
 
 
 def read_picture(

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -141,6 +142,35 @@ def test_pages_with_text_are_not_read_again(
     lines = [(72.0, 700.0 - 14 * n, "The harbour is old and it is deep.") for n in range(9)]
     _, (document,) = read_pages(write(tmp_path, {"a.pdf": make_pdf([lines])}), ledger)
     assert (tesseract.runs, document.pages[0].engine) == ([], "")
+
+
+def make_garbled(n_lines: int) -> bytes:
+    """Return a page in a font whose codes are numbers of glyphs, without a Unicode map."""
+    lines = [(72.0, 700.0 - 14 * n, ENGLISH) for n in range(n_lines)]
+    arial = "/BaseFont /Arial /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity)"
+    arial = f"<< /Type /Font /Subtype /CIDFontType2 {arial} /Supplement 0 >> /DW 500 >>"
+    font = f"/Subtype /Type0 /BaseFont /Arial /Encoding /Identity-H /DescendantFonts [ {arial} ]"
+    content = make_pdf([lines]).replace(b"/Subtype /Type1 /BaseFont /Helvetica", font.encode())
+    codes = "".join(f"{ord(c) - 29:04x}" for c in ENGLISH)
+    content = content.replace(f"({ENGLISH})".encode(), f"<{codes}>".encode())
+    size = content.index(b"\nendstream") - content.index(b"stream\n") - len("stream\n")
+    return re.sub(rb"/Length \d+", f"/Length {size}".encode(), content)
+
+
+def test_garbled_text_is_recognized_and_else_left_out(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    root = write(tmp_path, {"a.pdf": make_garbled(9), "b.txt": GERMAN})
+    reader, documents = read_pages(root, ledger)
+    assert [document.title for document in documents] == ["b.txt"]
+    assert reader.explain("a.pdf") == (
+        "its fonts do not tell the characters of its text (pages 1): "
+        'install the program tesseract, or pip install "graphrag-index[ocr]"'
+    )
+    tesseract.install()
+    _, (document, _) = read_pages(root, ledger)
+    assert document.text == ENGLISH
+    assert document.pages[0].engine == "tesseract 5.0.1 (deu)"
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff"])
