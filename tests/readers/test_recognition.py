@@ -146,13 +146,14 @@ def test_pages_with_text_are_not_read_again(
 
 def make_garbled(n_lines: int) -> bytes:
     """Return a page in a font whose codes are numbers of glyphs, without a Unicode map."""
-    lines = [(72.0, 700.0 - 14 * n, ENGLISH) for n in range(n_lines)]
+    lines = [(72.0, 700.0 - 14 * n, f"{ENGLISH} {n}") for n in range(n_lines)]
     arial = "/BaseFont /Arial /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity)"
     arial = f"<< /Type /Font /Subtype /CIDFontType2 {arial} /Supplement 0 >> /DW 500 >>"
     font = f"/Subtype /Type0 /BaseFont /Arial /Encoding /Identity-H /DescendantFonts [ {arial} ]"
     content = make_pdf([lines]).replace(b"/Subtype /Type1 /BaseFont /Helvetica", font.encode())
-    codes = "".join(f"{ord(c) - 29:04x}" for c in ENGLISH)
-    content = content.replace(f"({ENGLISH})".encode(), f"<{codes}>".encode())
+    for _, _, text in lines:
+        codes = "".join(f"{ord(c) - 29:04x}" for c in text)
+        content = content.replace(f"({text})".encode(), f"<{codes}>".encode())
     size = content.index(b"\nendstream") - content.index(b"stream\n") - len("stream\n")
     return re.sub(rb"/Length \d+", f"/Length {size}".encode(), content)
 
