@@ -292,6 +292,8 @@ def write_estimate(estimate: Estimate, out: TextIO) -> None:
     """Print the requests of a run by step and model, their sum, and the assumptions."""
     if estimate.lines:
         write_requests(estimate, out)
+    if estimate.n_pictures:
+        print_lines(f"{estimate.describe_pictures()} to read them.", out)
     if estimate.n_sampled < estimate.n_documents:
         hint = " Only then are the summaries and reports recognized that were paid before."
         sample = f"Sampled {estimate.n_sampled:,} of {estimate.n_documents:,} documents evenly"

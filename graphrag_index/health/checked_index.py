@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from graphrag_index.errors import SettingsError, TableError, describe_error
+from graphrag_index.errors import SettingsError, TableError, describe_error, format_count
 from graphrag_index.microsoft.read_files import (
     LanceVectors,
     MicrosoftVectors,
@@ -203,6 +203,8 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                 # Read the schema, which fails if the file is missing or truncated.
                 rows.collect_schema()
                 tables[kind][name] = rows
+                if name == "pages":
+                    notes.append(_describe_recognized(rows))
             elif name == "skipped_files":
                 notes.append(describe_skipped(read_skipped(store, version)))
         except TableError as error:
@@ -223,6 +225,21 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
         vector_models=models,
         is_imported=any(record.name == "read_imported" for record in version.steps),
     )
+
+
+def _describe_recognized(pages: pl.LazyFrame) -> str:
+    """Say how many pages were read by OCR; empty if none was."""
+    is_read = pl.col("engine") != ""
+    n, n_documents = (
+        pages.filter(is_read)
+        .select(pl.len(), documents=pl.col("document_id").n_unique())
+        .collect()
+        .row(0)
+    )
+    if not n:
+        return ""
+    what = format_count("documents", n_documents)
+    return f"{format_count('pages', n)} of {what} read by OCR, which makes mistakes."
 
 
 def open_microsoft(folder: Path) -> CheckedIndex:

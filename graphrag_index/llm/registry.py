@@ -49,6 +49,8 @@ class Models:
 
     # The queue of the batch model that was created last.
     newest_queue: "BatchQueue"
+    # Whether only replies in the ledger are used; so it is with those of an estimate.
+    only_known = False
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Models:
     ) -> None:
         self.settings, self.output, self.version = settings, output, version
         self.needed, self._limit, self._is_batch, self._checks = needed, budget, batch, check
-        self._announce = announce
+        self.announce = announce
         self._forget = self._tracks_use = False
         self._ledger: Ledger | None = None
         self._loop: LoopThread | None = None
@@ -159,6 +161,11 @@ class Models:
         if self._ledger is not None:
             self._ledger.track_use()
 
+    def has_requests(self, step: str) -> bool:
+        """Return whether the ledger has requests of a step."""
+        query = "SELECT 1 FROM uses WHERE step = ? LIMIT 1"
+        return self.has_ledger and bool(self.ledger.fetch_rows(query, step))
+
     def spent(self, version: int) -> Spending:
         """Return the number of calls, the tokens and the cost of a version of the index."""
         return self.ledger.spent_for(version) if self.has_ledger else Spending()
@@ -235,7 +242,7 @@ class Models:
             self._budget.held_for_batches = sum(batch.max_cost for batch in self.open_batches())
             for needed in names if self._checks else ():
                 client = LLMClient(needed, find_model(self.settings, needed, step), self.ledger)
-                self._announce(client.writer.describe(embeds=bool(self.needed.get(needed))))
+                self.announce(client.writer.describe(embeds=bool(self.needed.get(needed))))
                 try:
                     self._loop.run_coroutine(check_server(client))
                 finally:

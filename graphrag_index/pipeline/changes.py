@@ -294,15 +294,22 @@ def _read_input_documents(
     """Read the input folder. Return its documents with the compared columns, and unread files."""
     unread: list[tuple[str, str]] = []
     section = select_sections(Workflow("input", (loader,)), settings)[loader.name]
+    services: dict[str, Any] = {"settings": section, "root": root}
 
     def documents() -> Iterator[pl.DataFrame]:
         progress = watcher.step_started(loader, 1, 1)
-        read: Any = loader(settings=section, root=root, progress=progress)
+        read: Any = loader(**services, progress=progress)
         for frames in read:
             unread.extend(frames["unread_files"].rows())
             yield frames[loader.input_table]
 
-    with closing(watcher):
+    # Import these modules only here, because the import takes long.
+    from graphrag_index.pipeline.estimate import PastReplies
+    from graphrag_index.readers.recognition import PageReader
+
+    with closing(watcher), closing(PastReplies(locate_output(root, settings))) as past:
+        if "page_reader" in loader.services:
+            services["page_reader"] = PageReader(lambda: past, only_known=True)
         return digest_documents(documents()), unread
 
 

@@ -51,10 +51,12 @@ from graphrag_index.pipeline.workflow import (
     load_step,
     make_services,
 )
+from graphrag_index.readers.input_files import find_files
+from graphrag_index.readers.recognition import PageReader, describe_pictures
 from graphrag_index.schema.settings.models import ModelSettings, find_model
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.tables import TABLES
-from graphrag_index.step import Step, step
+from graphrag_index.step import Silent, Step, step
 from graphrag_index.storage.table_store import Previous, TableStore
 from graphrag_index.storage.versions import Version
 from graphrag_index.storage.working_copy import locate_output
@@ -150,6 +152,7 @@ class CountingModels:
     ) -> None:
         self._dimension = dimension
         self.settings, self.past = settings, past
+        self.ledger, self.only_known, self.announce = past, True, print
         self.counts: list[RequestCount] = []
         # Keys of the requests that were counted already, by step.
         self._seen = {count.step: count.seen for count in counted}
@@ -349,6 +352,11 @@ class Estimate:
     n_documents: int
     n_sampled: int
     has_past: bool
+    n_pictures: int = 0  # pages that are pictures and that the run would read
+    picture_seconds: float = 0.0  # that it would read them for, about
+
+    def describe_pictures(self) -> str:
+        return describe_pictures(self.n_pictures, self.picture_seconds)
 
 
 def estimate(
@@ -376,8 +384,10 @@ def estimate(
         closing(PastReplies(locate_output(root, settings))) as past,
         TemporaryDirectory(prefix="graphrag-estimate-", ignore_cleanup_errors=True) as folder,
     ):
+        reader = _find_pictures(workflow, settings, root, past)
+        pictures = (reader.n_missing, reader.seconds)
         if not steps:
-            return Estimate((), 0, 0, not past.is_empty)
+            return Estimate((), 0, 0, not past.is_empty, *pictures)
         runs = _SampleRuns(workflow, settings, root, past, Path(folder))
         chosen, sample = _select_needed_steps(workflow, steps), Sample(max_documents)
         runs.load_documents(watcher)
@@ -402,7 +412,19 @@ def estimate(
             for count in counts
             if count.step in steps
         ]
-        return Estimate(tuple(lines), sample.n_documents, sample.n_sampled, not past.is_empty)
+        counted = (sample.n_documents, sample.n_sampled)
+        return Estimate(tuple(lines), *counted, not past.is_empty, *pictures)
+
+
+def _find_pictures(
+    workflow: Workflow, settings: Settings, root: Path, past: PastReplies
+) -> PageReader:
+    """Return a reader that knows the pages to be read, if the workflow reads them."""
+    reader, loader = PageReader(lambda: past, only_known=True), workflow.loader
+    if loader is not None and "page_reader" in loader.services:
+        files = find_files(settings.load_documents, root, may_be_empty=True)
+        reader.read(files, settings.load_documents, Silent())
+    return reader
 
 
 def _select_needed_steps(workflow: Workflow, names: Collection[str]) -> list[Step]:

@@ -296,7 +296,8 @@ def begin_purge(models: "Models", workflow: Workflow, settings: Settings) -> lis
     return [
         step.name
         for step in workflow.steps
-        if step.request_keys is None and set(MODELS) & {*step.needs(sections.get(step.name))}
+        if step.request_keys is None
+        and (set(MODELS) & {*step.needs(sections.get(step.name))} or models.has_requests(step.name))
     ]
 
 

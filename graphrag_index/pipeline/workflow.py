@@ -25,6 +25,7 @@ from graphrag_index.llm.local.local_models import (
     load_embedding_model,
 )
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.readers.recognition import PageReader
 from graphrag_index.schema.settings.models import find_model, identity
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
@@ -288,6 +289,10 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
             return remote().open_embedding_model(vectors, step.name)
         return load_embedding_model(vectors)
 
+    def open_page_reader() -> PageReader:
+        found = remote()
+        return PageReader(lambda: found.ledger, found.announce, only_known=found.only_known)
+
     return {
         "chat_model": Service(
             open=lambda step, section: remote().open_chat_model(
@@ -304,6 +309,8 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
             check=check_embedding,
             close=_record_embedding_model,
         ),
+        # The page reader of `load_documents`.
+        "page_reader": Service(open=lambda step, section: open_page_reader()),
         "prompts": Service(
             open=lambda step, section: prompts,
             identity=lambda step, section: prompts.project_prompts(),

@@ -10,8 +10,9 @@ user already has.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,7 @@ from graphrag_index.readers.document import (
     Member,
     NotText,
     ReadFailure,
+    RecognizedPage,
     UnreadableFile,
     describe_os_error,
 )
@@ -100,14 +102,23 @@ class _Allowance:
 
 
 def read_file(
-    path: Path, name: str, settings: LoadDocuments, allowance: _Allowance | None = None
+    path: Path,
+    name: str,
+    settings: LoadDocuments,
+    recognized: Mapping[int, RecognizedPage] | None = None,
+    *,
+    allowance: _Allowance | None = None,
 ) -> Iterator[Document | ReadFailure]:
     """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason.
 
-    `allowance` is what is left of the limits of the file that holds this one.
+    `recognized` has the words of its pages that are pictures, and `allowance` is what is left of
+    the limits of the file that holds this one.
     """
     try:
-        for item in READERS.get(find_type(path).suffix, read_text_file)(path, name, settings):
+        read = READERS.get(find_type(path).suffix, read_text_file)
+        if recognized:
+            read = partial(read_office, recognized=recognized)
+        for item in read(path, name, settings):
             if isinstance(item, Member):
                 allowance = allowance or _allow(path.stat().st_size)
                 yield from _read_member(item, name, settings, allowance)

@@ -39,6 +39,8 @@ class PageText:
     # top, width and height in tenths of points, from the top left of the page as it is seen.
     boxes: Sequence[int] = ()
     kind: str = "page"  # "page", "slide" or "row"
+    # The engine that recognized the text in a picture of the page, such as "tesseract 5.3.0 (eng)".
+    engine: str = ""
 
     @property
     def word_boxes(self) -> npt.NDArray[np.int64]:
@@ -109,6 +111,21 @@ class _Changes:
         boxes[:, 0] = starts - np.append(start, ends[:-1])
         boxes[:, 1] = ends - starts
         return replace(page, start=start, end=end, boxes=array("i", boxes.ravel().tolist()))
+
+
+# A word that was recognized in a picture: its text, and left, top, right and bottom in points from
+# the top left of the page as it is seen.
+RecognizedWord = tuple[str, float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedPage:
+    """The words that were recognized in a picture of a page."""
+
+    engine: str
+    width: float  # points of 1/72 inch
+    height: float
+    paragraphs: Sequence[Sequence[Sequence[RecognizedWord]]]  # of lines of words
 
 
 @dataclass(frozen=True, slots=True)

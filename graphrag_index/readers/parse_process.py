@@ -8,30 +8,36 @@ import atexit
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Any, BinaryIO
 
-from graphrag_index.readers.document import PageText, UnreadableFile
+from graphrag_index.readers.document import PageText, RecognizedPage, UnreadableFile
 
 # Limits for one file: seconds, seconds more for each byte, and bytes of memory.
 MAX_SECONDS, SECONDS_PER_BYTE = 60, 1e-5
 MAX_BYTES = 3 << 30
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 # Module and function that parse the bytes of a file: each returns the text and the pages.
 PARSERS = {
     ".pdf": ("graphrag_index.readers.pdf", "read_pdf"),
     ".docx": ("graphrag_index.readers.office", "read_docx"),
     ".pptx": ("graphrag_index.readers.office", "read_pptx"),
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
-    # Takes a `PageView` too, and returns a JPEG.
+    # Take a `PageView` too, and return a JPEG.
     "page of .pdf": ("graphrag_index.readers.pdf", "draw_page"),
     ".rtf": ("graphrag_index.readers.office", "read_rtf"),
     ".odt": ("graphrag_index.readers.office", "read_odt"),
     ".ods": ("graphrag_index.readers.office", "read_ods"),
     ".epub": ("graphrag_index.readers.office", "read_epub"),
     ".msg": ("graphrag_index.readers.office", "read_msg"),
+    "page of a picture": ("graphrag_index.readers.recognition", "draw_picture"),
+    **dict.fromkeys(PICTURE_SUFFIXES, ("graphrag_index.readers.recognition", "read_picture")),
+    # Return the pages that are pictures, and the words of one.
+    "pictures": ("graphrag_index.readers.recognition", "find_pictures"),
+    "words of a page": ("graphrag_index.readers.recognition", "recognize_page"),
 }
 # The types of the extra `formats`; the others are those of `documents`.
 _FORMATS = {".rtf", ".odt", ".ods", ".epub", ".msg"}
@@ -75,9 +81,14 @@ class FileParser:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
 
-    def parse(self, path: Path, suffix: str) -> tuple[str, Sequence[PageText]]:
-        """Return the text and the pages of a file. Raises UnreadableFile with the reason."""
-        text, pages = self.call(path, suffix)
+    def parse(
+        self, path: Path, suffix: str, recognized: Mapping[int, RecognizedPage] | None = None
+    ) -> tuple[str, Sequence[PageText]]:
+        """Return the text and the pages of a file. Raises UnreadableFile with the reason.
+
+        `recognized` has the words of its pages that are pictures.
+        """
+        text, pages = self.call(path, suffix, *((recognized,) if recognized else ()))
         return text, pages
 
     def call(self, path: Path, parser: str, *arguments: Any) -> Any:
@@ -131,7 +142,7 @@ class FileParser:
 
 
 _PARSER = FileParser()
-parse_file, close_parser = _PARSER.parse, _PARSER.close
+parse_file, call_parser, close_parser = _PARSER.parse, _PARSER.call, _PARSER.close
 atexit.register(close_parser)
 
 

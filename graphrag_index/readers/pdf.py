@@ -8,17 +8,24 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import blake2b
 from itertools import chain, groupby, pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphrag_index.readers.document import PageText, PageView, UnreadableFile
+from graphrag_index.readers.document import (
+    PageText,
+    PageView,
+    RecognizedPage,
+    UnreadableFile,
+)
 from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
+from graphrag_nlp.text.languages import detect_language
 from graphrag_nlp.text.lines import HyphenatedWords
 
 # PDFium may be used by one thread at a time.
@@ -63,6 +70,14 @@ MAX_HEADING_WORDS = 20
 # Of the picture of a page; a page has at least this share of the words that were read from it.
 PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
 MIN_SAME_WORDS = 0.5
+# A page is a picture if its pictures cover this share of it and it has at most so many characters,
+# such as those of a stamp; or if it has none, and a picture or outlines of letters.
+MIN_PICTURE_SHARE, MAX_STAMP_CHARACTERS = 0.5, 200
+MIN_SMALL_SHARE, MIN_OUTLINES = 0.02, 200
+# Characters of a sample of the text of a file, for its language.
+SAMPLE_CHARACTERS = 4_000
+# The first pages tell whether a file has text. Of text, letters a word and the share of signs.
+N_FIRST_PAGES, MAX_NOISE_LETTERS, MAX_SIGN_SHARE = 3, 12, 0.3
 
 
 class _Word(NamedTuple):
@@ -98,35 +113,187 @@ class _Block:
         return [word for line in self.lines for word in line]
 
 
-def read_pdf(data: bytes) -> tuple[str, list[PageText]]:
+def read_pdf(
+    data: bytes, recognized: Mapping[int, RecognizedPage] | None = None
+) -> tuple[str, list[PageText]]:
     """Return the text of a PDF as Markdown, and its pages.
 
-    Raises UnreadableFile with a reason, or DamagedFile.
+    `recognized` has the words of pages that are pictures, by the number of the page. Raises
+    UnreadableFile with a reason, or DamagedFile.
     """
     if b"%PDF-" not in data[:1_024]:
         raise DamagedFile("it has no header of PDF")
+    recognized = recognized or {}
     with PDFIUM:
         parsed = _parse(data)
         words = _read_words(data)
+    paragraphs = {number: _read_paragraphs(page) for number, page in recognized.items()}
+    for number, found in paragraphs.items():
+        words[number - 1] = [word for lines in found for line in lines for word in line]
     running = _find_running_lines(words, [page.height for page in parsed])
-    layout = [_arrange(*page) for page in zip(parsed, words, running, strict=True)]
+    layout = [
+        _arrange_paragraphs(paragraphs[number], first_words)
+        if number in paragraphs
+        else _arrange(page, of_page, first_words)
+        for number, (page, of_page, first_words) in enumerate(
+            zip(parsed, words, running, strict=True), 1
+        )
+    ]
+    labels = [page.page_label or str(page.page_num) for page in parsed]
+    return _write_pages(layout, labels, [(page.width, page.height) for page in parsed], recognized)
+
+
+def read_pictures(pages: Mapping[int, RecognizedPage]) -> tuple[str, list[PageText]]:
+    """Return the text of the pictures of a file, and its pages."""
+    layout = [_arrange_paragraphs(_read_paragraphs(page), set()) for page in pages.values()]
+    sizes = [(page.width, page.height) for page in pages.values()]
+    return _write_pages(layout, list(map(str, pages)), sizes, pages)
+
+
+def _write_pages(
+    layout: Sequence[list[_Block]],
+    labels: Sequence[str],
+    sizes: Sequence[tuple[float, float]],
+    recognized: Mapping[int, RecognizedPage],
+) -> tuple[str, list[PageText]]:
     writer = _Writer(layout)
     for blocks in layout:
         writer.start_page()
         for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             writer.add(block, after)
     text, places = writer.finish()
+    engines = {number: page.engine for number, page in recognized.items()}
     return text, [
-        PageText(
-            page.page_num,
-            page.page_label or str(page.page_num),
-            *span,
-            page.width,
-            page.height,
-            boxes,
+        PageText(number, label, *span, *size, boxes, engine=engines.get(number, ""))
+        for number, (label, size, (span, boxes)) in enumerate(
+            zip(labels, sizes, places, strict=True), 1
         )
-        for page, (span, boxes) in zip(parsed, places, strict=True)
     ]
+
+
+def _read_paragraphs(page: RecognizedPage) -> list[list[Line]]:
+    """Return the lines of each paragraph of a page whose words were recognized."""
+    paragraphs = []
+    for lines in page.paragraphs:
+        paragraph = []
+        for line in lines:
+            words: Line = []
+            for text, left, top, right, bottom in line:
+                last = words[-1].text[-1] if words else ""
+                unspaced = last and _UNSPACED.match(last) and _UNSPACED.match(text[0])
+                before = "\n" if not words else "" if unspaced else " "
+                words.append(_Word(text, left, top, right, bottom, before, ""))
+            paragraph.append(words)
+        paragraphs.append(paragraph)
+    return paragraphs
+
+
+def _arrange_paragraphs(paragraphs: Sequence[Sequence[Line]], running: set[int]) -> list[_Block]:
+    """Return the paragraphs of a page as blocks, without running headers and footers."""
+    blocks = []
+    for paragraph in paragraphs:
+        runs = [
+            [run for run in _split_runs(line) if id(run[0]) not in running] for line in paragraph
+        ]
+        lines = [[word for run in line for word in run] for line in runs if line]
+        if lines:
+            blocks.append(_Block("paragraph", lines))
+    return blocks
+
+
+class FoundPictures(NamedTuple):
+    """The pages of a file that are pictures, each with a hash of what is on it."""
+
+    hashes: dict[int, str]  # by the number of the page, from 1
+    sample: str = ""  # of the text of other pages
+    is_garbled: bool = False  # the fonts do not tell the characters of these pages
+
+
+def find_pictures(data: bytes) -> FoundPictures:
+    """Find the pages of a PDF that are pictures; none if it cannot be read."""
+    import pypdfium2
+
+    hashes, sample = dict[int, str](), ""
+    try:
+        with pypdfium2.PdfDocument(data) as document:
+            text, is_garbled = _read_first_pages(document)
+            # A stream is never compressed with its dictionary, so pictures are visible.
+            if len(text) > MAX_STAMP_CHARACTERS and not is_garbled and b"/Image" not in data:
+                return FoundPictures({})
+            for number in range(len(document)):
+                if found := _hash_picture(document, number, is_garbled):
+                    hashes[number + 1] = found
+            for number in range(len(document) if hashes else 0):
+                if number + 1 not in hashes and len(sample) < SAMPLE_CHARACTERS:
+                    sample += document[number].get_textpage().get_text_range() + "\n"
+    except pypdfium2.PdfiumError:
+        return FoundPictures({})
+    return FoundPictures(hashes, sample[:SAMPLE_CHARACTERS], is_garbled)
+
+
+def _read_first_pages(document: Any) -> tuple[str, bool]:
+    """Return the text of the first pages, and whether it is noise.
+
+    It is if the fonts have no Unicode map, and the text is in no language and has hardly a space
+    or many signs. Most text of fonts without a map is good: the names of glyphs tell it.
+    """
+    from pypdfium2 import raw
+
+    text, n_unknown = "", 0
+    for number in range(min(len(document), N_FIRST_PAGES)):
+        textpage = document[number].get_textpage()
+        text += textpage.get_text_range() + "\n"
+        n_unknown += sum(
+            raw.FPDFText_HasUnicodeMapError(textpage, at) == 1
+            for at in range(textpage.count_chars())
+        )
+    words = text.split()
+    n_letters = sum(map(str.isalnum, text))
+    n_signs = sum(map(len, words)) - n_letters
+    is_noise = n_letters > MAX_NOISE_LETTERS * len(words) or n_signs > MAX_SIGN_SHARE * len(text)
+    is_unknown = len(text) > MAX_STAMP_CHARACTERS and n_unknown > len(text) / 2
+    return text, is_unknown and is_noise and detect_language(text) == "und"
+
+
+def _hash_picture(document: Any, number: int, is_garbled: bool) -> str:
+    """Return a hash of what is on a page, if it is a picture or garbled; else an empty string."""
+    from pypdfium2 import raw
+
+    page = document[number]
+    try:
+        textpage = page.get_textpage()
+        n_characters = textpage.count_chars()
+        if n_characters > MAX_STAMP_CHARACTERS and not is_garbled:
+            return ""
+        width, height = page.get_size()
+        share, n_outlines = 0.0, 0
+        seen = (round(width), round(height), textpage.get_text_range())
+        whole = blake2b(repr(seen).encode("utf-8", "replace"), digest_size=16)
+        for item in page.get_objects():
+            left, bottom, right, top = item.get_bounds()
+            place = [item.type, *(round(10 * side) for side in (left, bottom, right, top))]
+            whole.update(repr(place).encode())
+            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+                whole.update(bytes(item.get_data()))
+                share += (right - left) * (top - bottom) / (width * height)
+            n_outlines += item.type == raw.FPDF_PAGEOBJ_PATH
+        is_picture = share >= MIN_PICTURE_SHARE or (
+            not n_characters and (share >= MIN_SMALL_SHARE or n_outlines >= MIN_OUTLINES)
+        )
+        return whole.hexdigest() if is_picture or (is_garbled and n_characters) else ""
+    finally:
+        page.close()
+
+
+def render_page(data: bytes, number: int, scale: float, max_side: int) -> tuple[Any, float]:
+    """Return a page as an array of grey pixels, at most `max_side` long, and pixels a point."""
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(data) as document:
+        page = document[number - 1]
+        scale = min(scale, max_side / max(page.get_size()))
+        bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
+        return bitmap.to_numpy().copy(), scale
 
 
 @cache
@@ -221,26 +388,35 @@ def draw_page(data: bytes, view: PageView) -> bytes:
 
     Raises DamagedFile, or ChangedFile if the page has other words than the view tells.
     """
-    import io
-
     import pypdfium2
-    from PIL import Image, ImageChops, ImageDraw
 
     try:
         with PDFIUM, pypdfium2.PdfDocument(data) as document:
             n_pages = len(document)
             words = _read_page(document, view.number - 1) if view.number <= n_pages else []
             places = {(round(10 * word.left), round(10 * word.top)) for word in words}
-            # A page without text is a scan, whose words were recognized.
-            n_found = len(places.intersection(view.words)) if words else len(view.words)
+            n_found = len(places.intersection(view.words))
             if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
                 raise ChangedFile("has changed since it was read")
             page = document[view.number - 1]
-            width, height = page.get_size()
-            scale = min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+            scale = limit_scale(*page.get_size())
             image = page.render(scale=scale).to_pil().convert("RGB")
     except pypdfium2.PdfiumError as error:
         raise DamagedFile(str(error)) from error
+    return mark_picture(image, scale, view)
+
+
+def limit_scale(width: float, height: float) -> float:
+    """Return the pixels a point of the picture of a page of so many points."""
+    return min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
+
+
+def mark_picture(image: Any, scale: float, view: PageView) -> bytes:
+    """Return a picture as JPEG, with marks behind what is on it."""
+    import io
+
+    from PIL import Image, ImageChops, ImageDraw
+
     marked = Image.new("RGB", image.size, "white")
     for left, top, width, height in view.marks:
         sides = (left, top, left + width, top + height)

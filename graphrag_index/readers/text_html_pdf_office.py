@@ -4,7 +4,7 @@ The extras `documents` and `formats` install the packages that `pdf.py` and `off
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import PackageNotFoundError, version
@@ -19,6 +19,7 @@ from graphrag_index.readers.document import (
     NO_TEXT,
     Document,
     ReadFailure,
+    RecognizedPage,
     Record,
     UnreadableFile,
     as_one_line,
@@ -27,7 +28,7 @@ from graphrag_index.readers.document import (
     get_field,
 )
 from graphrag_index.readers.encodings import read_text
-from graphrag_index.readers.parse_process import PARSERS, DamagedFile, parse_file
+from graphrag_index.readers.parse_process import PARSERS, PICTURE_SUFFIXES, DamagedFile, parse_file
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_nlp.text.languages import read_lists, word_set
 from graphrag_nlp.text.sentences import find_headings
@@ -78,19 +79,33 @@ def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docume
     yield make_document(page.text, page.title, name, settings)
 
 
-def read_office(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    """Read a PDF, an office file or a book as Markdown, if the extra of its type is installed."""
+def read_office(
+    path: Path,
+    name: str,
+    settings: LoadDocuments,
+    recognized: Mapping[int, RecognizedPage] | None = None,
+) -> Iterator[Document | ReadFailure]:
+    """Read a PDF, office file, book or picture as Markdown, if its extra is installed.
+
+    `recognized` has the words of its pages that are pictures.
+    """
     suffix = path.suffix.lower()
     if suffix not in OFFICE_SUFFIXES:
         suffix = identify_content(path).suffix
     try:
-        text, pages = parse_file(path, suffix)
+        text, pages = parse_file(path, suffix, recognized)
     except DamagedFile as error:
         raise UnreadableFile(_describe_office_error(str(error), suffix, path)) from error
+    except UnreadableFile as error:
+        if suffix not in PICTURE_SUFFIXES:
+            raise
+        # A folder may have many pictures, and no document is missed with one that is damaged.
+        yield ReadFailure(str(error), is_skipped=True)
+        return
     document = make_document(text, "", name, settings)
     if isinstance(document, ReadFailure):
-        needs = ": a scanned PDF needs text recognition (OCR) first" if suffix == ".pdf" else ""
-        yield ReadFailure(f"{document.reason}{needs}")
+        is_picture = suffix in PICTURE_SUFFIXES
+        yield ReadFailure("is a picture without text", True) if is_picture else document
     else:
         yield replace(document, pages=pages)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -24,13 +25,17 @@ from graphrag_index.readers.archives import read_tar, read_zip
 from graphrag_index.readers.document import MISSING, PageText, get_field
 from graphrag_index.readers.input_files import HIDDEN, check_output_folder, find_files, name_input
 from graphrag_index.readers.mail import read_mail, read_mailbox
+from graphrag_index.readers.recognition import PageReader, describe_engine
 from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.schema.tables import TABLES, content_id, derive_document_id
 from graphrag_index.step import Progress, Project, step
 from graphrag_index.storage.atomic import digest_file
-from graphrag_index.storage.skipped_files import SkippedFile
+from graphrag_index.storage.skipped_files import IN_PART, SkippedFile
 from graphrag_nlp.list_columns import gather_lists
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +62,7 @@ def fingerprint_input(settings: LoadDocuments, root: Path) -> str:
         whole.update(content_id(file.name, content).encode("ascii"))
     # Hash the versions of the optional parsers, because another version may read other texts.
     if any(READERS.get(file.type) in _READERS_WITH_PARSERS for file in files):
-        whole.update(get_parser_versions().encode("utf-8"))
+        whole.update(f"{get_parser_versions()} {describe_engine()}".encode())
     return whole.hexdigest()
 
 
@@ -79,7 +84,11 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
     input_table="loaded_documents",
 )
 def load_documents(
-    *, settings: LoadDocuments, root: Path, progress: Progress
+    *,
+    settings: LoadDocuments,
+    root: Path,
+    progress: Progress,
+    page_reader: PageReader | None = None,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Read all documents of the input folder, file by file and record by record.
 
@@ -88,10 +97,12 @@ def load_documents(
     Documents are ordered by path, then by position in the file. `loaded_pages` has the pages of
     those with pages. `unread_files` has one row per file or record that could not be read, with the
     reason, and `skipped_files` one per file without anything to read. So every file of the folder
-    is in one of these three tables.
+    is in one of these three tables; a file that was read in part is in `skipped_files` too.
     """
     skipped: list[SkippedFile] = []
     files = find_files(settings, root, may_be_empty=has_imported(root), skipped=skipped)
+    reader = page_reader or PageReader(open_ledger_in_memory)
+    reader.read(files, settings, progress)
     progress.start(sum(file.size for file in files), "bytes")
     own_ids: set[bytes] = set()
     n_of_text: Counter[bytes] = Counter()
@@ -104,10 +115,15 @@ def load_documents(
     for file in files:
         left = file.size
         unreadable = [ReadFailure(file.problem)] if file.problem else None
-        for item in unreadable or read_file(file.path, file.name, settings):
+        words, unread_pages = reader.find_words(file.name), reader.explain(file.name)
+        for item in unreadable or read_file(file.path, file.name, settings, words):
             path = f"{file.name}/{item.member}" if item.member else file.name
             if isinstance(item, Document):
                 item = _set_id(item, own_ids, n_of_text)
+                if unread_pages:
+                    skipped.append(SkippedFile(file.name, IN_PART, unread_pages, 0))
+            elif unread_pages:
+                item = replace(item, reason=unread_pages)
             if isinstance(item, ReadFailure):
                 first_problem = first_problem or f"{path}: {item.reason}"
                 if item.is_skipped:
@@ -143,6 +159,12 @@ def load_documents(
     columns.log_warnings()
     if documents or unread or skipped:
         yield _make_batch_tables(documents, pages, unread, sorted(skipped))
+
+
+def open_ledger_in_memory() -> "Ledger":
+    from graphrag_index.llm.ledger import Ledger
+
+    return Ledger(None)
 
 
 class _MissingColumns:
@@ -216,13 +238,11 @@ def _make_batch_tables(
 def _make_page_rows(pages: Sequence[tuple[str, PageText]]) -> pl.DataFrame:
     words = {at: page.word_boxes for at, (_, page) in enumerate(pages) if page.boxes}
     of_page = np.repeat([*words], [*map(len, words.values())]).astype(np.int64)
-    names = ("start_char", "end_char", "left", "top", "width", "height")
+    sides = ("start_char", "end_char", "left", "top", "width", "height")
     places = np.concatenate([np.zeros((0, 6)), *words.values()])
-    boxes = pl.DataFrame(places.astype(np.int32), names).to_struct()
-    rows = [
-        (id, page.kind, page.number, page.label, page.start, page.end, page.width, page.height)
-        for id, page in pages
-    ]
+    boxes = pl.DataFrame(places.astype(np.int32), sides).to_struct()
+    names = ("kind", "number", "label", "engine", "start", "end", "width", "height")
+    rows = [(id, *(getattr(page, name) for name in names)) for id, page in pages]
     schema = {n: dtype for n, dtype in TABLES["loaded_pages"].columns.items() if n != "boxes"}
     return pl.DataFrame(rows, schema, orient="row").with_columns(
         boxes=gather_lists(of_page, boxes, len(pages))

@@ -8,6 +8,7 @@ from graphrag_index.errors import format_count
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
+IN_PART = "in part"  # kind of a file that was read without some of its pages
 _MAX_KINDS = 10  # of skipped files in a description
 
 
@@ -16,9 +17,10 @@ class SkippedFile:
     """A file that a run skips, or a hidden or excluded folder: a row of `skipped_files`."""
 
     path: str
-    kind: str  # a suffix; hidden, excluded, outside links, circular links or special files
+    # A suffix; hidden, excluded, outside links, circular links or special files; in part.
+    kind: str
     reason: str
-    n_files: int = 1
+    n_files: int = 1  # 0 if the file was read in part
 
 
 def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
@@ -29,14 +31,21 @@ def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
 
 
 def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
-    """Describe skipped files by kind: "3 files skipped: .png 2, hidden 1."; empty if none."""
+    """Describe skipped files by kind: "3 files skipped: .png 2, hidden 1."; empty if none.
+
+    A sentence before says how many were read in part.
+    """
     counts: Counter[str] = Counter()
+    n_in_part = 0
     for one in skipped:
         counts[one.kind] += one.n_files
+        n_in_part += one.kind == IN_PART
+    in_part = f"{format_count('files', n_in_part)} read in part." if n_in_part else ""
+    counts = +counts
     if not counts.total():
-        return ""
+        return in_part
     kinds = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if rest := sum(n for _, n in kinds[_MAX_KINDS:]):
         kinds[_MAX_KINDS:] = [("others", rest)]
     listed = ", ".join(f"{kind} {n:,}" for kind, n in kinds)
-    return f"{format_count('files', counts.total())} skipped: {listed}."
+    return f"{in_part} {format_count('files', counts.total())} skipped: {listed}.".strip()

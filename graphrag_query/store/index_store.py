@@ -53,7 +53,9 @@ def name_pages(pages: Sequence[Mapping[str, Any]]) -> str:
     numbers = [str(one[shown]) for one in pages if kind != "row" or one["label"] == sheet]
     names = {"page": ("p.", "pp."), "slide": ("slide", "slides")}
     words = names.get(kind, (f"sheet {sheet}, row", f"sheet {sheet}, rows"))
-    return f"{words[len(numbers) > 1]} {'–'.join(dict.fromkeys([numbers[0], numbers[-1]]))}"
+    span = "–".join(dict.fromkeys([numbers[0], numbers[-1]]))
+    by_ocr = ", read by OCR" * any(one["engine"] for one in pages)
+    return f"{words[len(numbers) > 1]} {span}{by_ocr}"
 
 
 @dataclass(frozen=True)
@@ -334,17 +336,20 @@ class IndexStore:
         numbers = found.start + np.flatnonzero((starts < end) & (ends > start))
         return table.rows(numbers).to_dicts() if len(numbers) else []
 
-    def page_boxes(self, document: int, number: int) -> pl.DataFrame | None:
-        """Fetch the words of a page of a PDF: spans, and places in tenths of points.
+    def page_boxes(self, document: int, number: int) -> tuple[pl.DataFrame, str] | None:
+        """Fetch the words of a page of a PDF, and the engine that recognized them.
 
-        None if the document has no such page.
+        The words have spans, and places in tenths of points. None if the document has no such page.
         """
         if not self.has_table("pages"):
             return None
         is_page = (pl.col("number") == number) & (pl.col("kind") == "page")
         of_document = pl.col("document_id") == self.documents([document])["id"][0]
-        rows = self.scan("pages").filter(of_document & is_page).select("boxes").collect()
-        return rows.explode("boxes").unnest("boxes").drop_nulls() if rows.height else None
+        rows = self.scan("pages").filter(of_document & is_page).select("boxes", "engine").collect()
+        if not rows.height:
+            return None
+        words = rows.select("boxes").explode("boxes").unnest("boxes").drop_nulls()
+        return words, rows["engine"][0]
 
     def locate(self, citations: "Sequence[Citation]") -> "tuple[Citation, ...]":
         """Add the page, and the words for the place, to citations."""

@@ -30,6 +30,21 @@ def check_parsing(file: Path) -> str:
     return f"its parser needs more than {MAX_BYTES >> 30} GB of memory or fails"
 
 
+def find_reason(file: Path, reason: str) -> str:
+    """Return why a file without text cannot be read; "" if its pictures can be."""
+    from graphrag_index.llm.ledger import Ledger
+    from graphrag_index.readers import find_type
+    from graphrag_index.readers.input_files import InputFile
+    from graphrag_index.readers.recognition import PageReader
+    from graphrag_index.schema.settings.step_sections import LoadDocuments
+    from graphrag_index.step import Silent
+
+    reader = PageReader(lambda: Ledger(None), only_known=True)
+    found = InputFile(file.name, file, type=find_type(file).suffix)
+    reader.read([found], LoadDocuments(), Silent())
+    return "" if reader.n_missing else reader.explain(file.name) or reason
+
+
 def main() -> None:
     """Parse the file given on the command line; print the reason if it holds no document."""
     from graphrag_index.readers import MAX_UNPACKED_BYTES, ReadFailure, read_file
@@ -43,6 +58,9 @@ def main() -> None:
         if isinstance(item, ReadFailure):
             reason = item.reason
             continue
+        return
+    reason = find_reason(file, reason)
+    if not reason:
         return
     sys.stdout.write(reason)
     sys.stdout.flush()

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from graphrag_index.readers.document import PageView, UnreadableFile
 from graphrag_index.readers.input_files import input_folder
-from graphrag_index.readers.parse_process import ChangedFile, FileParser
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, ChangedFile, FileParser
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import WriteIndex
 from graphrag_server.problems import RequestError
@@ -76,6 +76,7 @@ class PageSpan(BaseModel):
     kind: str
     number: int
     label: str
+    engine: str  # that recognized the text in a picture of the page; empty for text of the file
     start_char: int
     end_char: int
 
@@ -196,19 +197,21 @@ def read_page_picture(
         str, Query(pattern=r"^\d{1,9}:\d{1,9}$", description="First character:character after.")
     ] = "0:0",
 ) -> Response:
-    """Return the picture of a page of a PDF, with the characters of a span marked."""
+    """Return the picture of a page of a PDF or picture file, with a span of characters marked."""
     opened.check_row("document_rows", number, "document")
     file = _find_file(opened, number)
-    if file.suffix.lower() != ".pdf":
+    if file.suffix.lower() not in (".pdf", *PICTURE_SUFFIXES):
         raise RequestError(415, "no_pdf", f"{file.name} is no PDF: only these have pictures.")
-    words = opened.whole.page_boxes(number, page)
-    if words is None:
+    found = opened.whole.page_boxes(number, page)
+    if found is None:
         raise RequestError(404, "no_such_page", f"{file.name} has no page {page} in the index.")
+    words, engine = found
     start, _, end = span.partition(":")
     marks = words.filter(pl.col("start_char") < int(end), pl.col("end_char") > int(start))
     view = PageView(
         page,
-        tuple(words.select("left", "top").iter_rows()),
+        # Recognized words are not in the file.
+        () if engine else tuple(words.select("left", "top").iter_rows()),
         mark_lines(marks, int(start), int(end)),
     )
     status = file.stat()
@@ -222,8 +225,9 @@ def read_page_picture(
 @lru_cache(MAX_PICTURES)
 def _draw(file: Path, stamp: tuple[int, int], view: PageView) -> bytes:
     """Draw a page in a process with limits; `stamp` tells a changed file."""
+    parser = "page of .pdf" if file.suffix.lower() == ".pdf" else "page of a picture"
     try:
-        picture: bytes = _DRAWING.call(file, "page of .pdf", view)
+        picture: bytes = _DRAWING.call(file, parser, view)
     except UnreadableFile as error:
         text = f"Page {view.number} of {file.name} cannot be shown: the file {error}."
         if isinstance(error, ChangedFile):

@@ -23,6 +23,7 @@ from graphrag_index.readers.content import (
     identify_content,
 )
 from graphrag_index.readers.input_files import UPLOAD_FOLDER, find_files, input_folder
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.text_html_pdf_office import OFFICE_SUFFIXES
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
@@ -125,7 +126,9 @@ def safe_name(client_name: str) -> str:
 def check_type(name: str, file: Path) -> None:
     """Raise RequestError if the content of a file is not that of its suffix, or is not text."""
     suffix, content = find_suffix(Path(name)), identify_content(file)
-    if suffix in (*OFFICE_SUFFIXES, ".parquet", ".zip"):
+    if suffix in PICTURE_SUFFIXES:
+        fits = True  # `check_parsing` opens it
+    elif suffix in (*OFFICE_SUFFIXES, ".parquet", ".zip"):
         fits = content.suffix == suffix or content == WITH_PASSWORD
         if content == DAMAGED_ARCHIVE:
             text = f"{name} cannot be read: it is broken, such as a file that was cut off."

@@ -21,6 +21,7 @@ from tests.fixtures.agent_client import talk
 from tests.fixtures.commands import ask
 from tests.fixtures.pdf import make_pdf
 from tests.fixtures.served import serve
+from tests.readers.test_recognition import FakeTesseract, picture
 from tests.server.conftest import ADDRESS
 
 for package in ("openpyxl", "pptx", "mammoth", "pypdfium2", "liteparse"):
@@ -60,7 +61,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     bridge = "The bridge of Hollins was built by Nils Berg in 1911."
     (folder / "plain.txt").write_text(bridge, encoding="utf-8")
-    run_project(root)
+    (folder / "buoy.png").write_bytes(picture(250, (2_550, 3_300), 300))
+    with pytest.MonkeyPatch.context() as patch:
+        programs = tmp_path_factory.mktemp("bin")
+        FakeTesseract(programs).install("The buoy of Skerry was laid by Hilda Moen in 1954.")
+        patch.setenv("PATH", str(programs), prepend=os.pathsep)
+        run_project(root)
     return root
 
 
@@ -85,6 +91,7 @@ def client(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tes
         ("Who steers the ferry?", 2, "talk.pptx, slide 2"),
         ("Who keeps the lighthouse of Brackenfell?", None, "notes.md, section Lights, characters"),
         ("Who built the bridge of Hollins?", None, "plain.txt, characters 0 to 53"),
+        ("Who laid the buoy of Skerry?", 1, "buoy.png, p. 1, read by OCR"),
     ],
 )
 def test_a_citation_names_its_page_slide_row_or_section(
@@ -164,6 +171,15 @@ def test_the_picture_of_a_page_marks_the_passage(client: TestClient, index: Inde
     colours = plain.getcolors(1 << 20) or []
     assert colours
     assert not any(blue < 150 < red for _, (red, _, blue) in colours)
+
+
+def test_the_picture_of_a_scan_marks_what_was_recognized(client: TestClient) -> None:
+    shown = read_picture(client, find_document(client, "buoy.png"), 1, "4:8")
+    assert shown.size == (935, 1210)
+    # The word is a box at 400 and 1,500 pixels of 300 an inch; the next one is at 700.
+    red, _, blue = shown.getpixel((420 * 110 // 300, 1_520 * 110 // 300))
+    assert blue < 180 < red
+    assert shown.getpixel((720 * 110 // 300, 1_520 * 110 // 300))[2] > 220
 
 
 def test_lines_are_marked_whole_and_words_in_part() -> None:

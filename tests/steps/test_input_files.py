@@ -45,7 +45,7 @@ class TestFindingFiles:
             dict.fromkeys(
                 [
                     *("A.TXT", ".gitkeep", ".hidden/a.txt", ".hidden/n/b.txt", "sub/.b.txt"),
-                    *("~$a.docx", "x.png", "README", "a.rst", "drafts/a.txt", "drafts/n/b.txt"),
+                    *("~$a.docx", "x.gif", "README", "a.rst", "drafts/a.txt", "drafts/n/b.txt"),
                 ],
                 "x",
             )
@@ -64,11 +64,11 @@ class TestFindingFiles:
             ("drafts", "excluded", "matches load_documents.exclude", 2),
             ("e.log", ".log", "is without text", 1),
             ("sub/.b.txt", "hidden", "is hidden", 1),
-            ("x.png", ".png", "is image/png by its suffix", 1),
+            ("x.gif", ".gif", "is image/gif by its suffix", 1),
             ("~$a.docx", "hidden", "is hidden", 1),
         ]
         assert describe_skipped(skipped) == (
-            "12 files skipped: hidden 5, excluded 2, .bin 1, .gz 1, .jar 1, .log 1, .png 1."
+            "12 files skipped: hidden 5, excluded 2, .bin 1, .gif 1, .gz 1, .jar 1, .log 1."
         )
         many = [SkippedFile("", f".{n}", "") for n in range(12)]
         assert describe_skipped(many).endswith(", .7 1, others 2.")
@@ -259,10 +259,10 @@ class TestNothingToRead:
         assert failure(tmp_path).startswith(f"The input folder {tmp_path / 'input'} is empty: put")
 
     def test_no_file_of_a_type_that_is_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.png": "x", "b.gif": "x", "c/d.png": "x", "Makefile": b"\0"})
+        write(tmp_path, {"a.gif": "x", "b.jar": "x", "c/d.gif": "x", "Makefile": b"\0"})
         message = failure(tmp_path)
         assert "has no file of a type that is read (.txt, .md, " in message
-        assert message.endswith(", or text): 4 files skipped: .png 2, .gif 1, no suffix 1.")
+        assert message.endswith(", or text): 4 files skipped: .gif 2, .jar 1, no suffix 1.")
 
     def test_no_file_that_matches(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.txt": "x"})

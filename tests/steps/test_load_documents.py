@@ -44,7 +44,18 @@ def test_a_pdf_has_its_pages_with_the_boxes_of_words(tmp_path: Path) -> None:
     ]
     spans = [(1, 0, 10), (2, 10, 10), (3, 10, 15)]
     rows = [
-        (tables["loaded_documents"]["id"][1], "page", n, str(n), start, end, 612.0, 792.0, words)
+        (
+            tables["loaded_documents"]["id"][1],
+            "page",
+            n,
+            str(n),
+            "",
+            start,
+            end,
+            612.0,
+            792.0,
+            words,
+        )
         for (n, start, end), words in zip(spans, boxes, strict=True)
     ]
     names = ("start_char", "end_char", "left", "top", "width", "height")
@@ -221,10 +232,10 @@ class TestFingerprint:
     ) -> None:
         files: dict[str, str | bytes] = {"a.txt": "x", "b.txt": "y"}
         first = fingerprint_input(LoadDocuments(), write(tmp_path / "1", files))
-        others: dict[str, str | bytes] = {"c.png": b"\0", ".d.txt": "z"}
+        others: dict[str, str | bytes] = {"c.mp3": b"\0", ".d.txt": "z"}
         more = fingerprint_input(LoadDocuments(), write(tmp_path / "2", files | others))
         assert more != first
-        others = {"c.png": b"\0\0", ".d.txt": "zz"}
+        others = {"c.mp3": b"\0\0", ".d.txt": "zz"}
         assert fingerprint_input(LoadDocuments(), write(tmp_path / "2", files | others)) == more
         for changed in ({"a.txt": "x", "b.txt": "z"}, {"a.txt": "x", "c.txt": "y"}, {"a.txt": "x"}):
             root = write(tmp_path / str(changed), dict(changed))

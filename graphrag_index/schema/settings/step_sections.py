@@ -55,6 +55,11 @@ class LoadDocuments(Section):
     encoding: EncodingOrAuto = setting(
         "auto", "Encoding of text files; auto detects it; with a name, other files are not read."
     )
+    ocr: Annotated[str, Field(pattern=r"^\w+(\+\w+)*$")] = setting(
+        "auto",
+        "Pages that are pictures are read by tesseract or the extra ocr: auto takes the language "
+        "of the text around them; languages such as de+en are for all; none reads no pictures.",
+    )
     text_column: str = setting(
         "text", "Records: the field that holds the text; *: a line for each field, as name: value."
     )

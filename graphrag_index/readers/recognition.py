@@ -1,0 +1,751 @@
+"""Recognition of text (OCR) in pages that are pictures: of scanned PDFs, and picture files.
+
+The program `tesseract` reads them, or RapidOCR, which the extra `ocr` installs. Pages are read by
+processes with limits of time and memory. The words of a page are kept in the ledger by a hash of
+the page, so that it is read once.
+"""
+
+import json
+import logging
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from functools import cache, lru_cache
+from hashlib import blake2b
+from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
+from pathlib import Path
+from queue import LifoQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from graphrag_index.errors import SettingsError, join_names
+from graphrag_index.readers import READERS, read_file
+from graphrag_index.readers.document import (
+    Document,
+    PageText,
+    PageView,
+    RecognizedPage,
+    RecognizedWord,
+    UnreadableFile,
+)
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
+from graphrag_index.readers.text_html_pdf_office import read_office
+from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_nlp.text.languages import detect_language
+
+if TYPE_CHECKING:
+    from graphrag_index.llm.ledger import Ledger
+    from graphrag_index.readers.input_files import InputFile
+    from graphrag_index.step import Progress
+
+logger = logging.getLogger(__name__)
+
+TESSERACT, RAPIDOCR = "tesseract", "rapidocr"
+INSTALL_HINT = 'install the program tesseract, or pip install "graphrag-index[ocr]"'
+# Pixels an inch of the pictures that are read, and seconds of a core for a page of text.
+RESOLUTIONS = {TESSERACT: 300, RAPIDOCR: 200}
+SECONDS_PER_PAGE = {TESSERACT: 3.0, RAPIDOCR: 8.0}
+# Limit of the time for one page, in seconds; a page is read at most three times.
+MAX_PAGE_SECONDS = 120.0
+MAX_SIDE = 5_000  # pixels of a picture
+MIN_SIDE = 100  # pixels; a smaller picture is an icon
+MAX_FRAMES = 2_000  # pages of a picture file
+# Limits in seconds for the version of tesseract, and for the start of a process and the picture.
+_TIMEOUT_OF_QUESTIONS, _START_SECONDS = 20, 60
+# Maximum size of a file that is read for the language of the pictures beside it.
+MAX_SAMPLE_BYTES = 200_000
+_STEP = "load_documents"
+# Codes of tesseract for languages that are detected; "da" is Norwegian too.
+_CODES = dict(
+    pair.split(":")
+    for pair in """en:eng de:deu pl:pol fr:fra es:spa it:ita pt:por nl:nld sv:swe da:dan cs:ces
+    ru:rus el:ell tr:tur hu:hun fi:fin ro:ron id:ind ja:jpn ko:kor zh:chi_sim ar:ara he:heb hi:hin
+    bn:ben pa:pan gu:guj ta:tam te:tel kn:kan ml:mal si:sin th:tha lo:lao my:mya ka:kat am:amh
+    km:khm""".split()
+)
+# Languages that the models of RapidOCR cannot read.
+_NOT_BY_RAPIDOCR = frozenset(_CODES) - set(
+    "en de pl fr es it pt nl sv da cs fi ro id ja zh".split()
+)
+# Scripts that tesseract detects, and languages to try for them, the most common first.
+_SCRIPTS = {
+    "Cyrillic": "rus ukr bul srp bel mkd",
+    "Greek": "ell",
+    "Japanese": "jpn",
+    "Han": "chi_sim chi_tra",
+    "Hangul": "kor",
+    "Korean": "kor",
+    "Arabic": "ara fas urd",
+    "Hebrew": "heb",
+    "Devanagari": "hin mar nep",
+    "Thai": "tha",
+    "Georgian": "kat",
+    "Armenian": "hye",
+}
+
+
+class Engine(NamedTuple):
+    """A program that recognizes text."""
+
+    name: str
+    version: str
+    command: str = ""
+    languages: tuple[str, ...] = ()  # codes of tesseract that are installed
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+def find_engine() -> Engine | None:
+    """Return tesseract if it is on the PATH and works, else RapidOCR; None without both."""
+    if command := shutil.which(TESSERACT):
+        try:
+            return _ask_tesseract(command, os.stat(command).st_mtime_ns)
+        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            logger.warning("%s does not work: %s", command, error)
+    try:
+        found = version(RAPIDOCR)
+    except PackageNotFoundError:
+        return None
+    return Engine(RAPIDOCR, found) if found.startswith("3.") else None
+
+
+@lru_cache(maxsize=4)
+def _ask_tesseract(command: str, changed: int) -> Engine:
+    def ask(option: str) -> list[str]:
+        done = subprocess.run(
+            [command, option],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_OF_QUESTIONS,
+            check=True,
+        )
+        return (done.stdout or done.stderr).decode("utf-8", "replace").splitlines()
+
+    found = re.match(r"tesseract v?([\d.]+)", "".join(ask("--version")[:1]))
+    languages = {line.strip() for line in ask("--list-langs")[1:]} - {"osd", ""}
+    if not found or not languages:
+        raise ValueError("it names no version or no language")
+    return Engine(TESSERACT, found[1], command, tuple(sorted(languages)))
+
+
+def describe_engine() -> str:
+    """Describe the engine and its languages, which decide the text of pages that are pictures."""
+    engine = find_engine()
+    return f"{engine.name} {'+'.join(engine.languages)}" if engine else ""
+
+
+class _File(NamedTuple):
+    """A file with pages that are pictures."""
+
+    name: str
+    path: Path
+    suffix: str
+    hashes: Mapping[int, str]  # by the number of the page
+    sample: str
+    is_garbled: bool
+
+
+class _Page(NamedTuple):
+    """A page to recognize: its request in the ledger has the key."""
+
+    file: _File
+    number: int
+    key: str
+    languages: str  # codes of tesseract joined by +; "auto" if they are not known
+
+
+class PageReader:
+    """Reader of the pages that are pictures, of all files of a folder.
+
+    `open_ledger` returns the ledger that keeps the words. `announce` gets a line before pages are
+    read. With `only_known`, only words in the ledger are used, and nothing is written.
+    """
+
+    def __init__(
+        self,
+        open_ledger: Callable[[], "Ledger"],
+        announce: Callable[[str], None] = lambda line: None,
+        *,
+        only_known: bool = False,
+        max_seconds: float = MAX_PAGE_SECONDS,
+    ) -> None:
+        self._open_ledger, self._announce = open_ledger, announce
+        self._only_known, self._max_seconds = only_known, max_seconds
+        self._pages: dict[str, list[_Page]] = defaultdict(list)
+        self._unread: dict[str, str] = {}  # reason why pages of a file are not read
+        self._garbled: dict[str, Mapping[int, str]] = {}
+        self.n_missing = 0  # pages that are to be read
+        self.seconds = 0.0  # that these pages take, about
+
+    def read(
+        self,
+        files: Sequence["InputFile"],
+        settings: LoadDocuments,
+        progress: "Progress",
+    ) -> None:
+        """Read all pages that are pictures and not in the ledger."""
+        found = list(_find_pictures(files))
+        n_pages = sum(len(file.hashes) for file in found)
+        if not n_pages:
+            return
+        self._garbled = {file.name: file.hashes for file in found if file.is_garbled}
+        if settings.ocr == "none":
+            self._leave_unread(found, "load_documents.ocr is none")
+            return
+        engine = find_engine()
+        if engine is None:
+            self._leave_unread(found, INSTALL_HINT)
+            if not self._only_known:
+                logger.warning("%s: %s, and run again.", _count_pictures(n_pages), INSTALL_HINT)
+            return
+        languages = _Languages(settings, engine, files)
+        for file in found:
+            self._add_pages(file, languages.find(file), engine)
+        missing = self._find_missing()
+        cores = _count_cores()
+        self.n_missing = len(missing)
+        self.seconds = self.n_missing * SECONDS_PER_PAGE[engine.name] / cores
+        if missing and not self._only_known:
+            told = describe_pictures(self.n_missing, self.seconds)
+            self._announce(f"{told} ({engine}).")
+            progress.start(len(missing), "pages")
+            with closing(_Pool(cores, engine, self._max_seconds)) as pool:
+                self._recognize(missing, pool, languages, progress)
+        if self._pages and not self._only_known:
+            self._open_ledger().mark_used(page.key for page in self._list_pages())
+            languages.warn()
+        self._note_failures()
+
+    def find_words(self, name: str) -> dict[int, RecognizedPage]:
+        """Return the recognized pages of a file by their numbers."""
+        # The text of a garbled page is left out even if nothing better is known.
+        pages = {number: RecognizedPage("", 0, 0, ()) for number in self._garbled.get(name, ())}
+        for page in self._pages.get(name, ()):
+            entry = self._open_ledger().find_entry(page.key)
+            if entry is not None and entry.state == "done":
+                pages[page.number] = RecognizedPage(**json.loads(entry.reply))
+        return pages
+
+    def explain(self, name: str) -> str:
+        """Return why pages of a file are not read; empty if all are."""
+        return self._unread.get(name, "")
+
+    def _leave_unread(self, files: Iterable[_File], reason: str) -> None:
+        for file in files:
+            self._unread[file.name] = f"{_describe_pages(file)}: {reason}"
+
+    def _list_pages(self) -> Iterator[_Page]:
+        return (page for pages in self._pages.values() for page in pages)
+
+    def _add_pages(self, file: _File, languages: str, engine: Engine) -> None:
+        self._pages[file.name] = [
+            _Page(file, number, _make_key(found, engine, languages), languages)
+            for number, found in file.hashes.items()
+        ]
+
+    def _find_missing(self) -> list[_Page]:
+        """Return one page of each content that the ledger neither has nor could read."""
+        missing = dict[str, _Page]()
+        for page in self._list_pages():
+            entry = self._open_ledger().find_entry(page.key)
+            if entry is None or entry.state == "open":
+                missing.setdefault(page.key, page)
+        return list(missing.values())
+
+    def _recognize(
+        self, missing: list[_Page], pool: "_Pool", languages: "_Languages", progress: "Progress"
+    ) -> None:
+        """Recognize pages; the first of a file without text tells the language of the others."""
+        unclear = {page.file.name: page for page in reversed(missing) if page.languages == "auto"}
+        texts = dict(self._run(unclear.values(), pool, progress))
+        for name, text in texts.items():
+            code = languages.choose(detect_language(text))
+            for page in self._pages[name] if code else ():
+                languages.of_key[page.key] = code
+        first = {page.key for page in unclear.values()}
+        rest = [
+            page._replace(languages=languages.of_key.get(page.key, page.languages))
+            for page in missing
+            if page.key not in first
+        ]
+        list(self._run(rest, pool, progress))
+
+    def _run(
+        self, pages: Iterable[_Page], pool: "_Pool", progress: "Progress"
+    ) -> Iterator[tuple[str, str]]:
+        """Recognize pages in parallel and keep their words; yield names of files and texts."""
+        ledger = self._open_ledger()
+        for page, found in pool.recognize(pages):
+            label = f"{page.file.name}, page {page.number}"
+            ledger.record_sent(page.key, _STEP, label, pool.engine.name)
+            if isinstance(found, UnreadableFile):
+                ledger.record_failure(page.key, str(found))
+            else:
+                reply = {name: getattr(found, name) for name in RecognizedPage.__slots__}
+                ledger.record_replies({page.key: json.dumps(reply, ensure_ascii=False)})
+                words = (w[0] for lines in found.paragraphs for line in lines for w in line)
+                yield page.file.name, " ".join(words)
+            progress.advance()
+
+    def _note_failures(self) -> None:
+        for name, pages in self._pages.items():
+            failed = []
+            for page in pages:
+                entry = self._open_ledger().find_entry(page.key)
+                if entry is None or entry.state != "done":
+                    reason = entry.reason if entry else "a picture that is not read yet"
+                    failed.append(f"page {page.number}: {reason}")
+            if failed:
+                more = f" and {len(failed) - 1:,} more" * (len(failed) > 1)
+                self._unread[name] = f"{failed[0]}{more}"
+
+
+def describe_pictures(n: int, seconds: float) -> str:
+    """Say how many pages are to be read, and how long: "9 pages are pictures: about 9 s"."""
+    time = f"{max(seconds, 1):.0f} s" if seconds < 60 else f"{seconds / 60:,.0f} min"
+    return f"{_count_pictures(n)}: about {time}"
+
+
+def _count_pictures(n: int) -> str:
+    return "1 page is a picture" if n == 1 else f"{n:,} pages are pictures"
+
+
+def _describe_pages(file: _File) -> str:
+    if file.suffix in PICTURE_SUFFIXES:
+        return "is a picture"
+    numbers = join_names([str(number) for number in file.hashes], 5)
+    if file.is_garbled:
+        return f"its fonts do not tell the characters of its text (pages {numbers})"
+    return f"{_count_pictures(len(file.hashes))} ({numbers})"
+
+
+def _make_key(page_hash: str, engine: Engine, languages: str) -> str:
+    parts = f"{page_hash} {engine.name} {languages} {RESOLUTIONS[engine.name]}"
+    return blake2b(parts.encode(), digest_size=16).hexdigest()
+
+
+def _count_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _find_pictures(files: Iterable["InputFile"]) -> Iterator[_File]:
+    """Yield the files with pages that are pictures. A file that cannot be read has none."""
+    for file in files:
+        if file.problem or file.type not in (".pdf", *PICTURE_SUFFIXES):
+            continue
+        try:
+            hashes, *others = call_parser(file.path, "pictures", file.type)
+        except (UnreadableFile, OSError):
+            continue
+        if hashes:
+            yield _File(file.name, file.path, file.type, hashes, *others)
+
+
+class _Languages:
+    """The choice of the languages of each file."""
+
+    def __init__(
+        self,
+        settings: LoadDocuments,
+        engine: Engine,
+        files: Sequence["InputFile"],
+    ) -> None:
+        self._engine, self._files, self._settings = engine, files, settings
+        self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
+        self._of_file: dict[str, str] = {}
+        self._unavailable: set[str] = set()
+        self.of_key: dict[str, str] = {}
+
+    def find(self, file: _File) -> str:
+        """Return the languages of a file, by its own text or that of the nearest files."""
+        if self._set:
+            return self._set
+        code = detect_language(file.sample) if file.sample.strip() else "und"
+        if code == "und":
+            code = self._ask_neighbours(file)
+        return self.choose(code) or ("auto" if self._engine.name == TESSERACT else "")
+
+    def choose(self, code: str) -> str:
+        """Return the code of the engine for a detected language; empty if it is not installed."""
+        if self._engine.name == RAPIDOCR:
+            if code in _NOT_BY_RAPIDOCR:
+                self._unavailable.add(code)
+            return ""
+        found = _CODES.get(code, "")
+        if found and found not in self._engine.languages:
+            self._unavailable.add(code)
+        return found if found in self._engine.languages else ""
+
+    def warn(self) -> None:
+        """Name the languages of pages that the engine does not have."""
+        for code in sorted(self._unavailable):
+            pack = f"tesseract-ocr-{_CODES[code].replace('_', '-')}"
+            logger.warning(
+                "Pages that are pictures may be in the language %s, which %s does not have here: "
+                "install %s.",
+                code,
+                self._engine.name,
+                pack if self._engine.name == TESSERACT else f"tesseract with {pack}",
+            )
+
+    def _ask_neighbours(self, file: _File) -> str:
+        """Return the language of the nearest file with text, of the nearest twenty."""
+        names = [one.name for one in self._files]
+        at = names.index(file.name)
+        near = sorted(range(len(names)), key=lambda n: (abs(n - at), n))[1:21]
+        for n in near:
+            name = names[n]
+            if name not in self._of_file:
+                self._of_file[name] = detect_language(self._read_sample(self._files[n]))
+            if self._of_file[name] != "und":
+                return self._of_file[name]
+        return "und"
+
+    def _read_sample(self, file: "InputFile") -> str:
+        """Return the text of a small file that can have no pictures."""
+        is_parsed = READERS.get(file.type) is read_office
+        if file.problem or file.size > MAX_SAMPLE_BYTES or is_parsed:
+            return ""
+        first = next(read_file(file.path, file.name, self._settings), None)
+        return first.text if isinstance(first, Document) else ""
+
+
+def _check_languages(setting: str, engine: Engine) -> str:
+    """Return languages of the settings as codes of the engine; raise SettingsError for others."""
+    if engine.name == RAPIDOCR:
+        return ""
+    codes = [_CODES.get(code, code) for code in setting.split("+")]
+    for code in codes:
+        if code not in engine.languages:
+            raise SettingsError(
+                f"load_documents.ocr: tesseract has no language {code} here, only "
+                f"{join_names(engine.languages, 8)}: install tesseract-ocr-{code}, or change it."
+            )
+    return "+".join(codes)
+
+
+class _Pool:
+    """Processes that recognize pages in parallel, each with one thread."""
+
+    def __init__(self, n: int, engine: Engine, max_seconds: float) -> None:
+        self.engine, self._max_seconds, self._n = engine, max_seconds, n
+        # The last one first, so that no more are started than there is work for.
+        self._parsers: LifoQueue[FileParser] = LifoQueue()
+        # A process ends its tesseract by itself; it is ended only if it hangs in PDFium.
+        self._all = [FileParser(_START_SECONDS + 3 * max_seconds) for _ in range(n)]
+        for parser in self._all:
+            self._parsers.put(parser)
+
+    def recognize(
+        self, pages: Iterable[_Page]
+    ) -> Iterator[tuple[_Page, RecognizedPage | UnreadableFile]]:
+        """Yield pages as they are done, each with its words or with the reason for none."""
+        with ThreadPoolExecutor(self._n) as threads:
+            started = {threads.submit(self._recognize, page): page for page in pages}
+            try:
+                for future in as_completed(started):
+                    yield started[future], future.result()
+            finally:
+                threads.shutdown(wait=False, cancel_futures=True)
+
+    def _recognize(self, page: _Page) -> RecognizedPage | UnreadableFile:
+        parser = self._parsers.get()
+        file = page.file
+        task = (file.suffix, page.number, self.engine, page.languages, self._max_seconds)
+        try:
+            found: RecognizedPage = parser.call(file.path, "words of a page", *task)
+            return found
+        except UnreadableFile as error:
+            return error
+        except OSError as error:
+            return UnreadableFile(f"cannot be read: {error.strerror or error}")
+        finally:
+            self._parsers.put(parser)
+
+    def close(self) -> None:
+        for parser in self._all:
+            parser.close()
+
+
+# What follows runs in the process of a `FileParser`.
+
+
+def find_pictures(data: bytes, suffix: str) -> tuple[dict[int, str], str, bool]:
+    """Return a hash for each page that is a picture; see `FoundPictures`."""
+    if suffix == ".pdf":
+        from graphrag_index.readers.pdf import find_pictures as find_in_pdf
+
+        return find_in_pdf(data)
+    from PIL import Image
+
+    with Image.open(BytesIO(data)) as picture:
+        n_frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
+        if min(picture.size) < MIN_SIDE:
+            return {}, "", False
+    whole = blake2b(data, digest_size=16).hexdigest()
+    return {number: f"{whole} {number}" for number in range(1, n_frames + 1)}, "", False
+
+
+def read_picture(
+    data: bytes, recognized: Mapping[int, RecognizedPage] | None = None
+) -> tuple[str, list[PageText]]:
+    """Return the text of a picture file, if it was recognized. Raises UnreadableFile."""
+    if recognized:
+        from graphrag_index.readers.pdf import read_pictures
+
+        return read_pictures(recognized)
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        Image.open(BytesIO(data)).close()
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        raise UnreadableFile("is a damaged picture, or no picture") from error
+    return "", []
+
+
+def draw_picture(data: bytes, view: PageView) -> bytes:
+    """Draw a page of a picture file as JPEG, with marks behind what is on it."""
+    from PIL import Image
+
+    from graphrag_index.readers.pdf import limit_scale, mark_picture
+
+    pixels, scale = _open_picture(data, view.number)
+    height, width = pixels.shape
+    smaller = min(scale, limit_scale(width / scale, height / scale))
+    size = [max(1, round(side * smaller / scale)) for side in (width, height)]
+    return mark_picture(Image.fromarray(pixels).resize(size).convert("RGB"), smaller, view)
+
+
+def recognize_page(
+    data: bytes, suffix: str, number: int, engine: Engine, languages: str, max_seconds: float
+) -> RecognizedPage:
+    """Recognize the words of a page. Raises UnreadableFile with the reason."""
+    scale = RESOLUTIONS[engine.name] / 72
+    if suffix == ".pdf":
+        from graphrag_index.readers.pdf import render_page
+
+        pixels, scale = render_page(data, number, scale, MAX_SIDE)
+    else:
+        pixels, scale = _open_picture(data, number)
+    if engine.name == TESSERACT:
+        words = _read_by_tesseract(pixels, scale, engine, languages, max_seconds)
+    else:
+        words = engine.name, _read_by_rapidocr(pixels)
+    label, paragraphs = words
+
+    def to_points(pixel: float) -> float:
+        return round(pixel / scale, 1)
+
+    return RecognizedPage(
+        f"{engine}{label.removeprefix(engine.name)}",
+        to_points(pixels.shape[1]),
+        to_points(pixels.shape[0]),
+        [
+            [
+                [
+                    (text, to_points(left), to_points(top), to_points(right), to_points(bottom))
+                    for text, left, top, right, bottom in line
+                ]
+                for line in lines
+            ]
+            for lines in paragraphs
+        ],
+    )
+
+
+def _open_picture(data: bytes, number: int) -> tuple[Any, float]:
+    """Return a picture as an array of grey pixels, and its pixels a point."""
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    with Image.open(BytesIO(data)) as picture:
+        picture.seek(number - 1)
+        dpi = float(picture.info.get("dpi", (0, 0))[0])
+        upright = ImageOps.exif_transpose(picture)
+        # What is transparent is white.
+        if "A" in upright.getbands() or "transparency" in upright.info:
+            upright = upright.convert("RGBA")
+            upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
+        grey = upright.convert("L")
+    factor = min(1.0, MAX_SIDE / max(grey.size))
+    if factor < 1:
+        grey = grey.resize([max(1, round(side * factor)) for side in grey.size])
+    # Cameras and programs write 72 or 96 without meaning it.
+    dpi = dpi * factor if dpi > 96 else max(grey.size) / 11.7
+    return np.asarray(grey), dpi / 72
+
+
+Paragraphs = list[list[list[RecognizedWord]]]
+
+
+def _read_by_tesseract(
+    pixels: Any, scale: float, engine: Engine, languages: str, max_seconds: float
+) -> tuple[str, Paragraphs]:
+    """Return the languages that were used, and the words with their boxes in pixels."""
+    picture = b"P5 %d %d 255\n" % (pixels.shape[1], pixels.shape[0]) + pixels.tobytes()
+    dpi = str(round(min(max(72 * scale, 70), 2_400)))
+
+    def read(languages: str) -> tuple[str, Paragraphs]:
+        options = ("-l", languages, "--dpi", dpi, "-c", "tessedit_create_tsv=1")
+        found = _run_tesseract(engine.command, picture, options, max_seconds)
+        return f"{engine.name} ({languages})", _parse_tsv(found)
+
+    if languages != "auto":
+        return read(languages)
+    installed = engine.languages
+    first = "eng" if "eng" in installed else installed[0]
+    label, paragraphs = read(first)
+    text = " ".join(word[0] for lines in paragraphs for line in lines for word in line)
+    code = detect_language(text)
+    better = _CODES.get(code, "")
+    if code == "und" and text:
+        try:
+            found = _run_tesseract(engine.command, picture, ("--psm", "0"), max_seconds)
+        except UnreadableFile:
+            found = ""  # for a page of few letters
+        script = re.search(r"^Script: (\w+)", found, re.MULTILINE)
+        names = _SCRIPTS.get(script[1], "").split() if script else []
+        better = next((name for name in names if name in installed), "")
+    return read(better) if better in installed and better != first else (label, paragraphs)
+
+
+def _run_tesseract(command: str, picture: bytes, options: Sequence[str], max_seconds: float) -> str:
+    try:
+        process = subprocess.Popen(
+            [command, "stdin", "stdout", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # It slows down if it has several threads.
+            env={**os.environ, "OMP_THREAD_LIMIT": "1"},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UnreadableFile(f"{TESSERACT} cannot be started: {error.strerror}") from error
+    with process:
+        try:
+            out, messages = process.communicate(picture, timeout=max_seconds)
+        except subprocess.TimeoutExpired as error:
+            raise UnreadableFile(f"{TESSERACT} needs more than {max_seconds:g} s") from error
+        finally:
+            if process.poll() is None:
+                # A script may have started the program.
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
+    if process.returncode:
+        lines = messages.decode("utf-8", "replace").strip().splitlines()
+        reason = lines[-1] if lines else f"exit code {process.returncode}"
+        raise UnreadableFile(f"{TESSERACT} failed: {reason}")
+    return out.decode("utf-8", "replace")
+
+
+def _parse_tsv(table: str) -> Paragraphs:
+    """Return the words of a table of tesseract in their order."""
+    paragraphs: dict[tuple[str, ...], dict[str, list[RecognizedWord]]] = {}
+    for row in table.splitlines():
+        cells = row.split("\t", 11)
+        if len(cells) < 12 or cells[0] != "5" or not cells[11].strip():
+            continue
+        left, top, width, height = map(int, cells[6:10])
+        word = (cells[11].strip(), left, top, left + width, top + height)
+        paragraphs.setdefault(tuple(cells[2:4]), {}).setdefault(cells[4], []).append(word)
+    return [list(lines.values()) for lines in paragraphs.values()]
+
+
+@cache
+def _load_rapidocr() -> Any:
+    import rapidocr
+
+    # With the models of the package named, it never downloads others.
+    models = Path(rapidocr.__file__).parent / "models"
+    return rapidocr.RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            "Global.use_cls": False,
+            "Global.text_score": 0.0,
+            "Det.model_path": str(next(models.glob("*_det_*.onnx"))),
+            "Rec.model_path": str(next(models.glob("*_rec_*.onnx"))),
+            "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
+
+def _read_by_rapidocr(pixels: Any) -> Paragraphs:
+    """Return the words of the lines that were found, in the order of reading."""
+    found = _load_rapidocr()(pixels, return_word_box=True)
+    if found.boxes is None or not len(found.boxes):
+        return []
+    lines: list[list[RecognizedWord]] = []
+    for box, text, parts in zip(found.boxes, found.txts, found.word_results, strict=True):
+        lines.append([_box_word(word, corners) for word, _, corners in parts if word.strip()])
+        if not lines[-1]:
+            lines[-1] = [_box_word(text, box)]
+    order = _order_lines(found.boxes)
+    return [[lines[n] for n in block] for block in order]
+
+
+def _box_word(text: str, corners: Any) -> RecognizedWord:
+    xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
+    return text.strip(), min(xs), min(ys), max(xs), max(ys)
+
+
+def _order_lines(boxes: Any) -> list[list[int]]:
+    """Return the numbers of lines by paragraphs, in the order of reading.
+
+    The page is turned upright by the angle of its lines, and cut at its widest gaps (XY-cut).
+    """
+    import numpy as np
+
+    corners = np.asarray(boxes, float)
+    along = corners[:, 1] - corners[:, 0]
+    is_long = along[:, 0] >= np.median(along[:, 0])
+    angle = float(np.median(np.arctan2(along[is_long, 1], along[is_long, 0])))
+    x = corners[:, :, 0] * math.cos(angle) + corners[:, :, 1] * math.sin(angle)
+    y = corners[:, :, 1] * math.cos(angle) - corners[:, :, 0] * math.sin(angle)
+    sides = np.stack([x.min(1), y.min(1), x.max(1), y.max(1)], 1)
+    height = float(np.median(sides[:, 3] - sides[:, 1]))
+    middle = sides[:, 1::2].mean(1)
+
+    def widest_gap(of: list[int], axis: int) -> tuple[float, list[int], list[int]]:
+        ordered = sorted(of, key=lambda n: sides[n, axis])
+        best, at, end = 0.0, 0, sides[ordered[0], axis + 2]
+        for place, n in enumerate(ordered[1:], 1):
+            if sides[n, axis] - end > best:
+                best, at = sides[n, axis] - end, place
+            end = max(end, sides[n, axis + 2])
+        return best, ordered[:at], ordered[at:]
+
+    def rows(of: list[int]) -> list[list[int]]:
+        found: list[list[int]] = []
+        for n in sorted(of, key=middle.__getitem__):
+            if not found or middle[n] - middle[found[-1][0]] > height / 2:
+                found.append([])
+            found[-1].append(n)
+        return found
+
+    def cut(of: list[int]) -> Iterator[list[int]]:
+        across, left, right = widest_gap(of, 0)
+        down, above, below = widest_gap(of, 1)
+        if across > height and min(len(left), len(right)) > 1:
+            parts = [left, right]
+        elif down > 0.8 * height:
+            parts = [above, below]
+        else:
+            yield [n for row in rows(of) for n in sorted(row, key=lambda n: sides[n, 0])]
+            return
+        for part in parts:
+            yield from cut(part)
+
+    return list(cut(list(range(len(sides)))))

@@ -1,0 +1,448 @@
+"""Pages that are pictures: engines that work, misbehave or are missing; languages; the cache."""
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphrag_index.errors import SettingsError
+from graphrag_index.llm.ledger import Ledger
+from graphrag_index.readers import Document, read_file, recognition
+from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.input_files import find_files
+from graphrag_index.readers.recognition import PageReader
+from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.step import Silent
+from graphrag_index.steps.load_documents import load_documents
+from graphrag_index.storage.memo import join_batches
+from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
+from tests.fixtures.pdf import make_pdf
+from tests.fixtures.read_documents import write
+
+pytest.importorskip("pypdfium2")
+Image = pytest.importorskip("PIL.Image")
+
+# A program that answers like tesseract: the picture is `$1`, its words are those of the file
+# words.tsv. Each page that it reads leaves a folder.
+FAKE = """#!/bin/sh
+PATH=/bin:/usr/bin
+cd {folder}
+case "$1" in
+  --version) echo "tesseract 5.0.1"; exit;;
+  --list-langs) echo "List of languages (3):"; echo deu; echo eng; echo osd; exit;;
+esac
+cat > /dev/null
+mkdir "run-$4-$$"
+{behaviour}
+"""
+ENGLISH = "The ship was in the ice and the crew of the station came with dogs from the coast."
+GERMAN = "Das Schiff lag im Eis und die Mannschaft der Station kam mit den Hunden von der Küste."
+
+
+def tsv(text: str) -> str:
+    """Return a table of tesseract: each word is 300 pixels of a page at 300 dpi wide."""
+    rows = [
+        "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tc\tt"
+    ]
+    for number, word in enumerate(text.split()):
+        line, left = number // 6, 100 + 300 * (number % 6)
+        rows.append(
+            f"5\t1\t1\t1\t{line}\t{number}\t{left}\t{1500 + 100 * line}\t250\t50\t96\t{word}"
+        )
+    return "\n".join(rows)
+
+
+class FakeTesseract:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.command = folder, folder / "tesseract"
+
+    def install(self, text: str = ENGLISH, behaviour: str = "cat words.tsv") -> None:
+        (self.folder / "words.tsv").write_text(tsv(text), encoding="utf-8")
+        self.command.write_text(FAKE.format(folder=self.folder, behaviour=behaviour))
+        self.command.chmod(0o755)
+
+    @property
+    def runs(self) -> list[str]:
+        """The languages of the pages that were read."""
+        return sorted(path.name.split("-")[1] for path in self.folder.glob("run-*"))
+
+
+@pytest.fixture
+def tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTesseract:
+    """The only engine on the machine, once it is installed."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(recognition, "RAPIDOCR", "no-such-package")
+    return FakeTesseract(folder)
+
+
+def picture(shade: int = 200, size: tuple[int, int] = (850, 1100), dpi: int = 100) -> bytes:
+    content = io.BytesIO()
+    Image.new("L", size, shade).save(content, "PNG", dpi=(dpi, dpi))
+    return content.getvalue()
+
+
+def scan(*shades: int) -> bytes:
+    """Return a PDF of pages of letter size, each with a picture of one shade."""
+    first, *others = (Image.new("L", (850, 1100), shade) for shade in shades)
+    content = io.BytesIO()
+    first.save(content, "PDF", resolution=100, save_all=True, append_images=others)
+    return content.getvalue()
+
+
+def read_pages(
+    root: Path, ledger: Ledger, seconds: float = 20, **values: object
+) -> tuple[PageReader, list[Document]]:
+    settings, announced = LoadDocuments.model_validate(values), list[str]()
+    reader = PageReader(lambda: ledger, announced.append, max_seconds=seconds)
+    files = find_files(settings, root)
+    reader.read(files, settings, Silent())
+    found = (
+        item
+        for file in files
+        for item in read_file(file.path, file.name, settings, reader.find_words(file.name))
+    )
+    return reader, [item for item in found if isinstance(item, Document)]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    opened = Ledger(tmp_path / "output")
+    yield opened
+    opened.close()
+
+
+def test_pages_without_text_are_read_at_their_place_and_say_so(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    _, (document,) = read_pages(write(tmp_path, {"a.pdf": scan(200, 210)}), ledger)
+    assert document.text == f"{ENGLISH}\n\n{ENGLISH}"
+    first, second = document.pages
+    assert [page.engine for page in document.pages] == ["tesseract 5.0.1 (eng)"] * 2
+    assert (first.number, round(first.width), round(first.height)) == (1, 612, 792)
+    assert document.text[second.start : second.end] == ENGLISH
+    # 300 pixels are an inch, 72 points; lengths are in tenths of points.
+    assert list(first.boxes[:12]) == [0, 3, 240, 3600, 600, 120, 1, 4, 960, 3600, 600, 120]
+
+
+def test_pages_with_text_are_not_read_again(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    lines = [(72.0, 700.0 - 14 * n, "The harbour is old and it is deep.") for n in range(9)]
+    _, (document,) = read_pages(write(tmp_path, {"a.pdf": make_pdf([lines])}), ledger)
+    assert (tesseract.runs, document.pages[0].engine) == ([], "")
+
+
+def make_garbled(n_lines: int) -> bytes:
+    """Return a page in a font whose codes are numbers of glyphs, without a Unicode map."""
+    lines = [(72.0, 700.0 - 14 * n, f"{ENGLISH} {n}") for n in range(n_lines)]
+    arial = "/BaseFont /Arial /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity)"
+    arial = f"<< /Type /Font /Subtype /CIDFontType2 {arial} /Supplement 0 >> /DW 500 >>"
+    font = f"/Subtype /Type0 /BaseFont /Arial /Encoding /Identity-H /DescendantFonts [ {arial} ]"
+    content = make_pdf([lines]).replace(b"/Subtype /Type1 /BaseFont /Helvetica", font.encode())
+    for _, _, text in lines:
+        codes = "".join(f"{ord(c) - 29:04x}" for c in text)
+        content = content.replace(f"({text})".encode(), f"<{codes}>".encode())
+    size = content.index(b"\nendstream") - content.index(b"stream\n") - len("stream\n")
+    return re.sub(rb"/Length \d+", f"/Length {size}".encode(), content)
+
+
+def test_garbled_text_is_recognized_and_else_left_out(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    root = write(tmp_path, {"a.pdf": make_garbled(9), "b.txt": GERMAN})
+    reader, documents = read_pages(root, ledger)
+    assert [document.title for document in documents] == ["b.txt"]
+    assert reader.explain("a.pdf") == (
+        "its fonts do not tell the characters of its text (pages 1): "
+        'install the program tesseract, or pip install "graphrag-index[ocr]"'
+    )
+    tesseract.install()
+    _, (document, _) = read_pages(root, ledger)
+    assert document.text == ENGLISH
+    assert document.pages[0].engine == "tesseract 5.0.1 (deu)"
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff"])
+def test_a_picture_file_is_a_document_of_its_pages(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger, name: str
+) -> None:
+    tesseract.install()
+    content = io.BytesIO()
+    page = Image.new("L", (850, 1100), 200)
+    extra = {"save_all": True, "append_images": [Image.new("L", (850, 1100), 99)]}
+    is_tiff = name.endswith("tiff")
+    page.save(content, format=name[2:].replace("jpg", "jpeg"), **(extra if is_tiff else {}))
+    _, (document,) = read_pages(write(tmp_path, {name: content.getvalue()}), ledger)
+    assert document.title == name
+    assert [page.number for page in document.pages] == [1, 2][: 1 + is_tiff]
+    assert document.text.count("station") == 1 + is_tiff
+
+
+def test_a_page_is_read_once_under_any_name_and_after_a_failure_only_on_retry(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    root = write(tmp_path, {"a.pdf": scan(200, 210, 200)})
+    read_pages(root, ledger)
+    # Equal pages are read once too.
+    assert len(tesseract.runs) == 2
+    (root / "input" / "a.pdf").unlink()
+    tesseract.install(behaviour="echo no >&2; exit 1")
+    _, (document,) = read_pages(write(root, {"b.pdf": scan(210, 220)}), ledger)
+    assert (len(tesseract.runs), document.text) == (3, ENGLISH)
+    tesseract.install()
+    reader, _ = read_pages(root, ledger)
+    assert (len(tesseract.runs), reader.explain("b.pdf")) == (3, "page 2: tesseract failed: no")
+    (failed,) = ledger.quarantined_requests(["load_documents"])
+    assert (failed.unit, failed.reason) == ("b.pdf, page 2", "tesseract failed: no")
+    ledger.reopen_quarantined(["load_documents"])
+    reader, (document,) = read_pages(root, ledger)
+    assert (len(tesseract.runs), document.text) == (4, f"{ENGLISH}\n\n{ENGLISH}")
+    assert not reader.explain("b.pdf")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("echo Error in pixRead >&2; exit 3", "tesseract failed: Error in pixRead"),
+        ("exit 3", "tesseract failed: exit code 3"),
+        ("kill -9 $$", "tesseract failed: exit code -9"),
+        ("sleep 60", "tesseract needs more than 0.5 s"),
+    ],
+)
+def test_a_program_that_fails_or_hangs_says_why(
+    tesseract: FakeTesseract, behaviour: str, reason: str
+) -> None:
+    tesseract.install(behaviour=behaviour)
+    with pytest.raises(UnreadableFile, match=f"^{reason}$"):
+        recognition._run_tesseract(str(tesseract.command), b"", ("-l", "eng"), 0.5)
+
+
+def test_a_page_that_hangs_ends_alone(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install(behaviour="sleep 60")
+    root = write(tmp_path, {"a.pdf": scan(200), "b.txt": ENGLISH})
+    reader, (document,) = read_pages(root, ledger, seconds=0.5)
+    assert document.text == ENGLISH
+    assert reader.explain("a.pdf") == "page 1: tesseract needs more than 0.5 s"
+
+
+def test_what_is_no_table_is_no_text(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install(behaviour="echo 5 words; printf '5\\t1\\n\\377\\000'")
+    reader, documents = read_pages(write(tmp_path, {"a.pdf": scan(200), "b.txt": "B."}), ledger)
+    assert [document.text for document in documents] == ["B."]
+    assert not reader.explain("a.pdf")
+
+
+def test_a_program_that_does_not_work_is_no_engine(
+    tmp_path: Path, tesseract: FakeTesseract, caplog: pytest.LogCaptureFixture
+) -> None:
+    tesseract.command.write_text("#!/bin/sh\nexit 1\n")
+    tesseract.command.chmod(0o755)
+    assert recognition.find_engine() is None
+    assert f"{tesseract.command} does not work" in caplog.text
+
+
+def test_without_an_engine_one_sentence_says_what_to_install(
+    tmp_path: Path, tesseract: FakeTesseract, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = write(tmp_path, {"a.pdf": scan(200, 210), "b.png": picture(), "c.txt": ENGLISH})
+    batches = load_documents(settings=LoadDocuments(), root=root, progress=Silent())
+    tables = join_batches(batches, load_documents.writes)
+    hint = 'install the program tesseract, or pip install "graphrag-index[ocr]"'
+    assert [record.getMessage() for record in caplog.records] == [
+        f"3 pages are pictures: {hint}, and run again."
+    ]
+    assert tables["unread_files"].rows() == [("a.pdf", f"2 pages are pictures (1, 2): {hint}")]
+    assert tables["skipped_files"].rows() == [("b.png", ".png", f"is a picture: {hint}", 1)]
+
+
+def test_a_document_read_in_part_is_named(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    lines = [(72.0, 700.0 - 14 * n, f"The harbour {n} is old and deep.") for n in range(9)]
+    root = write(tmp_path, {"a.pdf": join_pdfs(make_pdf([lines]), scan(200))})
+    skipped = load_skipped(root, ocr="none")
+    reason = "1 page is a picture (2): load_documents.ocr is none"
+    assert skipped == [SkippedFile("a.pdf", "in part", reason, 0)]
+    assert describe_skipped(skipped) == "1 file read in part."
+
+
+def join_pdfs(*contents: bytes) -> bytes:
+    import pypdfium2
+
+    joined, out = pypdfium2.PdfDocument.new(), io.BytesIO()
+    for content in contents:
+        joined.import_pages(pypdfium2.PdfDocument(content))
+    joined.save(out)
+    return out.getvalue()
+
+
+def load_skipped(root: Path, **values: object) -> list[SkippedFile]:
+    settings = LoadDocuments.model_validate(values)
+    batches = load_documents(settings=settings, root=root, progress=Silent())
+    tables = join_batches(batches, load_documents.writes)
+    return [SkippedFile(*row) for row in tables["skipped_files"].rows()]
+
+
+def test_an_icon_and_a_damaged_picture_are_skipped(
+    tmp_path: Path, tesseract: FakeTesseract
+) -> None:
+    tesseract.install()
+    icon, damaged = picture(size=(64, 64)), picture()[:20]
+    root = write(tmp_path, {"a.png": icon, "b.png": damaged, "c.txt": ENGLISH})
+    assert load_skipped(root) == [
+        SkippedFile("a.png", ".png", "is a picture without text"),
+        SkippedFile("b.png", ".png", "is a damaged picture, or no picture"),
+    ]
+    assert tesseract.runs == []
+
+
+GERMAN_LINES = [(72.0, 700.0 - 14 * n, GERMAN.replace("ü", "ue")) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("files", "ocr", "runs"),
+    [
+        # By the setting, the text of the document, that of the nearest file, and the page itself.
+        ({"a.pdf": scan(200)}, "de+eng", ["deu+eng"]),
+        (
+            {"a.pdf": join_pdfs(make_pdf([GERMAN_LINES]), scan(200)), "b.txt": ENGLISH},
+            "auto",
+            ["deu"],
+        ),
+        ({"a.pdf": scan(200), "b.txt": GERMAN, "c.txt": ENGLISH}, "auto", ["deu"]),
+        ({"a.pdf": scan(200, 210)}, "auto", ["deu", "deu", "eng"]),
+    ],
+)
+def test_the_language_is_that_of_the_setting_or_of_the_text_around(
+    tmp_path: Path,
+    tesseract: FakeTesseract,
+    ledger: Ledger,
+    files: dict[str, str | bytes],
+    ocr: str,
+    runs: list[str],
+) -> None:
+    tesseract.install(GERMAN)
+    read_pages(write(tmp_path, files), ledger, ocr=ocr)
+    assert tesseract.runs == runs
+
+
+def test_a_language_that_is_missing_is_named(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    tesseract.install()
+    french = "Le navire était dans la glace et les hommes de la station sont venus avec les chiens"
+    root = write(tmp_path, {"a.pdf": scan(200), "b.txt": french})
+    read_pages(root, ledger)
+    assert "language fr" in caplog.text
+    assert "install tesseract-ocr-fra" in caplog.text
+    with pytest.raises(SettingsError, match="has no language fra here, only deu, eng"):
+        read_pages(root, ledger, ocr="fr")
+
+
+def test_pages_to_be_read_are_counted_before(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    root = write(tmp_path, {"a.pdf": scan(*range(100, 130))})
+    settings = LoadDocuments()
+    reader = PageReader(lambda: ledger, only_known=True)
+    reader.read(find_files(settings, root), settings, Silent())
+    assert (reader.n_missing, tesseract.runs) == (30, [])
+    assert reader.explain("a.pdf") == "page 1: a picture that is not read yet and 29 more"
+
+
+@pytest.mark.parametrize(
+    ("n", "seconds", "text"),
+    [
+        (1, 0.2, "1 page is a picture: about 1 s"),
+        (312, 420, "312 pages are pictures: about 7 min"),
+        (9_000, 59_000, "9,000 pages are pictures: about 983 min"),
+    ],
+)
+def test_the_time_is_said(n: int, seconds: float, text: str) -> None:
+    assert recognition.describe_pictures(n, seconds) == text
+
+
+def line_boxes(lines: list[tuple[float, float, float]], angle: float) -> np.ndarray:
+    """Return the corners of lines (left, top, width) of ten points, on a page that is turned."""
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return (
+        np.array([[(x, y), (x + w, y), (x + w, y + 10), (x, y + 10)] for x, y, w in lines]) @ turn
+    )
+
+
+@pytest.mark.parametrize("angle", [-0.026, 0, 0.026])
+def test_lines_are_ordered_by_columns_and_paragraphs(angle: float) -> None:
+    title = [(100.0, 20.0, 400.0)]
+    left = [(50.0, 60.0 + 14 * n, 220.0) for n in range(6)]
+    right = [(320.0, 60.0 + 14 * n, 220.0) for n in range(3)]
+    after = [(320.0, 130.0 + 14 * n, 220.0) for n in range(3)]
+    lines = [*title, *(line for pair in zip(left, [*right, *after], strict=True) for line in pair)]
+    found = recognition._order_lines(line_boxes(lines, angle))
+    ordered = [[lines[n] for n in block] for block in found]
+    assert ordered == [title, left, right, after]
+
+
+def render(text: str, dpi: int) -> bytes:
+    """Return a page of text as a scanner gives it: a little turned, with noise."""
+    import pypdfium2
+
+    lines = [
+        (72.0, 700.0 - 16 * n, text[start : start + 70])
+        for n, start in enumerate(range(0, len(text), 70))
+    ]
+    page = pypdfium2.PdfDocument(make_pdf([lines], size=11))[0]
+    image = page.render(scale=dpi / 72, grayscale=True).to_pil().rotate(1, fillcolor=255)
+    noise = np.random.default_rng(1).normal(-5, 20, (image.height, image.width))
+    content = io.BytesIO()
+    noisy = Image.fromarray((np.asarray(image) + noise).clip(0, 255).astype(np.uint8))
+    noisy.save(content, "PDF", resolution=dpi)
+    return content.getvalue()
+
+
+@pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
+def test_tesseract_reads_a_scan(tmp_path: Path, ledger: Ledger) -> None:
+    _, (document,) = read_pages(write(tmp_path, {"a.pdf": render(ENGLISH, 200)}), ledger, 60)
+    found = document.text.split()
+    assert sum(word in found for word in ENGLISH.split()) >= 0.9 * len(ENGLISH.split())
+    assert document.pages[0].engine.startswith("tesseract")
+
+
+@pytest.mark.skipif(find_spec("rapidocr") is None, reason="the extra ocr is not installed")
+def test_rapidocr_reads_a_scan_without_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(render(ENGLISH, 150))
+    code = """
+import json, socket, sys
+from pathlib import Path
+def refuse(*arguments):
+    raise OSError("there is no network")
+socket.socket.connect = socket.getaddrinfo = refuse
+from graphrag_index.readers.parse_process import limit_process
+from graphrag_index.readers.recognition import Engine, recognize_page
+limit_process()
+page = recognize_page(Path(sys.argv[1]).read_bytes(), ".pdf", 1, Engine("rapidocr", "3"), "", 60.0)
+print(json.dumps([word[0] for lines in page.paragraphs for line in lines for word in line]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
+    found = json.loads(done.stdout)
+    assert sum(word in found for word in ENGLISH.split()) >= 0.88 * len(ENGLISH.split())
