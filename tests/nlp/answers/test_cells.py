@@ -29,7 +29,7 @@ def test_the_value_of_a_cell(question: str, topic: str, texts: list[str], value:
 def test_a_topic_that_is_said_without_figures_wants_none() -> None:
     texts = ["The risk of fire is high.", "The risk of flood is low.", "It rained for 3 days."]
     asked, found = choose("What was the risk of A in Q3 2022?", "risk", texts)
-    assert not asked.wants_value
+    assert not asked.wants_figure
     assert [one.statement.text for one in found[:2]] == texts[:2]
 
 
@@ -53,7 +53,7 @@ def test_other_documents_tell_the_form_of_a_figure(text: str, is_clear: bool) ->
     for names, clear in (("ABCDE", is_clear), ("AAAAA", is_clear or "rival" in text)):
         # A form that only one thing has is no form of the series.
         asked.read_others(list(map(Passage, range(5), others, names)), "")
-        assert asked.wants_value
+        assert asked.wants_figure
         assert asked.is_clear(found) is clear
         assert asked.is_outdone(found) is not clear
     assert asked.is_outdone(None)
