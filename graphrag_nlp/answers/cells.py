@@ -101,7 +101,8 @@ class Topic:
         said = [[o for o in own if o.share >= MIN_SHARE and o.has_figure] for own in said]
         self.recurring = frozenset()
         pairs = {(self._form_of(one.statement), one.passage.title) for one in chain(*said)}
-        held = Counter(stem for stem, _ in {(stem, title) for form, title in pairs for stem in form})
+        said_by = {(stem, title) for form, title in pairs for stem in form}
+        held = Counter(stem for stem, _ in said_by)
         self.recurring = frozenset(stem for stem, n in held.items() if n >= MIN_RECURRING)
         pairs = {(self._form_of(one.statement), one.passage.title) for one in chain(*said)}
         self.forms = {

@@ -144,7 +144,8 @@ def check_graph(root: Path, company_of: dict[str, str]) -> None:
     texts = dict(read_table(root, "documents").select("id", "text").iter_rows())
     claims = read_table(root, "covariates").join(units, left_on="text_unit_id", right_on="id")
     with graphrag_query.open(root / "output") as index:
-        near_units = index.store.open_mapped("text_units_of_entities").columns("entity", "text_unit")
+        near = index.store.open_mapped("text_units_of_entities")
+        near_units = near.columns("entity", "text_unit")
     assert set(entities["title"]) == {*COMPANIES, *MEASURES}
     for company in COMPANIES:
         own = units.filter(pl.col("path").replace(company_of) == company)
@@ -154,8 +155,8 @@ def check_graph(root: Path, company_of: dict[str, str]) -> None:
         assert stating.height == len(QUARTERS) * len(MEASURES)
         [row] = entities.filter(title=company).rows(named=True)
         assert set(row["text_unit_ids"]) == set(stating["id"])
-        near = near_units.filter(entity=row["human_readable_id"])["text_unit"]
-        assert sorted(near) == sorted(own["human_readable_id"])
+        held = near_units.filter(entity=row["human_readable_id"])["text_unit"]
+        assert sorted(held) == sorted(own["human_readable_id"])
         for measure, expected in sentences.items():
             [link] = links.filter(source=company, target=measure).rows(named=True)
             places = link["evidence"]

@@ -60,7 +60,7 @@ def test_other_documents_tell_the_form_of_a_figure(text: str, is_clear: bool) ->
 
 
 CODES = [f"It failed with error code E-{n}." for n in range(20, 25)]
-ILLS = ("acute asthma", "mild migraine", "severe bursitis", "chronic left-sided eczema", "sinusitis")
+ILLS = ("acute asthma", "mild migraine", "severe bursitis", "bilateral eczema", "sinusitis")
 DIAGNOSES = [f"After the tests the diagnosis is {ill} (code J{n})." for n, ill in enumerate(ILLS)]
 
 
