@@ -94,11 +94,15 @@ class Topic:
         The title of a passage is the thing that it is about: a form recurs if several things have
         it, and not one thing in several periods.
         """
-        self.statements += [list(_split([passage])) for passage in passages]
+        others = [list(_split([passage])) for passage in passages]
+        self.statements += others
         self._weigh_words()
+        for own in others:
+            # Most say nothing of the topic, and need not be looked at for times and values.
+            own[:] = [pair for pair in own if self.share(pair[0]) >= MIN_SHARE]
         self.has_read_others, n = True, len(passages)
         said = [self.choose(at - n, None, question) for at in range(n)] if self.wants_figure else []
-        said = [[o for o in own if o.share >= MIN_SHARE and o.has_figure] for own in said]
+        said = [[one for one in own if one.has_figure] for own in said]
         self.recurring = frozenset()
         pairs = {(self._form_of(one.statement), one.passage.title) for one in chain(*said)}
         said_by = {(stem, title) for form, title in pairs for stem in form}
