@@ -169,6 +169,7 @@ class _Maker:
                         pl.Series("start_char", first),
                         pl.Series("end_char", first + CHARS_OF_TEXT_UNIT),
                         n_tokens=pl.lit(150),
+                        reading=pl.lit(None, pl.String),
                     ),
                 ),
                 "text_unit_text": embedded,

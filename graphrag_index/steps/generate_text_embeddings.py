@@ -202,6 +202,6 @@ def _embed_shard(shard: ShardFrames, identity: tuple[str, int | None]) -> ShardF
     return {"vectors": pl.DataFrame({"vector": pl.Series(vectors, dtype=dtype)})}
 
 
-create_search_tables = step(writes=SEARCH_TABLES, code_version=10)(
+create_search_tables = step(writes=SEARCH_TABLES, code_version=11)(
     search_tables.create_search_tables
 )

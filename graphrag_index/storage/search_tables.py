@@ -14,7 +14,7 @@ import polars as pl
 from graphrag_index.schema.tables import PLACES, READING, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import Integers, find_rows, gather_lists, spread_lists
-from graphrag_nlp.text.normalize import fold_names, phonetic_keys
+from graphrag_nlp.text.normalize import fold_name, fold_names, phonetic_keys
 from graphrag_nlp.text.subjects import HEAD_CHARS, find_subject
 
 # Rows per batch of tables without and with texts. They limit memory.
@@ -44,9 +44,10 @@ def create_search_tables(
     numbers of links are in memory.
     """
     subjects: list[pl.DataFrame] = []
-    yield from _subject_tables(documents, subjects)
+    things: list[pl.DataFrame] = []
+    yield from _subject_tables(documents, subjects, things)
     links = []
-    titles = pl.concat(subjects).lazy()
+    titles = pl.concat([*subjects, *things]).lazy()
     for batch in pair_text_units_with_entities(mentions, entities, text_units, documents, titles):
         yield {"entities_of_text_units": batch}
         links.append(batch)
@@ -187,8 +188,13 @@ def _make_entity_links(relationships: pl.DataFrame, first: int) -> pl.DataFrame:
     )
 
 
-def _subject_tables(documents: pl.LazyFrame, found: list[pl.DataFrame]) -> Frames:
-    """Yield the subjects of documents; add their names to `found` as (name, document)."""
+def _subject_tables(
+    documents: pl.LazyFrame, found: list[pl.DataFrame], things: list[pl.DataFrame]
+) -> Frames:
+    """Yield the subjects of documents; add their names to `found` as (name, document).
+
+    `things` gets the key entities in the same form: a title has further words beside its name.
+    """
     head = pl.col("text").str.slice(0, HEAD_CHARS)
     columns = documents.select("title", "path", head, "metadata", "creation_date")
     schema = {"label": pl.String, "entity": pl.String, "first_day": pl.Int32, "last_day": pl.Int32}
@@ -204,6 +210,8 @@ def _subject_tables(documents: pl.LazyFrame, found: list[pl.DataFrame]) -> Frame
         names = pl.Series("name", [s.names for s in subjects], pl.List(pl.String)).to_frame()
         document = pl.int_range(n_rows, n_rows + len(rows), dtype=pl.Int32).alias("document")
         found.append(names.with_columns(document).explode("name").drop_nulls())
+        entities = pl.DataFrame({"name": [fold_name(s.entity) for s in subjects]})
+        things.append(entities.with_columns(document))
         n_rows += len(rows)
 
 
@@ -334,7 +342,7 @@ def pair_text_units_with_entities(
     text about Ada Mary King is about Ada King. Yields batches with one row per text unit and
     entity, in this order, with `about` and `n_mentions`. The first text unit of a document also
     has a row for each entity in the title, and each text unit one for the entity that is the
-    subject of its document. `subjects` has the names of the subjects of documents.
+    subject of its document. `subjects` has the names of these subjects and key entities.
     """
     names = list_entity_names(entities).collect().lazy()  # it is read three times
     titled = _entities_in_titles(names, text_units, documents, subjects)

@@ -6,6 +6,7 @@ is of a part or of another thing is not told by rules: what begins with the topi
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import chain
@@ -21,8 +22,8 @@ from graphrag_nlp.text.values import FoundNumber, find_numbers
 
 # Minimum share (0 to 1) of the words of the topic, weighted by rarity, in a clear statement.
 MIN_SHARE = 0.6
-# Minimum share of the statements with all words of the topic that have a value, if one is asked.
-MIN_SHARE_OF_VALUES = 0.5
+# Minimum share of the statements with all words of the topic that have a figure, if one is asked.
+MIN_SHARE_OF_FIGURES = 0.5
 # Maximum number of content words before the topic in a clear statement, and in one that is clear
 # whatever other documents state.
 MAX_WORDS_BEFORE, MAX_WORDS_BEFORE_AT_ONCE = 1, 0
@@ -35,12 +36,16 @@ MIN_SAME_WORDS = 0.6
 
 
 class CellStatement(NamedTuple):
-    """A statement of a cell: its share of the words of the topic, and its value nearest to them."""
+    """A statement of a cell: its share of the words of the topic, and its value nearest to them.
+
+    `has_figure` is true if it has a value, or a code such as E-4711 or 3.10.2.
+    """
 
     statement: Statement
     passage: Passage
     share: float
     value: FoundNumber | None
+    has_figure: bool = False
 
     @property
     def written_value(self) -> str:
@@ -54,7 +59,7 @@ class CellStatement(NamedTuple):
 class Topic:
     """The topic of a question: the stems `words`, weighted by rarity among statements.
 
-    `wants_value` is true if most statements that say it have a value. `cells` has the passages of
+    `wants_figure` is true if most statements that say it have one. `cells` has the passages of
     each cell. In a series, documents state a figure in one form: `read_others` learns it.
     """
 
@@ -65,6 +70,8 @@ class Topic:
         self.statements = [list(_split(cell)) for cell in cells]
         # The forms in which others state the topic, with the number of things that have each.
         self.forms: dict[frozenset[str], int] = {}
+        # The words that several things have in these statements; others may be what is stated.
+        self.recurring = frozenset[str]()
         self.best_of_others: CellStatement | None = None
         self.has_read_others = False
         self._before: dict[str, int] = {}
@@ -78,8 +85,8 @@ class Topic:
         self.rarity = {word: log(1 + n / k) for word, k in held.items() if k}
         # What is said again and again is no figure.
         full = {one.text for one, _ in chain(*self.statements) if self.share(one) > 0.99}
-        with_value = sum(any(find_numbers(text, self.language.code)) for text in full)
-        self.wants_value = bool(full) and with_value >= MIN_SHARE_OF_VALUES * len(full)
+        with_figure = sum(_has_figure(text) for text in full)
+        self.wants_figure = bool(full) and with_figure >= MIN_SHARE_OF_FIGURES * len(full)
 
     def read_others(self, passages: Sequence[Passage], question: str) -> None:
         """Learn from passages of other documents whether the topic has values, and their form.
@@ -87,12 +94,21 @@ class Topic:
         The title of a passage is the thing that it is about: a form recurs if several things have
         it, and not one thing in several periods.
         """
-        self.statements += [list(_split([passage])) for passage in passages]
+        others = [list(_split([passage])) for passage in passages]
+        self.statements += others
         self._weigh_words()
+        for own in others:
+            # Most say nothing of the topic, and need not be looked at for times and values.
+            own[:] = [pair for pair in own if self.share(pair[0]) >= MIN_SHARE]
         self.has_read_others, n = True, len(passages)
-        said = [self.choose(at - n, None, question) for at in range(n)] if self.wants_value else []
-        said = [[o for o in own if o.share >= MIN_SHARE and o.value] for own in said]
-        pairs = [(_form_of(one.statement), one.passage.title) for one in chain(*said)]
+        said = [self.choose(at - n, None, question) for at in range(n)] if self.wants_figure else []
+        said = [[one for one in own if one.has_figure] for own in said]
+        self.recurring = frozenset()
+        pairs = {(self._form_of(one.statement), one.passage.title) for one in chain(*said)}
+        said_by = {(stem, title) for form, title in pairs for stem in form}
+        held = Counter(stem for stem, _ in said_by)
+        self.recurring = frozenset(stem for stem, n in held.items() if n >= MIN_RECURRING)
+        pairs = {(self._form_of(one.statement), one.passage.title) for one in chain(*said)}
         self.forms = {
             form: len({title for other, title in pairs if _is_same(form, other)})
             for form, _ in pairs
@@ -126,7 +142,9 @@ class Topic:
             if _is_of_other_period(statement.text, period):
                 continue
             value = self._find_value(statement, language)
-            found.append(CellStatement(statement, passage, self.share(statement), value))
+            has_figure = value is not None or _has_figure(statement.text)
+            share = self.share(statement)
+            found.append(CellStatement(statement, passage, share, value, has_figure))
         # The sort is stable: passages begin with the best.
         return sorted(found, key=lambda one: -self.rate(one))
 
@@ -135,12 +153,12 @@ class Topic:
 
         "A brother has a weight of 80 kg" has a form that recurs less than "Weight was 80 kg".
         """
-        has_value = bool(one.value and self.wants_value)
-        rating = one.share + has_value / 2 - self._n_words_before(one.statement) * WORD_PENALTY
+        is_stated = one.has_figure and self.wants_figure
+        rating = one.share + is_stated / 2 - self._n_words_before(one.statement) * WORD_PENALTY
         most = max(self.forms.values(), default=0)
-        if most < MIN_RECURRING or one.share < MIN_SHARE or not one.value:
+        if most < MIN_RECURRING or one.share < MIN_SHARE or not one.has_figure:
             return rating
-        form = _form_of(one.statement)
+        form = self._form_of(one.statement)
         own = max((n for other, n in self.forms.items() if _is_same(form, other)), default=0)
         return rating + FORM_WEIGHT * own / most
 
@@ -149,9 +167,9 @@ class Topic:
 
         It names the topic early: "The service division had a margin of 4 %" may be of a part.
         """
-        has_value = found.value is not None or not self.wants_value
+        is_stated = found.has_figure or not self.wants_figure
         is_early = self._n_words_before(found.statement) <= max_words_before
-        return found.share >= MIN_SHARE and has_value and is_early and not self.is_outdone(found)
+        return found.share >= MIN_SHARE and is_stated and is_early and not self.is_outdone(found)
 
     def is_outdone(self, found: CellStatement | None) -> bool:
         """Return whether others state the topic better than the best statement of a cell.
@@ -161,9 +179,18 @@ class Topic:
         best, recurs = self.best_of_others, max(self.forms.values(), default=0) >= MIN_RECURRING
         if best is None:
             return False
-        if found and found.value:
+        if found and found.has_figure:
             return recurs and self.rate(best) > self.rate(found)
         return self._n_words_before(best.statement) <= MAX_WORDS_BEFORE + recurs
+
+    def _form_of(self, statement: Statement) -> frozenset[str]:
+        """Return the stems of a statement without its figures, and without words that it states.
+
+        Those are a smaller part: "After the examination the diagnosis is acute asthma (code J45)".
+        """
+        form = frozenset(stem for stem in statement.stems if not any(map(str.isdigit, stem)))
+        shared = form & self.recurring
+        return shared if 2 * len(shared) >= len(form) else form
 
     def _n_words_before(self, statement: Statement) -> int:
         """Count the content words before the topic, up to 4: "A brother has a weight of 80 kg".
@@ -204,9 +231,11 @@ def _split(passages: Sequence[Passage]) -> Iterator[tuple[Statement, Passage]]:
             yield one, passage
 
 
-def _form_of(statement: Statement) -> frozenset[str]:
-    """Return the stems of a statement without its figures."""
-    return frozenset(stem for stem in statement.stems if not any(map(str.isdigit, stem)))
+def _has_figure(text: str) -> bool:
+    """Return whether a text has a number or a code, beside the periods that it names."""
+    for period in reversed(find_periods(text)):
+        text = text[: period.start] + text[period.end :]
+    return any(map(str.isdigit, text))
 
 
 def _is_same(form: Set[str], other: Set[str]) -> bool:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 # Kinds of questions that one statement answers, whichever period it is of.
 KINDS_OF_ONE = frozenset(("person", "title", "date", "time", "reason"))
-# Maximum number of statements of a cell that are compared by their vectors, and of passages of
-# other documents that tell how they state a topic.
+# Maximum number of statements of a cell that are compared by their vectors.
 MAX_COMPARED = 12
+# Maximum number of passages of other documents that tell how they state a topic.
+MAX_OTHERS = 24
 
 
 @dataclass
@@ -171,7 +172,7 @@ def _choose(
     from graphrag_nlp.answers.cells import MAX_WORDS_BEFORE_AT_ONCE, MIN_SHARE
 
     found = topic.choose(place, cell.days, question.text)
-    if found and found[0].value and topic.is_clear(found[0], MAX_WORDS_BEFORE_AT_ONCE):
+    if found and found[0].has_figure and topic.is_clear(found[0], MAX_WORDS_BEFORE_AT_ONCE):
         return _Choice(found[0], is_clear=True)
     if not topic.has_read_others:
         topic.read_others(_read_others(question, topic), question.text)
@@ -179,8 +180,8 @@ def _choose(
     if found and topic.is_clear(found[0]):
         return _Choice(found[0], is_clear=True)
     near = next((one for one in found if one.share >= MIN_SHARE), None)
-    if near or topic.wants_value or not found:
-        return _Choice(near, is_absent=topic.wants_value and topic.is_outdone(near))
+    if near or topic.wants_figure or not found:
+        return _Choice(near, is_absent=topic.wants_figure and topic.is_outdone(near))
     compared = found[:MAX_COMPARED]
     vectors = question.index.embedder.embed([one.statement.text_to_embed for one in compared])
     similar = vectors @ question.vector
@@ -197,7 +198,7 @@ def _read_others(question: Question, topic: "Topic") -> list["Passage"]:
     own = {number for cell in question.coverage.cells for number in cell.text_units}
     index, columns = question.index, ["human_readable_id"]
     table, words = index.vectors("text_unit_text"), " ".join(topic.words)
-    found = table.find_matching_rows(words, MAX_COMPARED, columns)["human_readable_id"]
+    found = table.find_matching_rows(words, MAX_OTHERS, columns)["human_readable_id"]
     numbers = [number for number in found if number not in own]
     units = index.open_mapped("text_unit_rows").rows(numbers, "document", "text")
     things = index.open_mapped("document_subjects").rows(units["document"], "entity")["entity"]

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import yaml
 
+import graphrag_query
 from graphrag_index.extraction.prompting import describe_document, format_subject
 from graphrag_index.health.checked_index import open_for_check
 from graphrag_index.health.checks import check_index
@@ -96,25 +97,25 @@ def write_project(root: Path, url: str, documents: dict[str, str]) -> Path:
 
 
 def planted(form: str) -> dict[str, str]:
-    """Reports that name their company in the title, or in the name of their file only."""
+    """Reports that name their company in the title only, or in the name of their file only."""
     named = {}
-    for company in COMPANIES:
-        stem = company.lower().replace(" ", "-")
-        for quarter in QUARTERS:
-            title = TITLES[quarter % len(TITLES)] if form == "title" else ""
-            named[f"{stem}-2022-q{quarter}.txt"] = report(company, quarter, title)
+    for number, (company, quarter) in enumerate(product(COMPANIES, QUARTERS)):
+        stem = f"{company.lower().replace(' ', '-')}-2022-q{quarter}"
+        title = TITLES[quarter % len(TITLES)] if form == "title" else ""
+        named[f"{stem if form == 'file' else number}.txt"] = report(company, quarter, title)
     return named
 
 
 @pytest.mark.parametrize("form", ["title", "file"])
 def test_figures_hang_on_the_company_of_their_document(tmp_path: Path, form: str) -> None:
     documents = planted(form)
+    paths = dict(zip(documents, product(COMPANIES, QUARTERS), strict=True))
     with Server(answer=hang_figures) as server:
         root = write_project(tmp_path / "whole", server.url, documents)
         # One document comes by an update, and another one has nothing to tell of itself.
         late = documents.popitem()
         (root / "input" / late[0]).unlink()
-        (root / "input" / "17.txt").write_text("It rained. Nobody came.", encoding="utf-8")
+        (root / "input" / "99.txt").write_text("It rained. Nobody came.", encoding="utf-8")
         for _ in range(2):
             result = call(root, "run")
             assert result.returncode == 0, result.stderr
@@ -128,26 +129,34 @@ def test_figures_hang_on_the_company_of_their_document(tmp_path: Path, form: str
     assert updated["covariates"] == anew["covariates"]
     health = found(check_index(open_for_check(root / "output"), Check()))
     assert health == {"uncovered_documents": [("documents", 1)]}
-    check_graph(root)
+    check_graph(root, {path: company for path, (company, _) in paths.items()})
 
 
-def check_graph(root: Path) -> None:
-    """Compare the entities, relationships and claims with the planted figures."""
+def check_graph(root: Path, company_of: dict[str, str]) -> None:
+    """Compare the entities, relationships and claims with the planted figures.
+
+    All passages of its documents are in the neighbourhood of a company.
+    """
     units = read_table(root, "text_units").join(
         read_table(root, "documents").select(document_id="id", path="path"), on="document_id"
     )
     entities, links = read_table(root, "entities"), read_table(root, "relationships")
     texts = dict(read_table(root, "documents").select("id", "text").iter_rows())
     claims = read_table(root, "covariates").join(units, left_on="text_unit_id", right_on="id")
+    with graphrag_query.open(root / "output") as index:
+        near = index.store.open_mapped("text_units_of_entities")
+        near_units = near.columns("entity", "text_unit")
     assert set(entities["title"]) == {*COMPANIES, *MEASURES}
     for company in COMPANIES:
-        own = units.filter(pl.col("path").str.starts_with(company.lower().replace(" ", "-")))
+        own = units.filter(pl.col("path").replace(company_of) == company)
         sentences = {m: [figure(company, q, m) for q in QUARTERS] for m in MEASURES}
         figures = list(chain.from_iterable(sentences.values()))
         stating = own.filter(pl.col("text").str.contains_any(figures))
         assert stating.height == len(QUARTERS) * len(MEASURES)
         [row] = entities.filter(title=company).rows(named=True)
         assert set(row["text_unit_ids"]) == set(stating["id"])
+        held = near_units.filter(entity=row["human_readable_id"])["text_unit"]
+        assert sorted(held) == sorted(own["human_readable_id"])
         for measure, expected in sentences.items():
             [link] = links.filter(source=company, target=measure).rows(named=True)
             places = link["evidence"]

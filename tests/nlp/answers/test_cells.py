@@ -29,7 +29,7 @@ def test_the_value_of_a_cell(question: str, topic: str, texts: list[str], value:
 def test_a_topic_that_is_said_without_figures_wants_none() -> None:
     texts = ["The risk of fire is high.", "The risk of flood is low.", "It rained for 3 days."]
     asked, found = choose("What was the risk of A in Q3 2022?", "risk", texts)
-    assert not asked.wants_value
+    assert not asked.wants_figure
     assert [one.statement.text for one in found[:2]] == texts[:2]
 
 
@@ -53,10 +53,40 @@ def test_other_documents_tell_the_form_of_a_figure(text: str, is_clear: bool) ->
     for names, clear in (("ABCDE", is_clear), ("AAAAA", is_clear or "rival" in text)):
         # A form that only one thing has is no form of the series.
         asked.read_others(list(map(Passage, range(5), others, names)), "")
-        assert asked.wants_value
+        assert asked.wants_figure
         assert asked.is_clear(found) is clear
         assert asked.is_outdone(found) is not clear
     assert asked.is_outdone(None)
+
+
+CODES = [f"It failed with error code E-{n}." for n in range(20, 25)]
+ILLS = ("acute asthma", "mild migraine", "severe bursitis", "bilateral eczema", "sinusitis")
+DIAGNOSES = [f"After the tests the diagnosis is {ill} (code J{n})." for n, ill in enumerate(ILLS)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "others", "text", "is_clear"),
+    [
+        ("error code", CODES, "It failed with error code E-4711.", True),
+        ("error code", CODES, "An office wrote to us about the error code E-4711.", False),
+        ("error code", CODES, "The error code alone does not tell the cause.", False),
+        # What a statement states is no part of its form.
+        (
+            *("diagnosis", DIAGNOSES),
+            *("After the tests the diagnosis is stable bilateral arthritis (code M10).", True),
+        ),
+        ("diagnosis", DIAGNOSES, "A sister has a diagnosis of acute asthma (code J1).", False),
+    ],
+)
+def test_other_documents_tell_that_a_topic_wants_a_code(
+    topic: str, others: list[str], text: str, is_clear: bool
+) -> None:
+    asked, [found] = choose(f"What was the {topic} of A in Q3 2022?", topic, [text])
+    asked.read_others(list(map(Passage, range(5), others, "ABCDE")), "")
+    assert asked.wants_figure
+    assert asked.is_clear(found) is is_clear
+    assert asked.is_outdone(found) is not is_clear
+    assert found.value is None
 
 
 def test_without_other_documents_nothing_is_outdone() -> None:
