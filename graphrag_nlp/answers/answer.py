@@ -4,7 +4,8 @@ Statements are ranked by one set of fitted weights (`data/weights.yaml`). A span
 stands before them only if it is certain, and an answer is unclear below one fitted threshold.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,8 @@ import numpy as np
 
 from graphrag_nlp.answers.comparisons import compare_names
 from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Bits, Candidates, Floats
-from graphrag_nlp.answers.kinds import VALUES
-from graphrag_nlp.answers.statements import Passage, Statement, split_joined_words
+from graphrag_nlp.answers.kinds import VALUES, fold_words
+from graphrag_nlp.answers.statements import Passage, Statement, find_stems, split_joined_words
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 
@@ -39,6 +40,8 @@ MIN_SHARE = 0.5
 MIN_FOREIGN_COVERAGE = 0.33
 # Number of the best statements whose words tell whether the answer is clear.
 N_BEST = 3
+# Maximum number of rows of tables in an answer that lists them.
+MAX_ROWS = 20
 # What tells whether an answer is clear: the probability and the score of the best statement, the
 # share of the question's names known of it, and of its other words in the best `N_BEST`; and 1.
 CLEARNESS = ("probability", "score", "names", "words", "constant")
@@ -64,13 +67,15 @@ class SentenceAnswer:
     """The statements to quote, the best first, and what stands before them.
 
     `opening` is a span or a name that surely answers, or "". `is_compared` is true if a comparison
-    decided it. `is_clear` is false if no statement is likely enough to answer. `ranked` has all
-    that were compared, the likeliest first.
+    decided it. `n_rows` is the number of rows of tables whose cells the question names, if these
+    answer. `is_clear` is false if no statement is likely enough to answer. `ranked` has all that
+    were compared, the likeliest first.
     """
 
     chosen: Sequence[Ranked] = ()
     opening: str = ""
     is_compared: bool = False
+    n_rows: int = 0
     is_clear: bool = False
     ranked: Sequence[Ranked] = ()
 
@@ -100,6 +105,15 @@ def answer_from_sentences(
         return SentenceAnswer(
             decisive, compared.name, is_compared=True, is_clear=True, ranked=ranked
         )
+    order, named, is_clear = _choose_named_rows(found, order)
+    if named:
+        chosen = [Ranked(found.statements[i], found.passages[i], 0.0, 0.0, 1.0) for i in named]
+        return SentenceAnswer(
+            chosen[:MAX_ROWS], n_rows=len(named), is_clear=is_clear, ranked=ranked
+        )
+    if not order:
+        return SentenceAnswer(ranked=ranked)
+    ranked = [_describe(found, row, float(scores[row])) for row in order]
     near = [
         row
         for row, one in zip(order, ranked, strict=True)
@@ -147,6 +161,59 @@ def _drop_other_rows(found: Candidates, order: list[int]) -> list[int]:
 
     others = {i for i, one in said.items() if any(has_less(one, two) for two in said.values())}
     return [row for row in order if row not in others]
+
+
+def _choose_named_rows(found: Candidates, order: list[int]) -> tuple[list[int], list[int], bool]:
+    """Choose the rows of tables whose cells a question names, if one of the tables ranks first.
+
+    They have a named cell in each column that has any, and say the other words of the question.
+    Rows of several cells in one column are compared, and need not say words such as "deeper". If
+    no row has cells in all columns, those with the first cell tell what else is true of it.
+
+    Other rows of these tables are dropped from `order`, which is returned first, if no named cell
+    is theirs alone: they are about other things, or the same place. The last value is whether the
+    rows say all words.
+    """
+    asked, statements = found.asked, found.statements
+    rows = {i: set(_find_named_cells(asked, s)) for i, s in enumerate(statements) if s.cells}
+    table_of = {i: statements[i].about or _join_columns(statements[i]) for i in rows}
+    n_with = Counter((table_of[i], cell) for i, cells in rows.items() for cell in cells)
+    tables, named = {table for table, _ in n_with}, {cell for _, cell in n_with}
+    if not named or table_of.get(int(found.rows[order[0]])) not in tables:
+        return order, [], False
+    columns = {column for column, _ in named}
+    of_cells = find_stems(" ".join(value for _, value in named))
+    beside = np.array([word not in of_cells for word in asked.words], bool)
+    fitting = [i for i, cells in rows.items() if {column for column, _ in cells} == columns]
+    chosen = [i for i in fitting if found.said[i][beside].all()]
+    is_clear = bool(chosen)
+    if not chosen and len(columns) < len(named):
+        chosen = fitting
+    elif not fitting:
+        chosen = [i for i, cells in rows.items() if any(not column for column, _ in cells)]
+    keys = {i for i, cells in rows.items() if any(n_with[table_of[i], c] == 1 for c in cells)}
+    other = {i for i in rows if table_of[i] in tables} - keys.union(chosen)
+    return [row for row in order if found.rows[row] not in other], chosen, is_clear
+
+
+def _join_columns(record: Statement) -> str:
+    return " ".join(cell.partition(": ")[0] for cell in record.cells)
+
+
+def _find_named_cells(asked: Asked, statement: Statement) -> Iterator[tuple[str, str]]:
+    """Yield the column and the folded text of each cell of a row that is in a question, whole.
+
+    The first column has no name. A number without the name of its column is only the first cell,
+    such as a year.
+    """
+    question, stems = f" {fold_words(asked.text)} ", set(asked.words)
+    for number, cell in enumerate(statement.cells):
+        column, _, value = cell.rpartition(": ")
+        words = fold_words(value)
+        is_named = not words.isdigit() or not number or not find_stems(column).isdisjoint(stems)
+        is_word = not asked.language.function_words.issuperset(words.split())
+        if is_named and is_word and f" {words} " in question:
+            yield column if number else "", words
 
 
 def _describe(found: Candidates, row: int, score: float) -> Ranked:

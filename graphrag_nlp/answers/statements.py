@@ -1,4 +1,4 @@
-"""Statements of a passage: sentences, turns of chats, list items, rows of tables.
+"""Statements of a passage: sentences, turns of chats, items of lists, rows, lines of logs.
 
 A statement is a text to quote, with the words that the layout adds to it: the speaker and the time
 of a turn, the columns of a row, the heading of a list. Patterns find the layout.
@@ -16,7 +16,13 @@ from graphrag_nlp.text.code import blank_code
 from graphrag_nlp.text.languages import expand_pattern, read_lists, word_set
 from graphrag_nlp.text.lines import locate
 from graphrag_nlp.text.normalize import stem_word
-from graphrag_nlp.text.sentences import find_headings, join_lines, split_sentences
+from graphrag_nlp.text.sentences import (
+    DOT_LEADER,
+    LOG_LINE,
+    find_headings,
+    join_lines,
+    split_sentences,
+)
 from graphrag_nlp.text.standalone import find_edges
 from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL, find_tables
 
@@ -34,6 +40,8 @@ _LABELLED_LINE = re.compile(expand_pattern(_LISTS["patterns"], "LABELLED_LINE"),
 _LIST_ITEM = re.compile(
     r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
+_CONTENTS_LINE = re.compile(rf"{DOT_LEADER.pattern}\d+\s*$")
+_FIELD = re.compile(rf"[^\s:][^:]{{0,59}}: (?:\S+\s*){{1,{MAX_WORDS_OF_CELL}}}")
 _LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
 # The end of a sentence, also before emojis.
 _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")
@@ -140,7 +148,7 @@ def find_statements(text: str, before: tuple[str, ...] = ()) -> tuple[Statement,
         opening = _find_turns(earlier, _find_labelled_lines(earlier), opening)[1]
         if not any(opening):
             break
-    blank = blank_code(text, is_part=True)
+    blank = _blank_contents(blank_code(text, is_part=True))
     labelled = _find_labelled_lines(blank)
     turns, _ = _find_turns(blank, labelled, opening)
     if turns:
@@ -148,6 +156,7 @@ def find_statements(text: str, before: tuple[str, ...] = ()) -> tuple[Statement,
         found = [*_split_prose(head), *(s for turn in turns for s in _split_turn(blank, turn))]
     else:
         lines = [*_find_rows(blank)]
+        lines += [line for line in _find_log_lines(blank) if not _overlaps(line, lines)]
         lines += [line for line in _find_items(blank) if not _overlaps(line, lines)]
         lines += [line for line in _find_fields(blank, labelled) if not _overlaps(line, lines)]
         lines.sort(key=lambda line: line.start)
@@ -165,6 +174,15 @@ def _add_stems(statement: Statement) -> Statement:
     stems = find_stems(statement.text)
     fields = {**vars(statement), "stems": stems, "label_stems": find_stems(names)}
     return Statement(**fields)
+
+
+def _blank_contents(text: str) -> str:
+    """Replace the lines of a table of contents, which end with dots and a page, by spaces."""
+    if not DOT_LEADER.search(text):
+        return text
+    return "\n".join(
+        " " * len(line) if _CONTENTS_LINE.search(line) else line for line in text.split("\n")
+    )
 
 
 def _split_prose(text: str, start: int = 0, end: int | None = None) -> Iterator[Statement]:
@@ -300,12 +318,20 @@ def _split_turn(text: str, turn: _Turn) -> Iterator[Statement]:
 def _find_rows(text: str) -> Iterator[Statement]:
     """Find the rows of tables, whose cells have the names of their columns if there is a header.
 
-    Headers have no text. A table with a long cell is text in columns.
+    Headers have no text. A table with a long cell is mostly text in columns. A text of short fields
+    alone, such as a record of a file, is one row.
     """
+    fields = [line.strip() for line in text.strip().split("\n")]
+    if len(fields) > 1 and all(map(_FIELD.fullmatch, fields)):
+        start = text.index(fields[0])
+        record = text[start:].rstrip()
+        yield Statement(start, start + len(record), record, cells=tuple(fields))
     for table in find_tables(text):
         header = table.rows[table.header].cells if table.header >= 0 else []
         cells = (cell for row in table.rows for cell in row.cells)
-        if any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in cells):
+        # Below a header with rules around it, cells may have lines of text.
+        is_sure = table.header == 1
+        if not is_sure and any(len(cell.split()) > MAX_WORDS_OF_CELL for cell in cells):
             continue
         for i, row in enumerate(table.rows):
             end = row.start + len(row.line.rstrip())
@@ -319,6 +345,14 @@ def _find_rows(text: str) -> Iterator[Statement]:
             ]
             about = " ".join([table.title, *header])
             yield Statement(row.start, end, row.line.rstrip(), about=about, cells=tuple(named))
+
+
+def _find_log_lines(text: str) -> Iterator[Statement]:
+    """Find the lines that begin with a time stamp, if there are several."""
+    lines = list(LOG_LINE.finditer(text))
+    for line in lines if len(lines) > 1 else ():
+        said = line[0].rstrip()
+        yield Statement(line.start(), line.start() + len(said), said)
 
 
 def _find_items(text: str) -> Iterator[Statement]:

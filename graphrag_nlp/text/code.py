@@ -62,12 +62,13 @@ def find_code(text: str) -> list[Range]:
 
 
 def blank_code(text: str, *, is_part: bool = False) -> str:
-    """Replace code by spaces, so that every other character keeps its offset.
+    """Replace code and all fences by spaces, so that every other character keeps its offset.
 
     A part of a document may begin or end within a block.
     """
     text = _blank(text, _find_cut_blocks(text)) if is_part else text
-    return _blank(text, find_code(text))
+    text = _blank(text, find_code(text))
+    return _blank(text, (f.span() for f in _FENCE.finditer(text) if _may_open(text, f)))
 
 
 def _blank(text: str, ranges: Iterable[Range]) -> str:
@@ -97,12 +98,16 @@ def _find_cut_blocks(text: str) -> Iterator[Range]:
     """
     fences = list(_FENCE.finditer(text)) if "```" in text or "~~~" in text else []
     words = [fence["info"].strip() for fence in fences]
+    closes = False
     if fences and not words[0]:
         before, after = text[: fences[0].start()], text[fences[0].end() :]
         opens_next = len(words) > 1 and words[1]
-        if _is_code("", before) and (opens_next or _share_of_code(before) > _share_of_code(after)):
+        is_more = _share_of_code(before) > _share_of_code(after)
+        closes = _is_code("", before) and bool(opens_next or is_more)
+        if closes:
             yield 0, fences[0].end()
-    if fences and words[-1] and _may_open(text, fences[-1]) and _is_code(words[-1], ""):
+    opens = fences and (words[-1] or (len(fences) - closes) % 2)
+    if opens and _may_open(text, fences[-1]) and _is_code(words[-1], text[fences[-1].end() :]):
         yield fences[-1].start(), len(text)
 
 

@@ -44,7 +44,7 @@ _UNCASED_OPENERS = word_set(_WORD_LISTS["uncased_openers"])
 _WORDS_AFTER_ORDINALS = word_set(_WORD_LISTS["after_ordinals"])
 # Abbreviations with full stops between letters: J.R, J.-P, U.S, non-U.S, e.g, z.B, т.е.
 _DOTTED_ABBREVIATION = re.compile(r"(?:\w+[-–/'’])?((?:[^\W\d_]\.-?)+[^\W\d_]{1,2})")
-_SENTENCE_BOUNDARY = re.compile(_PATTERNS["BOUNDARY"], re.VERBOSE)
+_SENTENCE_BOUNDARY = re.compile(expand_pattern(_PATTERNS, "BOUNDARY"), re.VERBOSE)
 # By opening mark: pattern of a bracket or quotation that contains the end of a sentence.
 _ENCLOSED_SENTENCE_ENDS = {
     opening: re.compile(
@@ -55,6 +55,10 @@ _ENCLOSED_SENTENCE_ENDS = {
 }
 # A longer bracket or quotation is split at sentence ends: its closing mark may be missing.
 MAX_ENCLOSED_CHARACTERS = 200
+# The dots between a heading and its page in a table of contents.
+DOT_LEADER = re.compile(r"(?<!\.)(?<!\. )(?:\. ?){5,}+")
+# A line of a log begins with a time stamp.
+LOG_LINE = re.compile(rf"^{expand_pattern(_PATTERNS, 'STAMP')}[^\n]*", re.MULTILINE)
 _LAYOUT_BREAK = re.compile(_PATTERNS["LAYOUT_BREAK"])
 # Minimum length of a text without a capital letter whose sentences begin in lower case.
 MIN_UNCASED_CHARACTERS = 200
@@ -188,6 +192,8 @@ def _is_prose(sentence: str, is_uncased: bool) -> bool:
     if first in "\"'“„‘«([*_":
         first = next((c for c in sentence[:5] if c.isalnum()), first)
     if (first.islower() and not is_uncased) or not first.isalnum() or "|" in sentence:
+        return False
+    if DOT_LEADER.search(sentence):
         return False
     count = sentence.count
     if count("(") != count(")") or count("[") != count("]"):

@@ -1,16 +1,25 @@
-"""Tables in texts: rows of cells with bars around or between them, or with tabs."""
+"""Tables in texts: rows of cells with bars around or between them, with tabs, or below rules.
+
+Tables of reStructuredText: https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#tables
+"""
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
 from operator import itemgetter
 from typing import NamedTuple
 
-# Possessive, since a line may have thousands of bars.
+# Possessive, since a line may have thousands of bars. A simple table has rules of "=" over its
+# columns: above its header, below it, and at its end. In a grid, "+" are the corners of cells.
 _TABLE = re.compile(
-    r"(?>^(?:[^\n|]*\|[^\n|]*\||[^\n\t]*\t|[^\n]*? \| )[^\n]*(?:\n|\Z)){2,}", re.MULTILINE
+    r"^[ ]*(?P<columns>=+(?:[ ]+=+)+)[ ]*\n"
+    r"(?:(?>^(?![ ]*(?:==|$))[^\n]+(?:\n|\Z))+(?:[ ]*(?P=columns)[ ]*(?:\n|\Z))?){1,2}"
+    r"|(?>^(?:[^\n|]*\|[^\n|]*\||[^\n\t]*\t|[^\n]*? \| |[ ]*\+[-=]+\+)[^\n]*(?:\n|\Z)){2,}",
+    re.MULTILINE,
 )
 _RULE = re.compile(r"[\s|:+=-]+")
+_RULE_ABOVE = re.compile(r" *[+=]+[-+= ]*")
 _CELL_BOUND = re.compile(r"(?<!\\)\||\t")
 _CELL = re.compile(r"(?:\\\||[^\s|])(?:(?:\\\||[^|\t])*[^\s|])?")
 # Maximum number of words of a cell. Rows with a longer cell are text in columns, not a table.
@@ -46,22 +55,32 @@ def find_tables(text: str) -> Iterator[Table]:
     """Find the tables of a text. The first row is a header if a rule or two more rows follow it.
 
     Without a rule below it, a header has no digits. Converters of office files write an empty
-    header above the first row.
+    header above the first row. A row between rules may have several lines.
     """
-    for found in _TABLE.finditer(text) if "|" in text or "\t" in text else ():
+    for found in _TABLE.finditer(text) if re.search(r"[|\t]|== +==", text) else ():
+        rule = found[0].split("\n", 1)[0] if found["columns"] else ""
+        columns = [column.start() for column in re.finditer("=+", rule)]
         rows = [
             Row(
                 found.start() + row.start(),
                 row[0],
-                _split_row(row[0]),
+                _split_row(row[0], columns),
                 bool(_RULE.fullmatch(row[0])),
             )
             for row in re.finditer(r"[^\n]+", found[0])
         ]
-        has_rule = len(rows) > 1 and rows[1].is_rule
-        first = 2 if has_rule and not any(rows[0].cells) else 0
-        is_bare = len(rows) > first + 2 and not any(c.isdigit() for c in rows[first].line)
-        is_header = is_bare or (has_rule and not first)
+        has_rule_above = bool(_RULE_ABOVE.fullmatch(rows[0].line))
+        rows = _join_lines(rows) if has_rule_above else rows
+        if has_rule_above and len(rows) > 2:
+            # In a grid without a header, rules alike are between all rows.
+            is_last = len(rows) < 5 or rows[4].is_rule
+            is_header = rows[2].is_rule and ("=" in rows[2].line or not is_last)
+            first = 1
+        else:
+            has_rule = len(rows) > 1 and rows[1].is_rule
+            first = 2 if has_rule and not any(rows[0].cells) else 0
+            is_bare = len(rows) > first + 2 and not any(c.isdigit() for c in rows[first].line)
+            is_header = is_bare or (has_rule and not first)
         header = first if is_header else -1
         yield Table(*found.span(), rows, header, _find_title(text, found.start()))
 
@@ -69,12 +88,39 @@ def find_tables(text: str) -> Iterator[Table]:
 def _find_title(text: str, start: int) -> str:
     above, _, line = text[max(0, start - MAX_CHARS_OF_TITLE) : start].rstrip().rpartition("\n")
     is_alone = above.endswith("\n") or (not above and start <= MAX_CHARS_OF_TITLE)
-    is_short = len(line.split()) <= MAX_WORDS_OF_CELL
+    # A sentence may be about anything.
+    is_short = len(line.split()) <= MAX_WORDS_OF_CELL and not line.rstrip().endswith(
+        (".", "!", "?")
+    )
     # Passages have their headings anyway.
     return line.strip() if is_alone and is_short and not line.startswith("#") else ""
 
 
-def _split_row(row: str) -> list[str]:
+def _join_lines(lines: Sequence[Row]) -> list[Row]:
+    """Join the lines of each row: the first cell is empty in all but the first of them."""
+    groups = list[list[Row]]()
+    for line in lines:
+        if groups and not (line.is_rule or groups[-1][0].is_rule or line.cells[0]):
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    return [
+        Row(
+            group[0].start,
+            "\n".join(line.line for line in group),
+            [
+                " ".join(filter(None, cell))
+                for cell in zip_longest(*(line.cells for line in group), fillvalue="")
+            ],
+            group[0].is_rule,
+        )
+        for group in groups
+    ]
+
+
+def _split_row(row: str, columns: Sequence[int]) -> list[str]:
+    if columns:
+        return [row[start:end].strip() for start, end in pairwise([*columns, len(row)])]
     cells = [cell.strip() for cell in _CELL_BOUND.split(row.strip())]
     return cells[1:-1] if row.lstrip().startswith("|") and len(cells) > 2 else cells
 
@@ -97,4 +143,6 @@ def repeat_header(tables: Sequence[Table], position: int) -> str:
         return ""
     rule = rows[1].line if rows[1].is_rule else _CELL.sub("---", header.line)
     title = f"{tables[at].title}\n\n" if tables[at].title else ""
-    return f"{title}{header.line}\n{rule}\n{cut_row}"
+    is_ruled = tables[at].header == 1
+    lines = [row.line for row in rows[:3]] if is_ruled else [header.line, rule]
+    return title + "\n".join([*lines, cut_row])

@@ -124,7 +124,7 @@ def fill_cells(
     chosen = {
         place: [_choose(question, topic, place, cell, min_similarity) for topic in topics]
         for place, cell in enumerate(cells)
-        if cell.state == "found"
+        if cell.state == "found" or _is_record(topics[0], place)
     }
     # That several documents all lack a figure is less likely than that they name it differently.
     shows_all = len(chosen) > 1 and all(one.is_absent for own in chosen.values() for one in own)
@@ -172,6 +172,11 @@ def _choose(
     from graphrag_nlp.answers.cells import MAX_WORDS_BEFORE_AT_ONCE, MIN_SHARE
 
     found = topic.choose(place, cell.days, question.text)
+    if found and _is_record(topic, place):
+        # All that is known of a record is its row, which words such as "deeper" need not repeat.
+        is_clear = found[0].share >= MIN_SHARE
+        is_near = is_clear or len(question.coverage.cells) > 1 or not question.unseen_words
+        return _Choice(found[0] if is_near else None, is_clear=is_clear)
     if found and found[0].has_figure and topic.is_clear(found[0], MAX_WORDS_BEFORE_AT_ONCE):
         return _Choice(found[0], is_clear=True)
     if not topic.has_read_others:
@@ -187,6 +192,10 @@ def _choose(
     similar = vectors @ question.vector
     best = int(similar.argmax())
     return _Choice(compared[best] if similar[best] >= min_similarity else None)
+
+
+def _is_record(topic: "Topic", place: int) -> bool:
+    return len(topic.statements[place]) == 1 and bool(topic.statements[place][0][0].cells)
 
 
 def _read_others(question: Question, topic: "Topic") -> list["Passage"]:

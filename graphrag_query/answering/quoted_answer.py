@@ -78,8 +78,13 @@ def quote_answer(
     )
     if is_unreadable(question.index, question.text):
         shared = [r for r in found.ranked if share_words(question.text, r.statement.text)]
-        found = replace(found, chosen=shared[: settings.max_sentences], opening="", is_clear=True)
-    if not found.chosen or not is_evidence_enough(question, found, named, settings.min_similarity):
+        found = replace(
+            found, chosen=shared[: settings.max_sentences], opening="", n_rows=0, is_clear=True
+        )
+    is_enough = bool(found.n_rows) or (
+        bool(found.chosen) and is_evidence_enough(question, found, named, settings.min_similarity)
+    )
+    if not is_enough:
         text = question.no_answer_text()
         return question.answer(text, Outcome.NO_EVIDENCE, context=context)
     opening = found.opening
@@ -88,15 +93,17 @@ def quote_answer(
         for one in found.chosen
     ]
     # No span of a sentence says yes or no, or which of two things is older.
-    may_read = asked.wanted.kind != "yes_no" and not found.is_compared
+    may_read = asked.wanted.kind != "yes_no" and not found.is_compared and not found.n_rows
     if may_read and (read := find_reader_answer(question, passages, text_units)):
         opening = read.text
         others = (c for c in chosen if not _overlap(c, read.evidence, text_units))
         chosen = [read.evidence, *others]
         chosen = chosen[: settings.max_sentences]
     elif not found.is_clear and _may_be_unclear(question):
-        chosen = chosen[:MAX_NEAREST]
+        chosen = chosen[: found.n_rows or MAX_NEAREST]
         opening = _introduce_nearest(question, found)
+    elif len(chosen) < found.n_rows:
+        opening = f"{len(chosen)}/{found.n_rows}:"
     if groups is not None:
         order = list(dict.fromkeys(groups[c.text_unit] for c in chosen))
         chosen.sort(key=lambda c: order.index(groups[c.text_unit]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from graphrag_nlp.answers.answer import (
     CLEARNESS,
+    MAX_ROWS,
     MAX_WORDS,
     SentenceAnswer,
     answer_from_sentences,
@@ -187,3 +188,40 @@ def test_all_that_is_said_of_a_name_answers_a_question_of_the_name_alone() -> No
     assert answer.is_clear
     assert answer.chosen[0].statement.text == "Frank Wild was a sailor from Yorkshire."
     assert not ask(read("Who was Anna Wild?", "Anna Wild"), found).is_clear
+
+
+STATIONS = """| Station | Town | Depth | Status |
+| --- | --- | --- | --- |
+| ST-1 | Oakford | 120 | open |
+| ST-2 | Oakford | 80 | closed |
+| ST-3 | Glenhaven | 45 | closed |
+| ST-4 | Glenhaven | 46 | open |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "rows", "is_clear"),
+    [
+        ("Which stations are closed?", [2, 3], True),
+        ("Which stations in Glenhaven are closed?", [3], True),
+        ("Which station has the depth 80?", [2], True),
+        ("Which is deeper, ST-1 or ST-3?", [1, 3], False),
+        ("What is the depth of ST-1 and ST-3?", [1, 3], True),
+        ("Is ST-1 closed?", [1], False),
+        ("Who is the mayor of Glenhaven?", [], False),
+    ],
+)
+def test_a_question_that_names_cells_is_answered_with_their_rows(
+    question: str, rows: list[int], is_clear: bool
+) -> None:
+    names = [name for name in ("Glenhaven", "ST-1", "ST-3") if name in question]
+    found = ask(read(question, *names), passages(STATIONS, "Towns have a council and a river."))
+    said = [one.statement.cells[0] for one in found.chosen if one.statement.cells]
+    assert said == [f"ST-{number}" for number in rows]
+    assert (found.n_rows, found.is_clear) == (len(rows), is_clear)
+
+
+def test_a_list_of_rows_says_how_many_there_are() -> None:
+    table = "".join(f"| P-{number} | idle |\n" for number in range(2 * MAX_ROWS))
+    found = ask(read("Which pumps are idle?"), passages(f"| Pumps | Status |\n|---|---|\n{table}"))
+    assert (len(found.chosen), found.n_rows) == (MAX_ROWS, 2 * MAX_ROWS)

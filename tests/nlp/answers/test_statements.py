@@ -3,6 +3,7 @@
 import pytest
 
 from graphrag_nlp.answers.statements import find_statements, find_stems
+from graphrag_nlp.text.sentences import split_sentences
 from tests.fixtures.cases import cases
 
 CHAT = """Time: 20260106_09:00
@@ -43,6 +44,10 @@ def test_a_text_unit_inside_a_chat_begins_with_the_speaker_before() -> None:
     ]
 
 
+def split_segments(text: str) -> list[str]:
+    return [text[start:end] for start, end, _ in split_sentences(text)]
+
+
 @cases("line, expected")
 def test_speakers_are_found_in_many_layouts(line: str, expected: str) -> None:
     assert said(f"{line}\n{line}") == [expected] * 2
@@ -70,6 +75,27 @@ def test_a_row_of_a_table_has_the_names_of_its_columns() -> None:
 def test_a_table_with_a_long_cell_is_text() -> None:
     long = " ".join(["word"] * 20)
     assert not any(s.cells for s in find_statements(f"A\n\n{long} | b\nc | d\ne | f\n"))
+
+
+def test_a_record_of_short_fields_is_one_row() -> None:
+    record = "Pump: P-1\nDepth (m): 468\nKeeper: Ruth Vane\n"
+    assert said(record) == ["Pump: P-1; Depth (m): 468; Keeper: Ruth Vane"]
+    sentence = "It was built in the year of the great flood."
+    assert not any(s.cells for s in find_statements(f"{record}{sentence}"))
+
+
+def test_a_line_of_a_log_is_a_statement() -> None:
+    lines = ["2024-05-06 07:08:09 INFO core: started", "  at main", "[06/May/2024:07:10:11] GET /"]
+    lines += ["May 16 07:08 host cron: done", "07:08:09 stopped"]
+    assert said("\n".join(lines)) == [line for line in lines if line[0] != " "]
+    assert [text for text in split_segments("\n".join(lines)) if "stop" in text] == [lines[-1]]
+
+
+def test_contents_and_fences_state_nothing() -> None:
+    contents = "1 Aim ........ 2 2 Method of the drilling ...... 12\n3 Use . . . . . . . 14"
+    sentence = "The deepest hole was found in the north....."
+    assert said(f"{contents}\n\n```\n{sentence}\n```\n") == [sentence]
+    assert said(f"{sentence}\n\n```\nfor hole in holes:\n    print(hole[1])") == [sentence]
 
 
 def test_a_field_has_the_first_value_of_its_record_or_the_heading() -> None:

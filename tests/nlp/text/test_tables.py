@@ -15,3 +15,14 @@ def test_a_line_of_bars_is_no_table_and_two_are_one() -> None:
         assert [(table.start, table.end) for table in find_tables(f"{line}\n{line}")] == [
             (0, 2 * len(line) + 1)
         ]
+
+
+@cases("text, header, rows")
+def test_tables_below_rules_have_the_cells_of_their_columns(
+    text: str, header: list[str], rows: list[list[str]]
+) -> None:
+    for cut in (text, text.rstrip("\n"), f"Pumps of the hall.\n\n{text}\nAfter | it."):
+        (table,) = find_tables(cut)
+        found = [row.cells for row in table.rows if not row.is_rule]
+        assert found == [header, *rows] if header else found == rows
+        assert table.header == (1 if header else -1)
