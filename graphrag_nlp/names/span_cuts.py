@@ -55,7 +55,7 @@ _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur")
 _MAX_LABEL_ACRONYM_LETTERS = 5
 
 
-def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
+def cut_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     """Yield the names in the span as (offset, name, type that the word before it shows)."""
     words = span.words
     for first, last in _cut_into_parts(span, 0, len(words)):

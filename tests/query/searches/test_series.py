@@ -128,7 +128,7 @@ def test_questions_of_one_thing_keep_their_ranking(sample_project: Path) -> None
     with graphrag_query.open(sample_project / "output") as opened:
         for one in asked:
             if one["corpus"] == "sample":
-                found = opened._build_question("local", one["question"], (), None).coverage
+                found = opened._build_question("local", one["question"], (), None).cell_coverage
                 assert (found.cells, found.order) == ((), ()), one["question"]
         ranked = [RankedTextUnit(number, 1 / number, 0.0, "match") for number in (3, 1, 2)]
         assert found.rank_first(ranked, 2) == ranked[:2]

@@ -92,7 +92,7 @@ def answer_from_sentences(
     found = Candidates(asked, passages)
     if not len(found.rows):
         return SentenceAnswer()
-    order, scores = rank(found, embed)
+    order, scores = rank_statements(found, embed)
     ranked = [_describe(found, row, float(scores[row])) for row in order]
     if compared := compare_names(asked, found.statements, found.passages):
         places = dict.fromkeys(compared.statements)
@@ -112,7 +112,7 @@ def answer_from_sentences(
     return SentenceAnswer(chosen, opening, is_clear=is_clear, ranked=ranked)
 
 
-def rank(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
+def rank_statements(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
     """Return the rows of the likeliest statements in their order, and the scores of all.
 
     The scores of two statements differ by the logarithm of how much likelier one of them answers.

@@ -43,7 +43,7 @@ K1, B = 1.2, 0.75
 
 
 @dataclass(frozen=True)
-class Coverage:
+class CellCoverage:
     """The cells of a question, in its order, and text units of all cells, by turns.
 
     `parts` are the parts of the topic, as stems, without the names that no document mentions.
@@ -108,7 +108,7 @@ class AskedQuestion(Protocol):
     def names_near_series(self) -> list[str]: ...
 
 
-def find_coverage(question: AskedQuestion) -> Coverage:
+def find_cell_coverage(question: AskedQuestion) -> CellCoverage:
     """Find the cells of a question, and rank the text units in each of them.
 
     A question has cells if it names periods of a series, or several things side by side. Without a
@@ -119,7 +119,7 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     if not things:
         # In a series, a name that is spelt nearly as another is a stranger, not a slip.
         names = question.names_near_series() if facets.periods else []
-        return Coverage(tuple(_list_missing(question, names, facets)))
+        return CellCoverage(tuple(_list_missing(question, names, facets)))
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
     missing = question.unmentioned_beside([thing.text for thing in things])
@@ -131,11 +131,11 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     )
     needs_topic = not facets.is_dated and not any(thing.is_code for thing in things)
     if needs_topic and topic_share < MIN_TOPIC_SHARE:
-        return Coverage()
+        return CellCoverage()
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
     cells += _list_missing(question, missing, facets)
-    return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
+    return CellCoverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
 
 
 def _list_missing(question: AskedQuestion, names: Sequence[str], facets: Facets) -> list[Cell]:
