@@ -122,9 +122,7 @@ class StatementSources:
         traced = []
         for at, statements in said.items():
             made = [
-                self._make_statement(
-                    finding, text, self._find_cited_names(reports[at], cited), found
-                )
+                self._make_statement(finding, text, self._names_cited(reports[at], cited), found)
                 for (finding, text, cited), numbers in zip(statements, units[at], strict=True)
                 for found in [[s for n in numbers for s in sentences[n]]]
             ]
