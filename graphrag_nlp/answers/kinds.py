@@ -39,7 +39,7 @@ VAGUE_TYPES = frozenset(("name", "acronym", "noun phrase"))
 # How well a name fits whose type is unknown, and one of another type than the wanted one.
 FIT_OF_UNKNOWN, FIT_OF_OTHER = 0.5, 0.1
 # Fit of a number before the counted noun ("12 ships"), where other numbers have 1. The noun must be
-# among so many words after the number.
+# among this many words after the number.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 3
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))

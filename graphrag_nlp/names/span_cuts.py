@@ -51,7 +51,7 @@ _GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
 # Labels in capitals, which may stand before a name: "TIPP" (hint) before Debian.
 _LABELS = frozenset(_WORDS["labels"].upper().split())
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
-# A word in capitals with at most so many letters is an acronym rather than a label.
+# A word in capitals with at most this many letters is an acronym rather than a label.
 _MAX_LABEL_ACRONYM_LETTERS = 5
 
 

@@ -35,7 +35,7 @@ MAX_STEM, MAX_SMALL_WORD = 5, 3
 MIN_SHARE_OF_SECOND, MIN_SHARE_ALONE = 0.5, 0.2
 # Minimum share of the sentences of a report whose documents have a headline that is its theme.
 MIN_HEADLINE_SHARE = 0.75
-# A report has one subject if one name or word is in at least so many of its documents, and in this
+# A report has one subject if one name or word is in at least this many of its documents, and this
 # share of them. A rarer name does not stand beside a theme.
 MIN_DOCUMENTS_OF_SUBJECT, MIN_SHARE_OF_SUBJECT = 2, 1 / 6
 # Maximum share of common words in titles of communities with one parent: readers compare them.

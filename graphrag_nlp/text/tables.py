@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-# Possessive, since a line may have thousands of bars.
+# The group is atomic (no backtracking), since a line may have thousands of bars.
 _TABLE = re.compile(
     r"(?>^(?:[^\n|]*\|[^\n|]*\||[^\n\t]*\t|[^\n]*? \| )[^\n]*(?:\n|\Z)){2,}", re.MULTILINE
 )
