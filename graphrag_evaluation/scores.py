@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
-from graphrag_evaluation.statement_coverage import (
+from graphrag_evaluation.stated_shares import (
     THRESHOLD,
     WordWeights,
     stated_shares,

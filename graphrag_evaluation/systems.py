@@ -15,7 +15,7 @@ import yaml
 
 import graphrag_query
 from graphrag_evaluation import EVALUATIONS
-from graphrag_evaluation.statement_coverage import WordWeights
+from graphrag_evaluation.stated_shares import WordWeights
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings, load_settings
 from graphrag_index.storage.working_copy import locate_output

@@ -16,7 +16,7 @@ from graphrag_evaluation.scores import (
     outcome_scores,
     retrieval_scores,
 )
-from graphrag_evaluation.statement_coverage import (
+from graphrag_evaluation.stated_shares import (
     THRESHOLD,
     WordWeights,
     stated_shares,
