@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -192,11 +191,7 @@ def split_values(override: str) -> Iterator[str]:
         yield override
         return
     for value in parsed:
-        yield f"{name}={_as_text(value)}"
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+        yield f"{name}={value if isinstance(value, str) else json.dumps(value)}"
 
 
 def _short_names(places: Sequence[Place]) -> list[str]:

@@ -114,7 +114,7 @@ class Namer:
         themes = self._rank_themes(MIN_SHARE_OF_SECOND if known else MIN_SHARE_ALONE)
         headline = self._find_headline()
         # A headline that has only names of entities says no theme.
-        if fold_words(headline) - self._name_words():
+        if fold_words(headline).difference(*(fold_words(self._titles[n]) for n in self._members)):
             themes.insert(0, headline)
         if not themes:
             return TitleParts(names, (), ())
@@ -127,9 +127,6 @@ class Namer:
         counts = Counter(self._headlines.get(one.document, "") for one in self._ranked)
         [(headline, n)] = counts.most_common(1) or [("", 0)]
         return headline if n >= MIN_HEADLINE_SHARE * len(self._ranked) else ""
-
-    def _name_words(self) -> frozenset[str]:
-        return frozenset().union(*(fold_words(self._titles[one]) for one in self._members))
 
     def _rank_themes(self, min_share: float) -> list[str]:
         """Return the themes of the report, best first: a phrase, or one or two words.

@@ -176,7 +176,8 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
         ]
     cells: list[Cell] = []
     for period in asked:
-        fitting = [own for own in covered if period is None or _fits(own, period)]
+        # Those about the asked period, a part of it, or a longer one.
+        fitting = [p for p in covered if not period or period.contains(p) or p.contains(period)]
         if period is not None and covered and not fitting:
             is_gap = covered[0].first <= period.first and period.last <= covered[-1].last
             if is_gap or len(covered) == 1:
@@ -205,11 +206,6 @@ def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[Period]
             units.setdefault(unit, []).append(own)
     # A report on a year tells its figures, and those on quarters do not.
     return [own for unit, held in units.items() for own in ([unit] if unit in held else held)]
-
-
-def _fits(own: Period, asked: Period) -> bool:
-    """Return whether a document is about an asked period, or about a longer one with it."""
-    return asked.contains(own) or own.contains(asked)
 
 
 def _documents_of(thing: Thing, periods: Sequence[Period]) -> tuple[int, ...]:
