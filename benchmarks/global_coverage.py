@@ -20,7 +20,6 @@ from pathlib import Path
 
 from retrieval import SETS, cache, embedded
 
-from graphrag_evaluation.coverage import THRESHOLD, statement_scores
 from graphrag_evaluation.generation.make_questions import (
     MAX_STATEMENTS,
     MIN_DOCUMENTS,
@@ -30,6 +29,7 @@ from graphrag_evaluation.generation.make_questions import (
     read_sentences,
 )
 from graphrag_evaluation.scores import TOKEN_BUDGETS, contexts_within
+from graphrag_evaluation.stated_shares import THRESHOLD, statement_scores
 from graphrag_evaluation.statistics import bootstrap_interval, compare_paired
 from graphrag_evaluation.systems import Place, System, SystemPlan, open_systems
 from graphrag_nlp.text.normalize import fold

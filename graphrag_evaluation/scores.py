@@ -5,8 +5,13 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from graphrag_evaluation.coverage import THRESHOLD, WordWeights, stated_shares, statement_scores
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.stated_shares import (
+    THRESHOLD,
+    WordWeights,
+    stated_shares,
+    statement_scores,
+)
 from graphrag_evaluation.systems import System
 from graphrag_index.llm.request import ENCODING
 from graphrag_index.llm.tokens import load_encoding

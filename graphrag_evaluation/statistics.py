@@ -108,7 +108,7 @@ def f1_interval(
 
 
 def _harmonic_means(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return F1 of rows of (right, stated, found, wanted)."""
+    """Return F1 of each row: precision is right / stated, and recall is found / wanted."""
     right, stated, found, wanted = sums.T
     # One division of whole numbers: the figure is rounded once.
     below = right * wanted + found * stated

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from threading import Lock
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -15,7 +14,7 @@ import yaml
 
 import graphrag_query
 from graphrag_evaluation import EVALUATIONS
-from graphrag_evaluation.coverage import WordWeights
+from graphrag_evaluation.stated_shares import WordWeights
 from graphrag_index.errors import SettingsError
 from graphrag_index.schema.settings.project_settings import SETTINGS_FILE, Settings, load_settings
 from graphrag_index.storage.working_copy import locate_output
@@ -192,11 +191,7 @@ def split_values(override: str) -> Iterator[str]:
         yield override
         return
     for value in parsed:
-        yield f"{name}={_as_text(value)}"
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+        yield f"{name}={value if isinstance(value, str) else json.dumps(value)}"
 
 
 def _short_names(places: Sequence[Place]) -> list[str]:

@@ -72,7 +72,7 @@ TUNE_STEP = "tune"
 SEED = 17
 # Tokens of passages in the request that asks for a description of the documents.
 MAX_DESCRIBED_TOKENS = 12_000
-# A type of the index is proposed if it occurs in at least so many passages of the sample.
+# A type of the index is proposed if it occurs in at least this many passages of the sample.
 MIN_PASSAGES_OF_TYPE = 2
 DIFF_FILE = "changes.diff"
 # Prompts with the names of their steps, that get the description of the documents too.

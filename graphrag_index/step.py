@@ -34,6 +34,7 @@ from graphrag_index.schema.settings.section import Section
 from graphrag_index.schema.tables import TABLES, Table, content_id
 from graphrag_index.storage.partitions import Partitions
 from graphrag_nlp.corpus import Progress, ShardFrames
+from graphrag_nlp.corpus import Shards as CorpusShards
 
 __all__ = [
     "Frames",
@@ -66,26 +67,12 @@ class Silent:
     def advance(self, n: int = 1) -> None: ...
 
 
-class Shards(Protocol):
-    """The service `shards`: a step has its rows processed shard by shard, on all cores."""
+class Shards(CorpusShards, Protocol):
+    """The service `shards`: a step has its rows processed shard by shard, on all cores.
 
-    def map(
-        self,
-        function: Callable[..., ShardFrames],
-        shards: Iterable[tuple[T, ShardFrames]],
-        *shared: Any,
-        keep_parts: bool = False,
-    ) -> Iterator[tuple[T, ShardFrames]]:
-        """Yield (context, `function(shard, *shared)`) for each (context, shard), in order.
-
-        The result of `function` depends on nothing but its arguments, and `function` is defined
-        at the top of a module: other processes may call it. `shared` has the same value for all
-        shards, and can be pickled. A context stays in this process.
-
-        With `keep_parts`, the results stay on disk, and the next run does not compute the results
-        of unchanged shards again. Make such shards with `read_stable_batches`, and leave numbers
-        out of their rows that change if a document is inserted elsewhere.
-        """
+    With `keep_parts`, make shards with `read_stable_batches`, and leave numbers out of their rows
+    that change if a document is inserted elsewhere.
+    """
 
     def open_partitions(self, n: int, schema: Mapping[str, Any]) -> Partitions:
         """Return `n` empty partitions for rows that are more than memory can hold.

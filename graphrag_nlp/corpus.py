@@ -56,6 +56,7 @@ class Shards(Protocol):
     ) -> Iterator[tuple[T, ShardFrames]]:
         """Yield (context, `function(shard, *shared)`) for each (context, shard), in order.
 
-        `function` is defined at the top of a module and depends on nothing but its arguments.
-        With `keep_parts`, results may be stored and used again for equal shards.
+        `function` is defined at the top of a module and depends on nothing but its arguments:
+        other processes may call it. `shared` is equal for all shards, and can be pickled. With
+        `keep_parts`, results may be stored and used again for equal shards.
         """

@@ -109,7 +109,7 @@ class Citation:
 
     @property
     def source(self) -> str:
-        """The document and the place of the quotation; a title that is the path only once."""
+        """The document and the place of the quotation; only the place if the title is the path."""
         return self.place if self.document == self.path else f"{self.document} ({self.place})"
 
 

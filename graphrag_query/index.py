@@ -309,9 +309,9 @@ class Index:
         asked = self._build_question(method, question, (), None)
         with self.store.pinned_version():
             if method == "local":
-                ranked = asked.coverage.rank_first(start_search(asked)(), limit)[:limit]
+                ranked = asked.cell_coverage.rank_first(start_search(asked)(), limit)[:limit]
                 # Scores of cells are above all others, up to twice the best of these.
-                scale = ranked[0].score if ranked and asked.coverage.order else 1.0
+                scale = ranked[0].score if ranked and asked.cell_coverage.order else 1.0
                 scores = {unit.number: unit.score / scale for unit in ranked}
             else:
                 basic = self.settings.basic_search.with_values({"top_k_text_units": limit})

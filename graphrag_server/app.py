@@ -214,7 +214,7 @@ async def read_health() -> dict[str, str]:
 @operation.get("/ready")
 def read_readiness(request: Request) -> dict[str, str]:
     """Open all indexes, and say that the server can answer questions; else reply with 503."""
-    # Nobody was identified, so the reply does not tell which index, nor where.
+    # The caller needs no key here, so the reply names neither the index nor its path.
     try:
         versions = [_open_version(index) for index in request.app.state.indexes.values()]
     except GraphRAGError as error:

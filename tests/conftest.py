@@ -54,6 +54,20 @@ stub_unused_imports()
 gc.disable()
 
 
+# What takes longest begins first, so that no process is left with it at the end.
+FIRST = ("explorer", "server", "pipeline", "query")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one process have a file, and one all that needs a browser (`--dist loadgroup`)."""
+    for item in items:
+        folder = item.path.parent.name
+        group = folder if folder == "explorer" else item.path.relative_to(REPOSITORY).as_posix()
+        item.add_marker(pytest.mark.xdist_group(group))
+    order = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(REPOSITORY).parts[1], len(FIRST)))
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()

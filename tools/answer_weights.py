@@ -33,9 +33,14 @@ from scipy.special import expit, softmax
 
 import graphrag_query
 from graphrag_index.schema.settings.searches import LocalSearch
-from graphrag_nlp.answers import answer as sentence_answers
-from graphrag_nlp.answers.answer import CLEARNESS, choose_statements, describe_clearness, rank
+from graphrag_nlp.answers import rank_statements as sentence_answers
 from graphrag_nlp.answers.features import COLUMN, FEATURES, Candidates
+from graphrag_nlp.answers.rank_statements import (
+    CLEARNESS,
+    choose_statements,
+    describe_clearness,
+    rank_statements,
+)
 from graphrag_nlp.answers.statements import split_joined_words
 from graphrag_query.answering.quoted_answer import read_passages, read_question
 from graphrag_query.index import Index
@@ -159,7 +164,7 @@ def read_clearness(folder: Path, weights: Floats) -> Iterator[tuple[str, str, Fl
                 one = read_candidates(corpus.name, index, asked.question, asked.wanted, set())
                 if len(one.found.rows):
                     scores = one.found.values @ weights
-                    order, scores = rank(one.found, index.store.embedder.embed)
+                    order, scores = rank_statements(one.found, index.store.embedder.embed)
                     clearness = describe_clearness(one.found, order, scores)
                     yield corpus.name, case, clearness, one.choose(weights)[0]
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import polars as pl
 
-from graphrag_evaluation.coverage import stated_shares
 from graphrag_evaluation.questions import EvaluationQuestion, GoldSpan
+from graphrag_evaluation.stated_shares import stated_shares
 from graphrag_evaluation.systems import weigh_words
 from graphrag_index.errors import SettingsError, TableError
 from graphrag_nlp.text.languages import read_lists, word_set

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from graphrag_evaluation.coverage import WordWeights, stated_shares
 from graphrag_evaluation.scores import MIN_SUPPORTED_SHARE, CitedSentence, cited_sentences
+from graphrag_evaluation.stated_shares import WordWeights, stated_shares
 from graphrag_evaluation.statistics import SEED, Interval, ratio_interval
 from graphrag_evaluation.systems import MAX_SAMPLED_TEXT_UNITS
 from graphrag_index.health.checked_index import (

@@ -35,7 +35,7 @@ VERSION_COLUMNS = {
 }
 MAX_ROW_NAMES = 5  # names of added, removed and changed rows to print
 TABLE_WIDTH = 80  # wider tables of requests have narrower gaps
-MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates of so many tokens are printed in thousands
+MIN_TOKENS_IN_THOUSANDS = 10_000_000  # estimates from here on are in thousands
 MAX_PRINTED_FILES = 20  # maximum number of unread files printed
 MAX_PRINTED_REQUESTS = 20  # maximum number of quarantined requests printed
 MAX_REASON_CHARS = 120  # maximum length of a printed reason of a server

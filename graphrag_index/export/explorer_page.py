@@ -26,7 +26,6 @@ from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
 
-Columns = dict[str, list[Any]]
 _Scan = Callable[[str], pl.LazyFrame]
 
 

@@ -309,7 +309,7 @@ def _partition_findings(
 
 
 def count_partitions(n_text_units: int) -> int:
-    """Return the number of partitions for so many text units; at least one."""
+    """Return the number of partitions for this number of text units; at least one."""
     return max(1, -(-n_text_units // PARTITION_TEXT_UNITS))
 
 

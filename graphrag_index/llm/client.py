@@ -378,7 +378,7 @@ class LLMClient:
             # 303 asks for another method, and other codes have no location.
             if status in (301, 302, 307, 308) and (is_same or _origin(old) == _origin(new)):
                 return target
-        except ValueError:  # The location is no address.
+        except ValueError:  # The location is not a valid URL.
             target = location
         shown = replace_surrogates(target).partition("?")[0].removesuffix(path)
         raise AddressError(

@@ -107,7 +107,7 @@ class RateLimiter:
         now = time.monotonic()
         # Several failures within a second count once: these calls were running concurrently.
         if now - self._lowered_at > 1.0:
-            # The call that failed has left already.
+            # `running` no longer counts the call that failed.
             self.limit = max(1.0, min(self.limit, self.running + 1) * DECREASE_FACTOR)
             self._lowered_at = now
 
@@ -292,7 +292,7 @@ class TokenLimits:
         return min(wanted, room, self.max_reply or wanted)
 
     def note_answer(self, n_tokens: int, n_counted: int) -> None:
-        """Note that a prompt was answered, of which the server has counted so many tokens."""
+        """Learn from an answered prompt: the server counted its tokens as `n_counted`."""
         self.n_answered = max(self.n_answered, n_tokens)
         if n_tokens >= MIN_COUNTED_TOKENS:
             self._learn(ratio=n_counted / n_tokens)

@@ -113,7 +113,7 @@ def _locate_names(
     wanted = list(dict.fromkeys([*titles.values(), *chain.from_iterable(endpoints.values())]))
     if not wanted:
         return [], [], []
-    found = dict(zip(wanted, find_names(text, wanted), strict=True))
+    found = dict(zip(wanted, locate_names(text, wanted), strict=True))
     passage = Passage(text)
     spans = {entity: found[title].spans for entity, title in titles.items()}
     named = sorted((*span, entity) for entity in spans for span in spans[entity])
@@ -137,7 +137,7 @@ def _build_evidence_column(rows: list[tuple[int, str, int, int]], n_rows: int) -
     return pl.DataFrame({"evidence": lists.cast(EVIDENCE)})
 
 
-def find_names(text: str, titles: Sequence[str]) -> list[NameMentions]:
+def locate_names(text: str, titles: Sequence[str]) -> list[NameMentions]:
     """Find the mentions of entities in a text, ignoring case.
 
     A span inside the mention of a longer name among `titles` is not a mention. If the text lacks a

@@ -123,7 +123,7 @@ class StatementSources:
         traced = []
         for at, statements in said.items():
             made = [
-                self._make_statement(finding, text, self._find_names(reports[at], cited), found)
+                self._make_statement(finding, text, self._names_cited(reports[at], cited), found)
                 for (finding, text, cited), numbers in zip(statements, units[at], strict=True)
                 for found in [[s for n in numbers for s in sentences[n]]]
             ]
@@ -153,7 +153,7 @@ class StatementSources:
                 found |= dict.fromkeys(numbers)
         return [*found][:MAX_TEXT_UNITS]
 
-    def _find_names(self, report: CitedReport, cited: Sequence[CitedRow]) -> frozenset[str]:
+    def _names_cited(self, report: CitedReport, cited: Sequence[CitedRow]) -> frozenset[str]:
         """Return the stems of the names of cited entities, and of the ends of relationships."""
         cited = cited or _list_cited_rows(report)
         links = np.array([*_rows_of(report, cited, "Relationships")], np.int64)

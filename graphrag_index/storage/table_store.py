@@ -26,7 +26,7 @@ import polars as pl
 
 from graphrag_index.errors import TableError
 from graphrag_index.schema.tables import TABLES, Table
-from graphrag_index.storage.atomic import temporary_path, write_json
+from graphrag_index.storage.atomic import temporary_path, write_text_file
 from graphrag_index.storage.mapped_table import MappedTable
 from graphrag_index.storage.table_writer import MAPPED_SUFFIX, SUFFIX, MappedWriter, TableWriter
 from graphrag_index.storage.versions import (
@@ -134,7 +134,9 @@ class TableStore:
             return ()
 
     def write_journal(self, version: int, steps: Iterable[StepRecord]) -> None:
-        write_json(self.folder(version) / JOURNAL_FILE, [asdict(record) for record in steps])
+        # Written after each step: without indents, `json` takes a tenth of the time.
+        content = json.dumps([asdict(record) for record in steps], ensure_ascii=False)
+        write_text_file(self.folder(version) / JOURNAL_FILE, [content])
 
     def next_number(self) -> int:
         """Return the number of the version that the next run will start or resume."""

@@ -348,7 +348,7 @@ class WorkingCopy:
         self._state.commit = commit
 
     def _remove_other_files(self, commit: Commit) -> None:
-        """Delete files of versions and vectors that are not in a commit, but for later runs."""
+        """Delete files of versions and vectors that no commit has; keep those of later runs."""
         for path in self._find_files():
             name = path.relative_to(self.folder).as_posix()
             parts = name.split("/")

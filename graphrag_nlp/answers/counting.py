@@ -190,7 +190,7 @@ class _CountedWords:
         return None, ""
 
     def _mentioned_documents(self) -> Iterator[str]:
-        """Yield the words for documents that stand behind a verb for mentions."""
+        """Yield words for documents after a verb such as "mention": "which files mention maps"."""
         verb, words = max(self._tokens("mentioning"), default=None), self._tokens("documents")
         if verb is not None and any(word < verb for word in words):
             yield from (self.tokens[word][0] for word in sorted(words) if word > verb)

@@ -18,7 +18,7 @@ from graphrag_nlp.answers.kinds import (
     AnswerSpan,
     WantedAnswer,
     find_answer_spans,
-    find_names,
+    find_capitalized_names,
     find_wanted_answer,
 )
 from graphrag_nlp.answers.statements import (
@@ -303,7 +303,7 @@ class Candidates:
             leading, passage = self.statements[rows[j]], self.passages[rows[j]]
             if leading.is_turn:
                 continue
-            for start, end in find_names(leading.text, self.asked.language):
+            for start, end in find_capitalized_names(leading.text, self.asked.language):
                 name = frozenset(WORD.findall(leading.text[start:end].lower())) - stop
                 if not name or name & self.asked.low_words:
                     continue

@@ -39,7 +39,7 @@ VAGUE_TYPES = frozenset(("name", "acronym", "noun phrase"))
 # How well a name fits whose type is unknown, and one of another type than the wanted one.
 FIT_OF_UNKNOWN, FIT_OF_OTHER = 0.5, 0.1
 # Fit of a number before the counted noun ("12 ships"), where other numbers have 1. The noun must be
-# among so many words after the number.
+# among this many words after the number.
 FIT_OF_COUNT = 1.5
 MAX_WORDS_TO_NOUN = 3
 _NAME_JOINTS = "|".join(sorted(PARTICLES | {"of", "the", "&"}))
@@ -122,7 +122,7 @@ def find_answer_spans(
             for found in _compile_pattern(wanted.kind.upper()).finditer(sentence)
         ]
     elif wanted.kind in TYPES_OF_KIND:
-        spans = [*_find_names(sentence, wanted.kind, language, types)]
+        spans = [*_find_typed_names(sentence, wanted.kind, language, types)]
     elif wanted.kind == "reason":
         pattern = _compile_reasons(language.code)
         return [
@@ -137,7 +137,7 @@ def find_answer_spans(
     ]
 
 
-def find_names(sentence: str, language: Language) -> Iterator[tuple[int, int]]:
+def find_capitalized_names(sentence: str, language: Language) -> Iterator[tuple[int, int]]:
     """Yield the places of the names in a sentence, without function words before them.
 
     A single word at the start is none: any word has a capital there.
@@ -155,14 +155,14 @@ def find_names(sentence: str, language: Language) -> Iterator[tuple[int, int]]:
             yield start, start + len(name)
 
 
-def _find_names(
+def _find_typed_names(
     sentence: str, kind: str, language: Language, types: Mapping[str, str]
 ) -> Iterator[AnswerSpan]:
     if kind == "title":
         for quoted in _QUOTED.finditer(sentence):
             yield AnswerSpan(*quoted.span(1), 1.0)
     expected = TYPES_OF_KIND[kind]
-    for start, end in find_names(sentence, language):
+    for start, end in find_capitalized_names(sentence, language):
         known = types.get(sentence[start:end].lower())
         is_unknown = known is None or known in VAGUE_TYPES or expected is None
         fit = FIT_OF_UNKNOWN if is_unknown else 1.0 if known == expected else FIT_OF_OTHER

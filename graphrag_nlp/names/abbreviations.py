@@ -12,9 +12,9 @@ from graphrag_nlp.names.name_forms import MergedNames, NamesByDocument, Words
 from graphrag_nlp.text.languages import read_lists
 from graphrag_nlp.text.places import find_places
 
-# An acronym means a name with its initials if, of the documents with the acronym and such a name,
-# at least this share have this name, and if at least this share of these have it before the
-# acronym. Two letters need a larger share, and at least so many documents.
+# Count the documents that have the acronym and any name with its initials. The acronym means one of
+# these names if at least this share (0 to 1) have that name, and if in this share of those the name
+# comes before the acronym. An acronym of two letters needs a larger share and this many documents.
 MIN_SHARE, MIN_SHARE_OF_TWO_LETTERS, MIN_DOCUMENTS_OF_TWO_LETTERS = 0.5, 0.9, 3
 MIN_LETTERS, MAX_LETTERS = 3, 8
 

@@ -38,7 +38,7 @@ _INNER_CAPITAL = re.compile("(?<=[a-zäöüß]{4})I(?=n(?:nen)?$)")
 # Minimum lengths of a known last part that shows a compound alone; an inflected one must be longer.
 MIN_CERTAIN_PART, MIN_INFLECTED_PART = 5, 6
 MIN_PART = 4
-# A rare given name is a common noun if it is a form of one of so many frequent words: Tage (days).
+# A rare given name is a common noun if it is a form of one of the most frequent words: Tage.
 MAX_FREQUENT_RANK = 8_000
 # Frequent last parts of compounds, although they are short: Gerätetyp.
 _SHORT_PARTS = frozenset("typ art weg tag zug bau rad uhr tor öl eis hut see".split())

@@ -31,7 +31,7 @@ from graphrag_nlp.names.entity_types import find_entity_types
 from graphrag_nlp.names.name_forms import ClassifiedNames, NamesByDocument
 from graphrag_nlp.names.name_spans import NameCandidates
 from graphrag_nlp.names.name_words import GIVEN_NAMES, count_title_chars
-from graphrag_nlp.names.span_cuts import find_names
+from graphrag_nlp.names.span_cuts import cut_names
 from graphrag_nlp.names.span_usage import PROSE
 from graphrag_nlp.names.span_words import SpanWords
 from graphrag_nlp.names.uncased import ReadTexts, find_uncased_names
@@ -484,7 +484,7 @@ def _collect_names(
     for number in range(len(found.names)):
         parts_of_span: Iterable[tuple[int, str, str]] = [(0, found.names[number], "")]
         if not found.is_defined(number):
-            parts_of_span = find_names(SpanWords(used, surnames, number))
+            parts_of_span = cut_names(SpanWords(used, surnames, number))
         for offset, text, cue in parts_of_span:
             name = names.setdefault(text, len(names))
             if name == len(languages_of):

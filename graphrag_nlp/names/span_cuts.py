@@ -51,11 +51,11 @@ _GROUPS = {code: word_set(groups) for code, groups in _WORDS["groups"].items()}
 # Labels in capitals, which may stand before a name: "TIPP" (hint) before Debian.
 _LABELS = frozenset(_WORDS["labels"].upper().split())
 _CUT_PARTICLES = frozenset(("of", "von", "van", "de", "des", "der", "zu", "zur"))
-# A word in capitals with at most so many letters is an acronym rather than a label.
+# A word in capitals with at most this many letters is an acronym rather than a label.
 _MAX_LABEL_ACRONYM_LETTERS = 5
 
 
-def find_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
+def cut_names(span: SpanWords) -> Iterator[tuple[int, str, str]]:
     """Yield the names in the span as (offset, name, type that the word before it shows)."""
     words = span.words
     for first, last in _cut_into_parts(span, 0, len(words)):

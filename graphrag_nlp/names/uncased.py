@@ -69,7 +69,7 @@ def find_uncased_names(
             lambda: (text for _, text in documents()), code, min_frequency
         )
         for number, text in documents():
-            yield from ((number, *place) for place in names.find_names(text))
+            yield from ((number, *place) for place in names.find_in(text))
 
 
 def find_fallback_entity(text: str, code: str) -> tuple[int, int]:
@@ -140,7 +140,7 @@ class _SpacedNames:
             phrases.update(phrase for _, _, phrase in self._find_phrases(clause))
         self.names = _drop_name_parts(" ", {p: n for p, n in phrases.items() if n >= min_frequency})
 
-    def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def find_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
         for clause in self._split_clauses(text):
             reached = -1
@@ -258,7 +258,7 @@ class _UnspacedNames:
         self.names = _drop_name_parts("", free)
         self._max_length = max(map(len, self.names), default=0)
 
-    def find_names(self, text: str) -> Iterator[tuple[int, int, str]]:
+    def find_in(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield (start, end, name) of names in a text. The longest of overlapping names wins."""
         for match in _UNSPACED_RUN.finditer(text):
             run, offset, start = match.group(), match.start(), 0

@@ -65,7 +65,7 @@ _LITERALS = frozenset(("True", "False", "None", "Null"))
 _NO_NAME_END = re.compile(f"(?:{_WORDS['no_name_endings']})$")
 _GERMAN_STREET = re.compile(_WORDS["german_streets"])
 _GERMAN_BODY = re.compile(_WORDS["german_bodies"])
-# A word is no surname if at least one in so many occurrences follows an article.
+# A word is no surname if at least one in this many occurrences follows an article.
 MIN_NOUN_RATIO = 5
 _NOUNS_LIKE_NAMES = word_set(_WORDS["german_nouns_like_names"])
 _PLACES_WITH_ARTICLE = word_set(_WORDS["german_places_with_article"])

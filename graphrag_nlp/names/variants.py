@@ -35,8 +35,8 @@ MIN_SHARE_OF_DOCUMENTS = 0.9
 # Maximum number of names with an equal initial and surname that are compared pairwise.
 MAX_COMPARED_NAMES = 50
 # A surname alone means a famous person rather than a relative whom the document names in full, such
-# as Ivanka Trump, if at least so many documents use the surname without a full name, and if so many
-# times more documents name the famous person in full than the relative.
+# as Ivanka Trump, if at least this many documents use the surname without a full name, and if this
+# many times more documents name the famous person in full than the relative.
 MIN_DOCUMENTS_OF_FAMOUS = 5
 MIN_RATIO_OF_FAMOUS = 10
 # A word may be the surname of one person and the given name of another. One of them is meant if at

@@ -18,7 +18,7 @@ from graphrag_nlp.reports.findings import (
     choose_sentences,
     group_by_member,
 )
-from graphrag_nlp.reports.ranking import rank_sentences
+from graphrag_nlp.reports.ranking import rank_report_sentences
 from graphrag_nlp.reports.titles import WEAK_FACTOR, Namer, TitleParts
 from graphrag_nlp.reports.words import CorpusWords
 
@@ -48,7 +48,7 @@ def draft_reports(shard: ShardFrames, corpus: CorpusWords, limits: Limits) -> Sh
     the candidates, by report, with their texts. `entities` has the `title` and `weight` of the
     members, and whether their names are `weak`. `documents` has their headlines.
     """
-    ranked, words = rank_sentences(shard["sentences"], shard["documents"], corpus)
+    ranked, words = rank_report_sentences(shard["sentences"], shard["documents"], corpus)
     ranked = ranked.drop("row").with_row_index("row")
     numbers, titles, weights, weak = shard["entities"].select("entity", "title", "weight", "weak")
     title_of = dict(zip(numbers, titles, strict=True))

@@ -16,8 +16,8 @@ from graphrag_nlp.text.sentences import distinctive_words
 MAX_SUMMARY_SENTENCES, MAX_THEME_SENTENCES, MAX_FINDING_SENTENCES = 2, 3, 3
 # Maximum share of the distinctive words of a chosen sentence that a longer chosen one has, too.
 MAX_COMMON_WORD_SHARE = 0.6
-# Two sentences belong together if their starts are at most so many characters apart, or if they
-# share so many distinctive words (more than a name has) and this share of those of the shorter one.
+# Two sentences belong together if their starts are at most this many characters apart, or if they
+# share this many distinctive words (more than a name has) and this share of the shorter one's.
 MAX_DISTANCE, MIN_COMMON_WORDS, MIN_COMMON_WORD_SHARE = 600, 3, 0.2
 # Minimum score of the first sentence of a finding, as a share of the best of the report, and of its
 # further sentences, as a share of the first.

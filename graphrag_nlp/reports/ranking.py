@@ -37,7 +37,7 @@ MAX_CAPITAL_SHARE, MIN_LIST_WORDS = 0.6, 8
 MIN_REPEATING_DOCUMENTS, MAX_REPEATED_SENTENCES = 3, 2
 
 
-def rank_sentences(
+def rank_report_sentences(
     sentences: pl.DataFrame, documents: pl.DataFrame, corpus: CorpusWords
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the best sentences of each report, best first, and the best words of each report.

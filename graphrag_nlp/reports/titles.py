@@ -35,7 +35,7 @@ MAX_STEM, MAX_SMALL_WORD = 5, 3
 MIN_SHARE_OF_SECOND, MIN_SHARE_ALONE = 0.5, 0.2
 # Minimum share of the sentences of a report whose documents have a headline that is its theme.
 MIN_HEADLINE_SHARE = 0.75
-# A report has one subject if one name or word is in at least so many of its documents, and in this
+# A report has one subject if one name or word is in at least this many of its documents, and this
 # share of them. A rarer name does not stand beside a theme.
 MIN_DOCUMENTS_OF_SUBJECT, MIN_SHARE_OF_SUBJECT = 2, 1 / 6
 # Maximum share of common words in titles of communities with one parent: readers compare them.
@@ -114,7 +114,7 @@ class Namer:
         themes = self._rank_themes(MIN_SHARE_OF_SECOND if known else MIN_SHARE_ALONE)
         headline = self._find_headline()
         # A headline that has only names of entities says no theme.
-        if fold_words(headline) - self._name_words():
+        if fold_words(headline).difference(*(fold_words(self._titles[n]) for n in self._members)):
             themes.insert(0, headline)
         if not themes:
             return TitleParts(names, (), ())
@@ -127,9 +127,6 @@ class Namer:
         counts = Counter(self._headlines.get(one.document, "") for one in self._ranked)
         [(headline, n)] = counts.most_common(1) or [("", 0)]
         return headline if n >= MIN_HEADLINE_SHARE * len(self._ranked) else ""
-
-    def _name_words(self) -> frozenset[str]:
-        return frozenset().union(*(fold_words(self._titles[one]) for one in self._members))
 
     def _rank_themes(self, min_share: float) -> list[str]:
         """Return the themes of the report, best first: a phrase, or one or two words.

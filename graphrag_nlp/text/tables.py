@@ -10,8 +10,9 @@ from itertools import pairwise, zip_longest
 from operator import itemgetter
 from typing import NamedTuple
 
-# Possessive, since a line may have thousands of bars. A simple table has rules of "=" over its
-# columns: above its header, below it, and at its end. In a grid, "+" are the corners of cells.
+# The groups are atomic (no backtracking), since a line may have thousands of bars. A simple table
+# has rules of "=" over its columns: above its header, below it, and at its end. In a grid, "+" are
+# the corners of cells.
 _TABLE = re.compile(
     r"^[ ]*(?P<columns>=+(?:[ ]+=+)+)[ ]*\n"
     r"(?:(?>^(?![ ]*(?:==|$))[^\n]+(?:\n|\Z))+(?:[ ]*(?P=columns)[ ]*(?:\n|\Z))?){1,2}"

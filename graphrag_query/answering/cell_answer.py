@@ -71,8 +71,8 @@ def may_answer_by_cell(question: Question) -> bool:
     """Return whether each cell of a question wants a line of its own."""
     from graphrag_nlp.answers.kinds import find_wanted_answer
 
-    facets, found = question.facets, question.coverage.found
-    if not question.coverage.cells:
+    facets, found = question.facets, question.cell_coverage.found
+    if not question.cell_coverage.cells:
         return False
     kind = find_wanted_answer(question.text, question.language).kind
     return len(facets.things) > 1 or len(found) < 2 or kind not in KINDS_OF_ONE
@@ -116,10 +116,10 @@ def fill_cells(
     """Fill each cell of a question with the statement of its passages that answers best."""
     from graphrag_nlp.answers.cells import Topic
 
-    cells = question.coverage.cells
+    cells = question.cell_coverage.cells
     by_number = {passage.number: passage for passage in passages}
     own = [[by_number[n] for n in cell.text_units if n in by_number] for cell in cells]
-    topics = [Topic(part, own, question.language) for part in question.coverage.parts]
+    topics = [Topic(part, own, question.language) for part in question.cell_coverage.parts]
     table = CellTable()
     chosen = {
         place: [_choose(question, topic, place, cell, min_similarity) for topic in topics]
@@ -204,7 +204,7 @@ def _read_others(question: Question, topic: "Topic") -> list["Passage"]:
 
     if not topic.words:
         return []
-    own = {number for cell in question.coverage.cells for number in cell.text_units}
+    own = {number for cell in question.cell_coverage.cells for number in cell.text_units}
     index, columns = question.index, ["human_readable_id"]
     table, words = index.vectors("text_unit_text"), " ".join(topic.words)
     found = table.find_matching_rows(words, MAX_OTHERS, columns)["human_readable_id"]

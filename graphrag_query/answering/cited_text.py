@@ -6,6 +6,7 @@ resolved to a passage of a document: the sentence most similar to the model's st
 """
 
 import re
+from functools import lru_cache
 
 from graphrag_nlp.text.citations import (
     MAX_CITATION_CHARACTERS,
@@ -313,10 +314,11 @@ def best_sentence(claim: str, units: list[TextUnit]) -> tuple[Candidate, TextUni
     return best
 
 
-def _content_stems(text: str) -> set[str]:
+# The citations of an answer are compared with the sentences of the same text units.
+@lru_cache(maxsize=4096)
+def _content_stems(text: str) -> frozenset[str]:
     """Return the stems of the content words of a text, or of all words if it has none."""
-    words = set(content_words(text))
-    return words or {stem_word(word) for word in WORD.findall(text.lower())}
+    return frozenset(content_words(text) or map(stem_word, WORD.findall(text.lower())))
 
 
 def _contains_quotation(text: str, quotation: str) -> bool:

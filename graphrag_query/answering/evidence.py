@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from graphrag_nlp.answers.answer import Ranked, SentenceAnswer
 from graphrag_nlp.answers.kinds import VALUES, find_answer_spans, find_wanted_answer
+from graphrag_nlp.answers.rank_statements import Ranked, SentenceAnswer
 from graphrag_query.answering.extractive import (
     FULL_WORD_COVERAGE,
     HIGH_SIMILARITY_FACTOR,

@@ -109,7 +109,7 @@ def split_into_candidates(
     return found
 
 
-def rank_sentences(
+def rank_candidates(
     question: Question,
     candidates: Sequence[Candidate],
     rarity: Mapping[str, float] | None = None,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphrag_index.schema.settings import searches
-from graphrag_nlp.answers.answer import SentenceAnswer, answer_from_sentences
 from graphrag_nlp.answers.features import Asked
 from graphrag_nlp.answers.kinds import TYPES_OF_KIND
+from graphrag_nlp.answers.rank_statements import SentenceAnswer, answer_from_sentences
 from graphrag_nlp.answers.statements import Passage, find_stems
 from graphrag_query.answer import Answer, Outcome
 from graphrag_query.answering.cell_answer import answer_by_cell, may_answer_by_cell
@@ -65,9 +65,9 @@ def quote_answer(
     passages = read_passages(question, text_units, scores, links or {})
     if may_answer_by_cell(question):
         return answer_by_cell(question, passages, text_units, context, settings.min_similarity)
-    if question.coverage.order:
+    if question.cell_coverage.order:
         # The question is about these documents alone.
-        passages = [one for one in passages if one.number in question.coverage.order]
+        passages = [one for one in passages if one.number in question.cell_coverage.order]
     asked = read_question(question, text_units)
     found = answer_from_sentences(
         asked,

@@ -145,7 +145,7 @@ def source_context(
 
 def pack_for_question(question: Question, sections: Sequence[Section], max_tokens: int) -> Context:
     """Pack sections behind a list of the cells of the question, if it has any."""
-    cells, limit = question.coverage.cells, question.max_context_tokens(max_tokens)
+    cells, limit = question.cell_coverage.cells, question.max_context_tokens(max_tokens)
     if not cells:
         return pack_sections(sections, limit)
     return pack_with_cells(sections, dict(enumerate(cells)), limit, question.language)

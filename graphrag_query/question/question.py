@@ -15,7 +15,7 @@ from graphrag_nlp.text.normalize import fold, fold_name, stem_word
 from graphrag_nlp.text.periods import DatePart, find_dates, find_periods
 from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
-from graphrag_query.question.coverage import Coverage, find_coverage
+from graphrag_query.question.cell_coverage import CellCoverage, find_cell_coverage
 from graphrag_query.question.entity_linking import (
     EntityLinker,
     Mention,
@@ -268,9 +268,9 @@ class Question:
         return find_facets(self.index, self.text, self.language)
 
     @cached_property
-    def coverage(self) -> Coverage:
+    def cell_coverage(self) -> CellCoverage:
         """The cells, thing and period, of the question, and their best text units."""
-        return find_coverage(self)
+        return find_cell_coverage(self)
 
     def unmentioned_beside(self, written: list[str]) -> list[str]:
         """Return the names that no document mentions, beside things of documents as written."""
@@ -335,8 +335,8 @@ class Question:
         """Build the answer to this question, with its counts and the model usage so far."""
         if self.llm is not None:
             more["usage"] = self.llm.usage
-        if "coverage" in vars(self):
-            more.setdefault("cells", self.coverage.cells)
+        if "cell_coverage" in vars(self):
+            more.setdefault("cells", self.cell_coverage.cells)
         counts, version = dict(self.counts), self.index.version.number
         more |= {"looked_at": counts, "reports": tuple(self.reports)}
         return Answer(self.text, text, outcome, version=version, **more)
@@ -363,8 +363,8 @@ class Question:
         Returns None if they mention all names. `texts` are texts that the search has already
         read; their words need no further search.
         """
-        if cells := self.coverage.cells:
-            if self.coverage.found:
+        if cells := self.cell_coverage.cells:
+            if self.cell_coverage.found:
                 return None
             lines = dict.fromkeys(format_absence(cell, self.language) for cell in cells)
             return self.answer(" ".join(lines), Outcome.NO_EVIDENCE, cells=cells)

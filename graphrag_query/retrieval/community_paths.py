@@ -80,11 +80,12 @@ def _collect_votes(
 def _elect_path(votes: Sequence[tuple[Sequence[int], float]], start: Sequence[int]) -> list[int]:
     """Choose the community with the most votes at each level, below the communities in `start`."""
     path = list(start)
-    while True:
+    below = [vote for vote in votes if list(vote[0][: len(path)]) == path]
+    while below := [vote for vote in below if len(vote[0]) > len(path)]:
         counted: dict[int, float] = defaultdict(float)
-        for communities, weight in votes:
-            if len(communities) > len(path) and list(communities[: len(path)]) == path:
-                counted[communities[len(path)]] += weight
-        if not counted:
-            return path
-        path.append(max(counted, key=lambda community: (counted[community], -community)))
+        for communities, weight in below:
+            counted[communities[len(path)]] += weight
+        best = max(counted, key=lambda community: (counted[community], -community))
+        below = [vote for vote in below if vote[0][len(path)] == best]
+        path.append(best)
+    return path

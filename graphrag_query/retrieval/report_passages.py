@@ -34,8 +34,8 @@ def add_passages(
     if not settings.passage_share:
         return list(batches)
     index = question.index
-    searched, coverage = start_search(question)(), question.coverage
-    first = coverage.rank_first(searched, len(searched) + len(coverage.order))
+    searched, cells = start_search(question)(), question.cell_coverage
+    first = cells.rank_first(searched, len(searched) + len(cells.order))
     ranked = [unit.number for unit in first]
     found_units = index.text_units(ranked)
     left = {number: found_units[number] for number in ranked}

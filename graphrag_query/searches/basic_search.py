@@ -28,7 +28,7 @@ def basic_search(question: Question, settings: BasicSearch) -> Answer:
     similar enough to the question, or if the question names something that the documents do not
     mention.
     """
-    scores = question.coverage.score_first(
+    scores = question.cell_coverage.score_first(
         rank_text_units(question, settings), settings.top_k_text_units
     )
     found = question.index.text_units(scores)

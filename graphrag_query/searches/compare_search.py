@@ -47,7 +47,7 @@ def compare_search(question: Question, settings: CompareSearch) -> Answer:
     """
     if refusal := question.refuse():
         return refusal
-    cells = question.coverage.cells
+    cells = question.cell_coverage.cells
     if not cells:
         text = format_refusal("nothing_to_compare", question.language)
         return question.answer(text, Outcome.NO_EVIDENCE)
@@ -125,7 +125,7 @@ def _fill_by_model(
     question: Question, llm: LLM, units: Mapping[int, TextUnit], settings: CompareSearch
 ) -> tuple[CellTable, Context, tuple[str, ...]]:
     """Let a model fill the cells that have passages, some cells a call."""
-    cells = question.coverage.cells
+    cells = question.cell_coverage.cells
     places = [place for place, cell in enumerate(cells) if cell.text_units]
     step = settings.cells_per_call
     chunks = [places[at : at + step] for at in range(0, len(places), step)]
@@ -168,7 +168,7 @@ def _pack_cells(
     question: Question, places: Sequence[int], units: Mapping[int, TextUnit], limit: int
 ) -> Context:
     """Pack the passages of some cells, given by their places, the best of each cell first."""
-    cells = {place: question.coverage.cells[place] for place in places}
+    cells = {place: question.cell_coverage.cells[place] for place in places}
     turns = [
         (turn, number)
         for cell in cells.values()
@@ -183,7 +183,7 @@ def cells_request(llm: LLM, question: Question, context: Context, places: Sequen
     """Build the request that fills some cells, given by their places among all."""
     texts = dict(context.tables["Sources"].select("id", "text").iter_rows())
     shown = {
-        place: {n for n in question.coverage.cells[place].text_units if n in texts}
+        place: {n for n in question.cell_coverage.cells[place].text_units if n in texts}
         for place in places
     }
     messages = llm.messages("compare_cells", f"{context.text}\nQuestion: {question.text}")

@@ -15,7 +15,7 @@ from graphrag_nlp.text.citations import ShownRows, check_citations
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words, split_sentences
 from graphrag_query.answer import Answer, Context, Outcome, SubQuestion
 from graphrag_query.answering.cited_text import NO_RECORD
-from graphrag_query.answering.extractive import Candidate, rank_sentences, split_into_candidates
+from graphrag_query.answering.extractive import Candidate, rank_candidates, split_into_candidates
 from graphrag_query.answering.written_answer import (
     DeferredContext,
     Section,
@@ -159,7 +159,7 @@ class _DriftSteps:
         The first round also has the question itself, if it has cells or there are no others.
         """
         chosen = self.best_follow_ups(self.settings.follow_ups)
-        if len(self._asked) == 1 and (self.question.coverage.order or not chosen):
+        if len(self._asked) == 1 and (self.question.cell_coverage.order or not chosen):
             chosen = [self.question.text, *chosen]
         self._follow_ups = [f for f in self._follow_ups if f[1] not in chosen]
         return chosen
@@ -361,7 +361,7 @@ def _find_entities_of_best(
 ) -> list[int]:
     """Return the entities that the best sentences name and that are not yet `covered`."""
     found: dict[int, None] = {}
-    for sentence in rank_sentences(question, sentences):
+    for sentence in rank_candidates(question, sentences):
         if len(found) >= most:
             break
         named = Mentions(question.index, sentence.candidate.text).exact_entities

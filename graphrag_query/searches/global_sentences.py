@@ -12,7 +12,7 @@ import polars as pl
 
 from graphrag_index.schema.settings.searches import GlobalSearch
 from graphrag_nlp.answers.counting import read_count_request
-from graphrag_nlp.answers.coverage import (
+from graphrag_nlp.answers.covering_sentences import (
     Floats,
     PassageSentence,
     choose_sentences,
@@ -79,14 +79,14 @@ def _answer_about_subject(question: Question, settings: GlobalSearch) -> Answer:
     subject = subject_text(question)
     [vector] = index.embedder.embed([subject])
     # A question with cells is about their documents alone.
-    if not (numbers := list(question.coverage.order)):
+    if not (numbers := list(question.cell_coverage.order)):
         table = index.vectors("text_unit_text")
         near = table.nearest(vector, MAX_TEXT_UNITS, ["human_readable_id"])
         numbers = near["human_readable_id"].to_list()
     pool = _Pool.read(index, numbers)
     scores = score_sentences(pool.vectors, pool.of_units, vector)
     best = float((pool.vectors @ vector).max(initial=0.0))
-    is_likely = best >= MIN_SIMILARITY_OF_UNSEEN or question.coverage.order
+    is_likely = best >= MIN_SIMILARITY_OF_UNSEEN or question.cell_coverage.order
     if not is_likely and _has_unseen_word(question, subject):
         return _refuse(question)
     chosen = choose_sentences(pool.vectors, scores, pool.n_words, settings.max_words)

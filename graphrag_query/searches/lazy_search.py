@@ -89,7 +89,7 @@ def lazy_search(question: Question, settings: LazySearch) -> Answer:
         test, min_rating = partial(_rate_text_units, question, llm, failures), settings.min_rating
     hierarchy = IndexHierarchy(question.index)
     descent = RelevanceTests(ranking.scores, hierarchy, ranking.score, test, settings, min_rating)
-    descent.accept(question.coverage.order)
+    descent.accept(question.cell_coverage.order)
     tested = descent.tested
     try:
         descent.run()

@@ -160,7 +160,7 @@ def find_evidence(question: Question, settings: LocalSearch) -> Evidence:
     relationships = _find_relationships(index, entities)
     rank = rank or start_search(question, _linked_text_units(index, entities, relationships))
     found = rank() if settings.scope == "graph" else add_foreign_text_units(question, rank())
-    ranked = question.coverage.rank_first(found, settings.top_k_text_units)
+    ranked = question.cell_coverage.rank_first(found, settings.top_k_text_units)
     units = index.text_units(unit.number for unit in ranked)
     return Evidence(
         entities=entities,
@@ -186,7 +186,7 @@ def start_text_unit_search(
     if settings.scope == "graph":
         return lambda: find_evidence(question, settings).ranked
     rank = start_search(question)
-    most, cover = settings.top_k_text_units, question.coverage.rank_first
+    most, cover = settings.top_k_text_units, question.cell_coverage.rank_first
     return lambda: cover(add_foreign_text_units(question, rank()), most)
 
 

@@ -102,7 +102,7 @@ def choose_search(question: Question) -> SearchChoice:
     if n_known < needed and (not unknown or n_names < needed):
         why = f"{choice.why}, but the index knows too few of its names for {choice.method} search"
         return replace(choice, method="local", why=why)
-    if choice.method == "compare" and not question.coverage.cells:
+    if choice.method == "compare" and not question.cell_coverage.cells:
         why = f"{choice.why}, but it names no things or periods of a series"
         return replace(choice, method="local", why=why)
     if choice.method == "global" and not question.index.has_table("community_reports"):
@@ -112,7 +112,7 @@ def choose_search(question: Question) -> SearchChoice:
 
 def _names_several(question: Question) -> bool:
     """Return whether a question names several things or periods of a series."""
-    if len(question.coverage.found) < 2:
+    if len(question.cell_coverage.found) < 2:
         return False
     if question.llm is None:
         return may_answer_by_cell(question)

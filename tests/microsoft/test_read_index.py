@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 import graphrag_query
 from graphrag_index.errors import TableError
 from graphrag_index.health.checked_index import open_microsoft
-from graphrag_index.microsoft.read_positions import find_names
+from graphrag_index.microsoft.read_positions import locate_names
 from graphrag_index.microsoft.read_tables import MicrosoftIndex, renumber_rows
 from graphrag_index.schema.tables import TABLES
 from tests.fixtures.microsoft_index import (
@@ -296,7 +296,7 @@ def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
 def test_names_are_found_in_whatever_case_as_whole_words() -> None:
     text = "The dulce base, Dulce\nBase and Dulce; İdris, not Dulcea. 北京大学"
     titles = ["DULCE BASE", "DULCE", "AGENT MERCER", "THE DULCEA COMPANY", "北京"]
-    found = find_names(text, titles)
+    found = locate_names(text, titles)
     spelt = [[text[a:b] for a, b in named.spans] for named in found]
     assert spelt == [["dulce base", "Dulce\nBase"], ["Dulce"], [text], ["Dulcea"], ["北京"]]
     assert [named.whole for named in found] == [True, True, False, False, True]
@@ -304,13 +304,13 @@ def test_names_are_found_in_whatever_case_as_whole_words() -> None:
 
 def test_what_is_only_part_of_longer_names_is_still_the_name() -> None:
     titles = ["DULCE BASE", "DULCE"]
-    [base, dulce] = find_names("At Dulce Base.", titles)
+    [base, dulce] = locate_names("At Dulce Base.", titles)
     assert (base.spans, dulce.spans, dulce.whole) == (((3, 13),), ((3, 8),), True)
 
 
 def test_a_name_in_capitals_is_found_as_german_spells_it() -> None:
     text = "Die Große Straße, die grosse Strasse; Grossen und Straßen."
-    [street] = find_names(text, ["GROSSE STRASSE"])
+    [street] = locate_names(text, ["GROSSE STRASSE"])
     assert [text[a:b] for a, b in street.spans] == ["Große Straße", "grosse Strasse"]
 
 

@@ -29,17 +29,12 @@ def refusing(*kinds: str) -> Faults:
 @pytest.mark.parametrize(
     "behaviour",
     [
-        {"faults": refusing("500:json_schema")},
-        {"faults": refusing("silent:json_schema")},
-        {"faults": refusing("422:json_schema", "422:temperature")},
-        {"faults": refusing("ignores:json_schema")},
-        {"faults": refusing("silent:encoding_format")},
-        {"quirks": ["gzip"]},
-        {"quirks": ["close"]},
-        {"quirks": ["http_1_0"]},
+        {"faults": refusing("500:json_schema"), "quirks": ["gzip"]},
+        {"faults": refusing("silent:json_schema"), "quirks": ["close"]},
+        {"faults": refusing("422:json_schema", "422:temperature"), "quirks": ["http_1_0"]},
+        {"faults": refusing("ignores:json_schema"), "redirect": 301},
+        {"faults": refusing("silent:encoding_format"), "redirect": 308},
         {"quirks": ["bom"]},
-        {"redirect": 301},
-        {"redirect": 308},
     ],
     ids=str,
 )

@@ -193,11 +193,11 @@ def test_a_full_disk_is_one_sentence_and_the_next_run_goes_on(tmp_path: Path) ->
     before = names(root)
 
     many = ("--set", "steps.list_numbers.generation=1", "--set", "steps.list_numbers.count=50000")
-    # No file may grow beyond so many kilobytes.
+    # No file may grow beyond this many kilobytes.
     limited = subprocess.run(
         ["bash", "-c", 'ulimit -f 60; exec "$@"', "bash", *command("run", *many)],
         cwd=root,
-        env=environment(),
+        env=environment(PYTHONDONTWRITEBYTECODE="1"),
         capture_output=True,
         encoding="utf-8",
         timeout=MAX_SECONDS,

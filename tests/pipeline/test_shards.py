@@ -257,7 +257,7 @@ def test_tables_are_equal_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = copy_project(tmp_path / "project")
-    for name in ("expeditions", "places", "science"):
+    for name in ("expeditions", "places", "science", "themes"):
         shutil.rmtree(root / "input" / name)
     # Speakers come last in titles, in whichever partitions their turns are quoted.
     names = ("Ernest Shackleton", "Tom Crean", "Roald Amundsen", "Frank Wild")

@@ -232,7 +232,7 @@ def test_a_broken_office_file_is_told_from_one_of_another_type(
 
 
 def test_of_uploads_at_once_one_is_stored_of_each_name(client: TestClient, tmp_path: Path) -> None:
-    names = ["a.txt", "x/a.txt", "b.txt", "..\\a.txt", "b.txt", "c?.txt", "c*.txt"]
+    names = ["a.txt", "x/a.txt", "..\\a.txt", "c?.txt", "c*.txt"]
 
     def upload(number: int) -> tuple[int, str, str]:
         content = f"Text {number} of many."
@@ -246,7 +246,7 @@ def test_of_uploads_at_once_one_is_stored_of_each_name(client: TestClient, tmp_p
     stored = {name: content for status, name, content in replies if status == 201}
     folder = tmp_path / "docs" / "input" / "uploads"
     assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == stored
-    assert Counter(status for status, _, _ in replies) == {201: 3, 409: 4}
+    assert Counter(status for status, _, _ in replies) == {201: 2, 409: 3}
 
 
 def test_files_of_one_request_are_stored_or_told(client: TestClient, tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_a_killed_server_goes_on_with_its_run(tmp_path: Path, n_kills: int) -> N
                     assert versions.setdefault(version, n_documents) == total
                     if is_done:
                         job = ""
-                    time.sleep(0.05)
+                    time.sleep(0.2)
             n_killed += bool(job)
             kill(process, with_run=n_killed % 2 == 0)
             # What the ledger has is never asked for again.

@@ -7,7 +7,6 @@ import logging
 import re
 import shutil
 import socket
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from graphrag_server.hosted_index import HostedIndex
 from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
-from tests.fixtures.commands import command, environment, wait_for
+from tests.fixtures.commands import call, wait_for
 from tests.fixtures.served import Served, project_with_model, serve
 from tests.model_server import Server
 from tests.server.conftest import ADDRESS
@@ -61,10 +60,7 @@ def test_an_id_that_could_forge_a_log_line_is_replaced(sample_client: TestClient
 
 def test_an_address_is_printed_only_if_the_server_starts(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").touch()
-    served = subprocess.run(
-        [*command("serve"), "--root", str(tmp_path), "--port", "0"],
-        capture_output=True, check=False, env=environment(), text=True,
-    )  # fmt: skip
+    served = call(tmp_path, "serve", "--port", "0")
     assert (served.returncode, served.stdout) == (2, "")
     assert "workflows/embedded.yaml is missing" in served.stderr
 

@@ -13,7 +13,7 @@ from graphrag_nlp.reports.ranking import (
     hash_sentences,
     is_name_list,
     mark_repeated,
-    rank_sentences,
+    rank_report_sentences,
     rate_wording,
 )
 from graphrag_nlp.reports.words import CorpusWords
@@ -34,7 +34,7 @@ def ranked(*changes: dict[str, Any]) -> list[int]:
     rows = [{**default, "sentence": at, **change} for at, change in enumerate(changes)]
     lists = {"entities": pl.List(pl.Int32), "words": pl.List(pl.String)}
     frame = pl.DataFrame(rows, schema_overrides=lists)
-    return rank_sentences(frame, DOCUMENTS, CORPUS)[0]["sentence"].to_list()
+    return rank_report_sentences(frame, DOCUMENTS, CORPUS)[0]["sentence"].to_list()
 
 
 @cases("better")
@@ -65,7 +65,7 @@ def test_the_terms_of_a_sentence_are_its_best_words_first() -> None:
         "document": [0, 1],
         "start_char": [900, 900],
     }
-    found, words = rank_sentences(pl.DataFrame(rows), DOCUMENTS, CORPUS)
+    found, words = rank_report_sentences(pl.DataFrame(rows), DOCUMENTS, CORPUS)
     assert found.select("sentence", "terms").rows() == [(0, "storm road"), (1, "storm")]
     assert words["word"].to_list() == ["storm", "road"]
 

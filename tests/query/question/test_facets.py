@@ -11,9 +11,9 @@ import graphrag_query
 from graphrag_nlp.text.languages import language_of
 from graphrag_query.answer import Cell
 from graphrag_query.index import Index
-from graphrag_query.question import coverage
+from graphrag_query.question import cell_coverage
 from graphrag_query.question import facets as facets_of_questions
-from graphrag_query.question.coverage import Coverage
+from graphrag_query.question.cell_coverage import CellCoverage
 from graphrag_query.question.facets import Facets
 from graphrag_query.question.question import Question
 from graphrag_query.question.refusals import format_absence
@@ -68,9 +68,9 @@ def test_any_question_has_facets_inside_of_it(series: Index, words: Sequence[str
 def test_with_many_text_units_those_that_match_are_read(
     series: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = asked(series, QUESTION).coverage
-    monkeypatch.setattr(coverage, "MAX_TEXT_UNITS_READ", 4)
-    few = asked(series, QUESTION).coverage
+    whole = asked(series, QUESTION).cell_coverage
+    monkeypatch.setattr(cell_coverage, "MAX_TEXT_UNITS_READ", 4)
+    few = asked(series, QUESTION).cell_coverage
     assert [cell.thing for cell in few.cells] == ["Galemark Group", "Ostwick"]
     for cell, known in zip(few.cells, whole.cells, strict=True):
         assert 0 < len(cell.text_units) <= 2
@@ -80,9 +80,9 @@ def test_with_many_text_units_those_that_match_are_read(
 def test_with_many_periods_a_thing_is_one_cell(
     series: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coverage, "MIN_CELLS_PER_THING", 2)
-    monkeypatch.setattr(coverage, "MAX_CELLS", 2)
-    [cell] = asked(series, "How did the margin of Ostwick develop since 2021?").coverage.cells
+    monkeypatch.setattr(cell_coverage, "MIN_CELLS_PER_THING", 2)
+    monkeypatch.setattr(cell_coverage, "MAX_CELLS", 2)
+    [cell] = asked(series, "How did the margin of Ostwick develop since 2021?").cell_coverage.cells
     assert (cell.period, len(cell.documents)) == ("since 2021-01-01", 4)
 
 
@@ -119,14 +119,14 @@ def test_too_many_things_of_a_period_are_not_compared(
 
 
 def test_each_cell_gets_its_best_before_any_gets_its_second(series: Index) -> None:
-    found = asked(series, QUESTION).coverage
+    found = asked(series, QUESTION).cell_coverage
     first, second = (cell.text_units for cell in found.cells)
     assert found.order[:4] == (first[0], second[0], first[1], second[1])
 
 
 @given(st.integers(0, 40), st.integers(1, 30), st.integers(0, 30))
 def test_cells_come_first_and_widen_the_search(n_order: int, top_k: int, n_others: int) -> None:
-    covered = Coverage(order=tuple(range(n_order)), n_slots=n_order)
+    covered = CellCoverage(order=tuple(range(n_order)), n_slots=n_order)
     scores = {number: 1 / number for number in range(20, 20 + n_others)}
     found = covered.score_first(scores, top_k)
     assert [*found][: min(n_order, len(found))] == [*range(n_order)][: len(found)]

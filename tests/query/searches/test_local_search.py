@@ -10,7 +10,7 @@ from hypothesis import given
 
 import graphrag_query
 from graphrag_index.errors import SettingsError, TableError
-from graphrag_nlp.answers.answer import MAX_WORDS
+from graphrag_nlp.answers.rank_statements import MAX_WORDS
 from graphrag_nlp.text.sentences import are_near_duplicates, distinctive_words
 from graphrag_query.answer import Outcome
 from graphrag_query.index import Index

@@ -43,18 +43,23 @@ def cells_of(answer: Answer) -> list[str]:
     return [" | ".join((c.thing, c.period, c.state, c.value or c.covered)) for c in answer.cells]
 
 
-@pytest.mark.parametrize("method", SEARCHES)
 @cases("question, text, cells")
-def test_an_answer_by_cell(
-    index: Index, method: str, question: str, text: str, cells: Sequence[str]
-) -> None:
-    answer = index.search(method, question)
+def test_an_answer_by_cell(index: Index, question: str, text: str, cells: Sequence[str]) -> None:
+    answer = index.local(question)
     assert answer.text == text.rstrip()
     assert cells_of(answer) == list(cells)
     is_found = any(" | found | " in cell for cell in cells)
     assert answer.outcome == (Outcome.ANSWERED if is_found else Outcome.NO_EVIDENCE)
     numbers = [number for cell in answer.cells for number in cell.citations]
     assert numbers == [citation.number for citation in answer.citations]
+
+
+@pytest.mark.parametrize("question", [OF_ALL, TWO, "How did Ostwick fare in the latest quarter?"])
+def test_all_searches_answer_alike_by_cell(index: Index, question: str) -> None:
+    answers = [index.search(method, question) for method in SEARCHES]
+    assert {(answer.text, *cells_of(answer)) for answer in answers} == {
+        (answers[0].text, *cells_of(answers[0]))
+    }
 
 
 @cases("question, text")
@@ -128,7 +133,7 @@ def test_questions_of_one_thing_keep_their_ranking(sample_project: Path) -> None
     with graphrag_query.open(sample_project / "output") as opened:
         for one in asked:
             if one["corpus"] == "sample":
-                found = opened._build_question("local", one["question"], (), None).coverage
+                found = opened._build_question("local", one["question"], (), None).cell_coverage
                 assert (found.cells, found.order) == ((), ()), one["question"]
         ranked = [RankedTextUnit(number, 1 / number, 0.0, "match") for number in (3, 1, 2)]
         assert found.rank_first(ranked, 2) == ranked[:2]

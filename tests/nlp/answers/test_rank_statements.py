@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_nlp.answers.answer import (
+from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Candidates
+from graphrag_nlp.answers.rank_statements import (
     CLEARNESS,
     MAX_ROWS,
     MAX_WORDS,
@@ -17,7 +18,6 @@ from graphrag_nlp.answers.answer import (
     answer_from_sentences,
     read_weights,
 )
-from graphrag_nlp.answers.features import COLUMN, FEATURES, Asked, Candidates
 from graphrag_nlp.answers.statements import Passage, find_stems
 from graphrag_nlp.text.languages import language_of
 

@@ -9,13 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import graphrag_query
-from graphrag_evaluation.coverage import THRESHOLD, WordWeights, stated_shares, statement_scores
 from graphrag_evaluation.questions import EvaluationQuestion
 from graphrag_evaluation.scores import (
     citation_scores,
     cited_sentences,
     outcome_scores,
     retrieval_scores,
+)
+from graphrag_evaluation.stated_shares import (
+    THRESHOLD,
+    WordWeights,
+    stated_shares,
+    statement_scores,
 )
 from graphrag_query.answer import Answer, Citation, Outcome
 from graphrag_query.index import Index

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_nlp.answers.coverage import (
+from graphrag_nlp.answers.covering_sentences import (
     MAX_SHARE_OF_THEME,
     Floats,
     choose_sentences,

@@ -43,7 +43,7 @@ K1, B = 1.2, 0.75
 
 
 @dataclass(frozen=True)
-class Coverage:
+class CellCoverage:
     """The cells of a question, in its order, and text units of all cells, by turns.
 
     `parts` are the parts of the topic, as stems, without the names that no document mentions.
@@ -108,7 +108,7 @@ class AskedQuestion(Protocol):
     def names_near_series(self) -> list[str]: ...
 
 
-def find_coverage(question: AskedQuestion) -> Coverage:
+def find_cell_coverage(question: AskedQuestion) -> CellCoverage:
     """Find the cells of a question, and rank the text units in each of them.
 
     A question has cells if it names periods of a series, or several things side by side. Without a
@@ -119,7 +119,7 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     if not things:
         # In a series, a name that is spelt nearly as another is a stranger, not a slip.
         names = question.names_near_series() if facets.periods else []
-        return Coverage(tuple(_list_missing(question, names, facets)))
+        return CellCoverage(tuple(_list_missing(question, names, facets)))
     cells = [cell for thing in things for cell in _find_cells(index, facets, thing, len(things))]
     cells = list({(cell.thing, cell.period, cell.documents): cell for cell in cells}.values())
     missing = question.unmentioned_beside([thing.text for thing in things])
@@ -131,11 +131,11 @@ def find_coverage(question: AskedQuestion) -> Coverage:
     )
     needs_topic = not facets.is_dated and not any(thing.is_code for thing in things)
     if needs_topic and topic_share < MIN_TOPIC_SHARE:
-        return Coverage()
+        return CellCoverage()
     done = iter(searched)
     cells = [next(done) if cell.documents else cell for cell in cells]
     cells += _list_missing(question, missing, facets)
-    return Coverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
+    return CellCoverage(tuple(cells), parts, tuple(order), len(parts) * len(searched))
 
 
 def _list_missing(question: AskedQuestion, names: Sequence[str], facets: Facets) -> list[Cell]:
@@ -176,7 +176,8 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
         ]
     cells: list[Cell] = []
     for period in asked:
-        fitting = [own for own in covered if period is None or _fits(own, period)]
+        # Those about the asked period, a part of it, or a longer one.
+        fitting = [p for p in covered if not period or period.contains(p) or p.contains(period)]
         if period is not None and covered and not fitting:
             is_gap = covered[0].first <= period.first and period.last <= covered[-1].last
             if is_gap or len(covered) == 1:
@@ -205,11 +206,6 @@ def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[Period]
             units.setdefault(unit, []).append(own)
     # A report on a year tells its figures, and those on quarters do not.
     return [own for unit, held in units.items() for own in ([unit] if unit in held else held)]
-
-
-def _fits(own: Period, asked: Period) -> bool:
-    """Return whether a document is about an asked period, or about a longer one with it."""
-    return asked.contains(own) or own.contains(asked)
 
 
 def _documents_of(thing: Thing, periods: Sequence[Period]) -> tuple[int, ...]:

@@ -26,8 +26,8 @@ Embed = Callable[[list[str]], "np.ndarray[Any, Any]"]
 MAX_WORDS = 60
 # Maximum difference between the scores of the best statement and another one in the answer.
 MAX_SCORE_GAP = 3.5
-# Maximum number of statements whose vectors are compared with the question: the best by the other
-# features, and some with most words of the question, which tell whether there is any evidence.
+# Maximum numbers of statements whose vectors are compared with the question: the best by the other
+# features, and those with the most words of the question, for `CLEARNESS`.
 MAX_EMBEDDED = 18
 MAX_BY_WORDS = 8
 # Minimum probability of the best statement among all, so that its only span is certain, and minimum
@@ -97,7 +97,7 @@ def answer_from_sentences(
     found = Candidates(asked, passages)
     if not len(found.rows):
         return SentenceAnswer()
-    order, scores = rank(found, embed)
+    order, scores = rank_statements(found, embed)
     ranked = [_describe(found, row, float(scores[row])) for row in order]
     if compared := compare_names(asked, found.statements, found.passages):
         places = dict.fromkeys(compared.statements)
@@ -126,7 +126,7 @@ def answer_from_sentences(
     return SentenceAnswer(chosen, opening, is_clear=is_clear, ranked=ranked)
 
 
-def rank(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
+def rank_statements(found: Candidates, embed: Embed) -> tuple[list[int], Floats]:
     """Return the rows of the likeliest statements in their order, and the scores of all.
 
     The scores of two statements differ by the logarithm of how much likelier one of them answers.
@@ -282,8 +282,8 @@ def _share(found: Candidates, held: Bits, among: Bits) -> float:
 def rate_clearness(found: Candidates, order: Sequence[int], scores: Floats) -> float:
     """Return how clearly the best statement answers, at least 0 if clearly.
 
-    All that is said of a name answers a question of a name alone: many statements do, so that
-    the probability of the best one, which the weights were fitted to, tells nothing.
+    A question that is only a name ("Tom Crean?") is answered by any statement about that name.
+    Many fit, so the probability of the best one is low and tells nothing.
     """
     if found.asked.is_name_alone:
         return _share(found, found.known[found.rows[order[0]]], ~found.is_name) - 1
