@@ -1,7 +1,7 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
 import type { Answer } from "./api";
-import type { Decision, EvaluationSummary, Health, Interval } from "./manage/management";
+import type { Decision, EvaluationSummary, Health, Interval } from "./manage/rows";
 import type { Kind } from "./state";
 
 const LANGUAGE = "en";

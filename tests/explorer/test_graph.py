@@ -144,6 +144,26 @@ def test_small_communities_of_the_overview_have_titles_beside_them(page: Page) -
     assert len(missing) <= 2
 
 
+def test_what_is_open_follows_from_the_view_alone(page: Page) -> None:
+    page.goto("/#/sample")
+    graph = page.get_by_role("application")
+    expect(graph).to_have_attribute("data-areas", re.compile("[1-9]"))
+    overview = read_drawn(page)
+    graph.focus()
+    while read_drawn(page)["entities"] == 0:
+        page.keyboard.press("Enter")
+    seen = []
+    while not seen or seen[-1]["entities"] > 0:
+        page.keyboard.press("-")
+        seen.append(read_drawn(page))
+    assert len(seen) > 1
+    for before in seen[-2::-1]:
+        page.keyboard.press("+")
+        assert read_drawn(page) == before
+    page.get_by_role("button", name="Show the whole graph").click()
+    assert read_drawn(page) == overview
+
+
 def test_types_and_filters_choose_among_what_is_drawn(page: Page) -> None:
     entity = page.request.get("/v1/indexes/sample/entities/0").json()
     address = f"/#/sample?mode=table&colour=type&only={entity['communities'][-1]['community']}"

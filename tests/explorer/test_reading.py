@@ -208,3 +208,75 @@ def test_the_graph_lights_what_the_cited_passages_name_and_no_more(page: Page) -
     # The last line of a cell is the word "lit".
     names = [name.lower().splitlines()[0] for name in lit.all_inner_texts()]
     assert [name for name in names if name.split()[-1] not in quotes] == []
+
+
+def test_what_an_answer_lights_ends_when_the_reader_goes_on(page: Page) -> None:
+    page.goto("/#/sample?mode=table")
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    evidence = page.get_by_role("button", name="Evidence of the answer")
+    lit = page.locator(".drawn tr.lit")
+    expect(evidence).to_be_visible()
+    expect(lit.first).to_be_visible()
+    page.get_by_role("link", name="Browse").click()
+    expect(lit).to_have_count(0)
+    expect(evidence).to_have_count(0)
+    page.go_back()
+    expect(lit.first).to_be_visible()
+    page.get_by_label("Index", exact=True).select_option("ships")
+    expect(page.get_by_text("This index holds 2 documents")).to_be_visible()
+    expect(lit).to_have_count(0)
+    page.go_back()
+    expect(page.locator(".turn, .welcome")).to_have_class("welcome")
+    expect(lit).to_have_count(0)
+
+
+def test_what_is_pointed_at_is_lit_no_longer_than_it_is_there(page: Page) -> None:
+    page.goto("/#/sample/entity/0?mode=table")
+    lit = page.locator(".drawn tr.lit")
+    row = page.get_by_label("Details").locator(".relationship-row").first
+    page.get_by_role("button", name="Close").hover()
+    row.hover()
+    expect(lit.first).to_be_visible()
+    # The row goes away under the pointer, which never leaves it.
+    page.keyboard.press("/")
+    page.evaluate("location.hash = '/sample?mode=table'")
+    expect(page.get_by_label("Details")).to_have_count(0)
+    expect(lit).to_have_count(0)
+
+
+def test_a_search_ends_with_its_list(page: Page) -> None:
+    page.goto("/#/sample")
+    find = page.get_by_role("combobox", name="Find names, reports and passages")
+    find.fill("crean")
+    expect(page.locator("[role=option]").first).to_be_visible()
+    page.keyboard.press("Enter")
+    search = page.get_by_label("Search this list")
+    expect(search).to_have_value("crean")
+    expect(page.locator("[role=option]")).to_have_count(0)
+    expect(find).to_have_value("")
+    page.get_by_label("Lists").get_by_role("link", name="Documents").click()
+    expect(search).to_have_value("")
+    page.go_back()
+    expect(search).to_have_value("crean")
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_role("link", name="Browse").click()
+    expect(search).to_have_value("")
+
+
+def test_menus_close_when_the_reader_goes_elsewhere(page: Page) -> None:
+    page.goto("/#/sample")
+    picture = page.get_by_role("button", name="Picture (SVG)")
+    page.get_by_label("Save the view").click()
+    expect(picture).to_be_visible()
+    page.get_by_label("Question").click()
+    expect(picture).not_to_be_visible()
+    panels = page.get_by_role("link", name="Health")
+    page.get_by_text("More", exact=True).press("Enter")
+    expect(panels).to_be_visible()
+    press_until(page, "Tab", "!document.activeElement.closest('.menu')")
+    expect(panels).not_to_be_visible()
+    page.get_by_text("More", exact=True).press("Enter")
+    page.keyboard.press("Escape")
+    expect(panels).not_to_be_visible()
+    assert page.evaluate("document.activeElement.matches('.menu > summary')")

@@ -2,9 +2,8 @@
 
 import { useRef } from "preact/hooks";
 import type { Answer, Citation } from "../api";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import { useAddress, usePointing } from "../state";
 import { texts } from "../texts";
 import { citedRow, highlightOfCitation } from "./citedRows";
 
@@ -25,7 +24,7 @@ export function CitationMark({ citation, answer }: CitationProps) {
 function useCitation({ citation, answer }: CitationProps) {
   const { address, select } = useAddress();
   const { data, summary } = useData();
-  const { point } = useHighlight();
+  const point = usePointing();
   const shown = address.version ?? summary.version;
   const controller = useRef<AbortController | null>(null);
   const light = (event: Event) => {

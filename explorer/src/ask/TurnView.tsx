@@ -1,12 +1,13 @@
 /** One question with its answer: text, citations, what was looked at, cost and time. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
-import { AtVersion, useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import { useLoaded } from "../parts/useLoaded";
+import { type Address, AddressContext, type AddressStore, useAddress, useKeeping } from "../state";
 import { texts } from "../texts";
 import { CitationList, CitationMark } from "./Citations";
 import type { Turn } from "./conversation";
@@ -44,26 +45,33 @@ export function TurnView({ turn, ask, isLast }: TurnProps) {
   );
 }
 
+/** Make the links inside open a version of the index, whichever version the page shows. */
+function AtVersion({ version, children }: { version: number; children: ComponentChildren }) {
+  const store = useAddress();
+  const { summary } = useData();
+  const shown = store.address.version ?? summary.version;
+  const linking = useMemo<AddressStore>(() => {
+    if (version === shown || !version) return store;
+    const change = { version: version === summary.version ? null : version };
+    const href = (wanted: Partial<Address>) => store.href({ ...change, ...wanted });
+    return { ...store, href, select: (selection) => href({ selection }) };
+  }, [store, version, shown]);
+  return <AddressContext.Provider value={linking}>{children}</AddressContext.Provider>;
+}
+
 interface AnswerProps { answer: Answer; ask: Ask; isLast: boolean; asked: string }
 
 function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
-  const { keep } = useHighlight();
   const { data, summary } = useData();
   const { address } = useAddress();
   const shown = address.version ?? summary.version;
   const { outcome, question, citations, follow_ups, table } = answer;
-  useEffect(() => {
-    // The graph shows the evidence of the newest answer until something else is pointed at.
-    if (!isLast || answer.version !== shown) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    highlightOfAnswer(answer, data, signal).then(
-      (highlight) => signal.aborted || keep(highlight),
-      // The answer stands without the graph.
-      () => {},
-    );
-    return () => controller.abort();
-  }, [answer, isLast, shown]);
+  // The graph shows the evidence of the newest answer for as long as the reader is at the conversation.
+  const isShown = isLast && answer.version === shown;
+  const evidence = useLoaded(
+    async (signal) => (isShown ? highlightOfAnswer(answer, data, signal) : null), [isShown],
+  );
+  useKeeping(evidence.value ?? null);
   const byNumber = useMemo(
     () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
   );

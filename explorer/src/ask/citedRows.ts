@@ -1,7 +1,7 @@
 /** Rows of the index that an answer and its citations rest on. */
 
 import type { Answer, Citation, ContextRow, Entity, IndexData } from "../api";
-import { type Highlight, NO_HIGHLIGHT } from "../parts/useHighlight";
+import { type Highlight, NO_HIGHLIGHT } from "../state";
 
 // Entities and relationships that are lit in the graph for a whole answer.
 const MAX_LIT = 40;

@@ -4,10 +4,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Document, DocumentText, Entity } from "../api";
 import { Busy, Failure } from "../parts/Loading";
 import { EntityChip } from "../parts/Link";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useLighting } from "../parts/useHighlight";
-import type { Selection } from "../state";
+import { type Selection, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
 import { Section } from "./Section";

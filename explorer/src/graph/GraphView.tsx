@@ -1,41 +1,17 @@
 /** The graph as a drawing or as a table: communities open into their insides as one zooms in. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { IndexData } from "../api";
-import type { Highlight } from "../parts/useHighlight";
+import { Menu } from "../parts/Menu";
 import { useLoaded } from "../parts/useLoaded";
-import type { Filters, GraphMode, Selection } from "../state";
 import { texts } from "../texts";
-import { type Changes, chooseTypeHues, NO_EMPHASIS } from "./appearance";
+import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import { DrawnTable } from "./DrawnTable";
 import type { DrawnGraph } from "./drawn";
 import { type Export, EXPORTS, exportView } from "./exportView";
 import { GraphLegend } from "./GraphLegend";
 import { countTypes, type LegendEntry, listChanges, listTypes, writeSigns } from "./legend";
-import type { LinkedViews } from "./LinkedViews";
 import { findDisc, readEmphasis } from "./readEmphasis";
-import { type Graph, useGraph } from "./useGraph";
-
-export interface GraphViewProps {
-  data: IndexData;
-  /** Changes when other data is shown, such as an earlier version. */
-  dataKey: string;
-  mode: GraphMode;
-  selection: Selection | null;
-  highlight: Highlight;
-  filters: Filters;
-  /** The only community to show; null: all. */
-  only: number | null;
-  /** Whether a path between two entities is lit. */
-  showsPath: boolean;
-  /** What differs from another version; null without a comparison. */
-  changes: Changes | null;
-  /** Whether types decide the colours of entities. */
-  colouredByType: boolean;
-  links: LinkedViews;
-  hrefOf(selection: Selection): string;
-  onSelect(selection: Selection): void;
-}
+import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {
   const { dataKey, mode, changes, hrefOf } = props;
@@ -183,19 +159,11 @@ function GraphButtons({ graph, drawn, entries, element, onStatus }: GraphButtons
 }
 
 function SaveMenu({ forms, onChoose }: { forms: readonly Export[]; onChoose: (form: Export) => void }) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const close = () => {
-    menu.current?.removeAttribute("open");
-    menu.current?.querySelector("summary")?.focus();
-  };
   return (
-    <details class="save-menu" ref={menu} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
-      <summary class="button" aria-label={texts.graph.save.label} title={texts.graph.save.label}>⤓</summary>
-      <div class="menu-list">
-        {forms.map((form) => (
-          <button key={form} type="button" onClick={() => { close(); onChoose(form); }}>{texts.graph.save[form]}</button>
-        ))}
-      </div>
-    </details>
+    <Menu class="save-menu" label={texts.graph.save.label} button="⤓">
+      {forms.map((form) => (
+        <button key={form} type="button" onClick={() => onChoose(form)}>{texts.graph.save[form]}</button>
+      ))}
+    </Menu>
   );
 }

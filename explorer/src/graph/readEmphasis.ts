@@ -1,8 +1,7 @@
 /** What of the graph is lit, and where the view moves for a selection. */
 
 import type { IndexData } from "../api";
-import type { Highlight } from "../parts/useHighlight";
-import type { Selection } from "../state";
+import type { Highlight, Selection } from "../state";
 import { type Emphasis, NO_EMPHASIS } from "./appearance";
 import type { LitThings } from "./drawn";
 import type { Disc } from "./scene";

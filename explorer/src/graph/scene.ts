@@ -23,9 +23,9 @@ export interface Area extends Disc {
 /** The part of the screen that is visible, in the coordinates of the map. */
 export interface View { x: number; y: number; halfWidth: number; halfHeight: number; scale: number }
 
-// An area opens when its radius exceeds this many pixels, and closes below the other.
+// An area is open while its radius exceeds this many pixels: what is open follows from the view, and not from where
+// the reader has been.
 const OPEN_RADIUS = 105;
-const CLOSE_RADIUS = 70;
 
 export class Scene {
   readonly parts = new Map<number, MapPart>();
@@ -91,7 +91,7 @@ export class Scene {
     for (const { community } of this.openParts()) {
       if (community === this.root) continue;
       const disc = this.disc(community);
-      if (disc.radius * view.scale < CLOSE_RADIUS || !isVisible(disc, view, 1.5)) this.opened.delete(community);
+      if (disc.radius * view.scale <= OPEN_RADIUS || !isVisible(disc, view, 1)) this.opened.delete(community);
     }
     const wanted = this.closedAreas()
       .filter((area) => area.radius * view.scale > OPEN_RADIUS && isVisible(area, view, 1))

@@ -2,14 +2,37 @@
 
 import type { RefObject } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import type { IndexData } from "../api";
 import { ServerReturns } from "../parts/useServerReturns";
-import { hasFilters, type Selection } from "../state";
+import { type Filters, type GraphMode, hasFilters, type Highlight, type Selection } from "../state";
 import { texts } from "../texts";
+import type { Changes } from "./appearance";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";
 import { type DrawnGraph, NOTHING_DRAWN } from "./drawn";
 import { GraphLoader } from "./GraphLoader";
-import type { GraphViewProps } from "./GraphView";
+import type { LinkedViews } from "./LinkedViews";
 import { Renderer } from "./renderer";
+
+export interface GraphViewProps {
+  data: IndexData;
+  /** Changes when other data is shown, such as an earlier version. */
+  dataKey: string;
+  mode: GraphMode;
+  selection: Selection | null;
+  highlight: Highlight;
+  filters: Filters;
+  /** The only community to show; null: all. */
+  only: number | null;
+  /** Whether a path between two entities is lit. */
+  showsPath: boolean;
+  /** What differs from another version; null without a comparison. */
+  changes: Changes | null;
+  /** Whether types decide the colours of entities. */
+  colouredByType: boolean;
+  links: LinkedViews;
+  hrefOf(selection: Selection): string;
+  onSelect(selection: Selection): void;
+}
 
 export interface Graph {
   content: GraphContent;

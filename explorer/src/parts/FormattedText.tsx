@@ -2,11 +2,9 @@
 
 import { Fragment, type ComponentChildren, type VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import type { Kind } from "../state";
+import { type Kind, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { type Block, type Inline, parseInline, parseMarkdown, type References } from "./parseMarkdown";
-import { useAddress } from "./useAddress";
-import { useLighting } from "./useHighlight";
 
 /** Draw the citation [number] of an answer. */
 export type DrawCitation = (number: number) => ComponentChildren;

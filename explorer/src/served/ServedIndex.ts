@@ -6,21 +6,18 @@ import {
   type Query, type Question, type Relationship, type Rows, type Span, type Suggestions, type TableName, type Version,
 } from "../api";
 import { parseMapPart, ROOT } from "../graph/mapPart";
-import { Management } from "../manage/management";
 import { readEvents } from "../parts/readEvents";
 import { texts } from "../texts";
-import { type Connection, formatQuery } from "./Connection";
+import { type Connection, formatQuery, indexPath } from "./Connection";
 
 /** An index of a server. */
 export class ServedIndex implements IndexData {
-  readonly manage: Management;
   private readonly root: string;
 
   constructor(
     readonly connection: Connection, readonly name: string, readonly version: number | null,
   ) {
-    this.root = `v1/indexes/${encodeURIComponent(name)}`;
-    this.manage = new Management(connection, this.root);
+    this.root = indexPath(name);
   }
 
   get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
@@ -94,7 +91,7 @@ export class ServedIndex implements IndexData {
   }
 
   atVersion(version: number) {
-    return this.connection.open(this.name, version);
+    return new ServedIndex(this.connection, this.name, version);
   }
 
   changedRows(table: ChangedTable, query: Query, signal: AbortSignal) {

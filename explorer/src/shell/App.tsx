@@ -4,14 +4,15 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, type IndexSummary } from "../api";
 import { Conversation, ConversationContext } from "../ask/conversation";
+import { Management } from "../manage/management";
 import { Busy, Failure } from "../parts/Loading";
-import { AddressProvider, useAddress } from "../parts/useAddress";
 import { DataContext, type OpenIndex } from "../parts/useData";
-import { HighlightProvider } from "../parts/useHighlight";
 import { type Loaded, useLoaded } from "../parts/useLoaded";
 import { ServerReturns, useRepeatedLook } from "../parts/useServerReturns";
 import { Connection } from "../served/Connection";
+import { ServedIndex } from "../served/ServedIndex";
 import { readKey, writeKey } from "../session";
+import { StateProvider, useAddress } from "../state";
 import { texts } from "../texts";
 import { Header } from "./Header";
 import { KeyPrompt } from "./KeyPrompt";
@@ -23,11 +24,9 @@ type EmbeddedIndex = OpenIndex & { notice?: string };
 /** With `embedded`, the page shows that index, and needs no server. */
 export function App({ embedded }: { embedded?: EmbeddedIndex | undefined }) {
   return (
-    <AddressProvider>
-      <HighlightProvider>
-        {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
-      </HighlightProvider>
-    </AddressProvider>
+    <StateProvider>
+      {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
+    </StateProvider>
   );
 }
 
@@ -99,7 +98,10 @@ function IndexPage({
     document.title = summary ? `${summary.name} · ${texts.title}` : texts.title;
   }, [summary?.name]);
   const open = useMemo<OpenIndex | null>(
-    () => (summary ? { data: connection.open(summary.name, address.version), summary } : null),
+    () => (summary ? {
+      data: new ServedIndex(connection, summary.name, address.version), summary,
+      manage: new Management(connection, summary.name),
+    } : null),
     [connection, summary, address.version],
   );
   // The conversation stays while the reader looks at other versions of the index.

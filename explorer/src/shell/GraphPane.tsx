@@ -5,12 +5,10 @@ import { filterQuery } from "../api";
 import type { Changes } from "../graph/appearance";
 import { GraphView } from "../graph/GraphView";
 import { LinkedViews } from "../graph/LinkedViews";
-import { useAddress } from "../parts/useAddress";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
-import { type Highlight, NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
-import { type Address, hasFilters, type Selection } from "../state";
+import { type Address, hasFilters, type Highlight, isEmptyHighlight, NO_HIGHLIGHT, type Selection, useAddress, useHighlight } from "../state";
 import { texts } from "../texts";
 
 // Entities that are lit because the filters keep them.
@@ -53,7 +51,7 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
   const versionData = useMemo(() => (isShown ? data : data.atVersion!(version)), [data, isShown, version]);
   // Rows have other numbers in another version, so only the shown one has what is selected and lit.
   const change = (selection: Selection): Partial<Address> => (isShown ? { selection } : {
-    selection, version: version === summary.version ? null : version, path: null, only: null,
+    selection, version: version === summary.version ? null : version,
     compare: comparison!.from === version ? comparison!.to : comparison!.from,
   });
   const earlier = comparison?.from === version;
@@ -71,7 +69,7 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
 
 function GraphTools() {
   const { address, go, href } = useAddress();
-  const { kept, keep } = useHighlight();
+  const { kept, end } = useHighlight();
   const { mode, only, path, colourBy } = address;
   const comparison = useComparison();
   return (
@@ -104,8 +102,8 @@ function GraphTools() {
         </a>
       )}
       {path && <a class="chip removable" href={href({ path: null })}>{texts.path.title}<Remove /></a>}
-      {!path && !isEmpty(kept) && (
-        <button type="button" class="chip removable" onClick={() => keep(NO_HIGHLIGHT)}>
+      {!path && !isEmptyHighlight(kept) && (
+        <button type="button" class="chip removable" onClick={() => end("kept")}>
           {texts.graph.evidence}<Remove />
         </button>
       )}
@@ -116,9 +114,6 @@ function GraphTools() {
 function Remove() {
   return <><span aria-hidden="true"> ×</span><span class="unseen">{texts.filters.remove}</span></>;
 }
-
-const isEmpty = ({ entities, relationships, communities }: Highlight) =>
-  !entities.length && !relationships.length && !communities.length;
 
 /**
  * Return what the graph lights: what is pointed at, or else the selection by itself, or else the
@@ -132,7 +127,7 @@ function useShownHighlight(): Highlight {
   const { selection, path } = address;
   const isInGraph = selection && selection.kind !== "text_unit" && selection.kind !== "document";
   if (isInGraph && !path) return NO_HIGHLIGHT;
-  return isEmpty(kept) ? filtered : kept;
+  return isEmptyHighlight(kept) ? filtered : kept;
 }
 
 /** Return the main entities that the filters keep; nothing without filters. */

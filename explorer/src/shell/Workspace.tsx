@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { EvidencePanel } from "../evidence/EvidencePanel";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useRepeatedLook } from "../parts/useServerReturns";
+import { useAddress } from "../state";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
 import { LeftPanel } from "./LeftPanel";
