@@ -102,6 +102,8 @@ export interface Paths {
   entities: Entity[];
   relationships: Relationship[];
 }
+/** An entity and its neighbours, with the strongest relationships between it and them. */
+export interface Neighbourhood { entities: Entity[]; relationships: Relationship[] }
 /** What filters can be set to. */
 export interface FilterChoices { entity_types: Record<string, number>; document_columns: string[] }
 
@@ -173,6 +175,7 @@ export interface IndexData {
   relationshipsOf(
     entity: number, cursor: string | null, signal: AbortSignal,
   ): Promise<Page<Relationship>>;
+  neighbourhood(entity: number, signal: AbortSignal): Promise<Neighbourhood>;
   mentionsOf(entity: number, cursor: string | null, signal: AbortSignal): Promise<Page<Span>>;
   documentText(
     document: number, start: number, end: number, signal: AbortSignal,

@@ -253,6 +253,18 @@ export const texts = {
     mean: (mean: number) => mean.toFixed(3),
     interval: ({ low, high, n }: Interval) => `${low.toFixed(3)} to ${high.toFixed(3)}, ${questions(n)}`,
   },
+  around: {
+    show: "Neighbours", showEntities: "Show in the graph", pin: "Pin", unpin: "Unpin", hide: "Hide",
+    neighbours: (title: string) => `Neighbours of ${title}`,
+    passage: (document: string) => `Entities of a passage of ${document}`,
+    paths: (from: string, to: string) => `Paths from ${from} to ${to}`,
+    back: "Map", shown: (shown: number, all: number) => (shown < all ? `${number(shown)} of ${number(all)}` : number(all)),
+    showHidden: (count: number) => `Show ${number(count)} hidden`,
+    types: "Types: show or hide their entities", noType: "no type",
+    shownOf: (shown: number, all: number) => `${number(shown)} of ${number(all)}`,
+    collapse: (type: string, isCollapsed: boolean) => (isCollapsed ? `Show the type ${type}` : `Hide the type ${type}`),
+    expand: (type: string, isExpanded: boolean) => (isExpanded ? `Only the strongest of the type ${type}` : `All of the type ${type}`),
+  },
   path: {
     title: "Path", to: "Path to …", toPlaceholder: "Name of another entity",
     none: "No path connects them.",

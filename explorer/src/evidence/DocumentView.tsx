@@ -5,7 +5,7 @@ import type { Document, DocumentText, Entity } from "../api";
 import { Busy, Failure } from "../parts/Loading";
 import { EntityChip } from "../parts/Link";
 import { useData } from "../parts/useData";
-import { type Selection, useAddress, useLighting } from "../state";
+import { type Selection, surround, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
 import { Section } from "./Section";
@@ -18,11 +18,13 @@ interface DocumentProps {
   document: Document;
   /** The marked span. */
   span: Selection["span"];
-  /** The entities that the passage names. */
+  /** The passage that is shown, and the entities that it names. */
+  textUnit?: number;
   entities?: Entity[];
 }
 
-export function DocumentView({ document, span, entities = [] }: DocumentProps) {
+export function DocumentView({ document, span, textUnit, entities = [] }: DocumentProps) {
+  const { href } = useAddress();
   const [isOpen, setOpen] = useState(false);
   const shown = isOpen ? entities : entities.slice(0, 12);
   return (
@@ -31,6 +33,9 @@ export function DocumentView({ document, span, entities = [] }: DocumentProps) {
       {entities.length > 0 && (
         <Section title={texts.evidence.named} count={entities.length}>
           <ul class="chips">
+            {textUnit !== undefined && (
+              <li><a class="chip action" href={href({ around: surround("text_unit", textUnit) })}>{texts.around.showEntities}</a></li>
+            )}
             {shown.map((entity) => <li key={entity.number}><EntityChip number={entity.number} title={entity.title} /></li>)}
             {shown.length < entities.length && (
               <li><button type="button" class="chip" onClick={() => setOpen(true)}>

@@ -1,24 +1,30 @@
 /** The graph as a drawing or as a table: communities open into their insides as one zooms in. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { CameraState } from "sigma/types";
 import { Menu } from "../parts/Menu";
 import { useLoaded } from "../parts/useLoaded";
+
 import { texts } from "../texts";
 import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import { DrawnTable } from "./DrawnTable";
 import type { DrawnGraph } from "./drawn";
 import { type Export, EXPORTS, exportView } from "./exportView";
 import { GraphLegend } from "./GraphLegend";
+import { WHOLE } from "./GraphLoader";
 import { countTypes, type LegendEntry, listChanges, listTypes, writeSigns } from "./legend";
-import { findDisc, readEmphasis } from "./readEmphasis";
+import { emphasizeArranged, findDisc, readEmphasis } from "./readEmphasis";
+import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
+import { arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings } from "./surroundings";
 import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {
-  const { dataKey, mode, changes, hrefOf } = props;
+  const { dataKey, mode, changes, hrefOf, selection } = props;
   const container = useRef<HTMLDivElement>(null);
   const { graph, drawn, hovered, status, setStatus, failure } = useGraph(container, props);
-  const typeHues = useTypeHues(props, drawn);
-  const emphasis = useEmphasis(graph, props);
+  const { surroundings, isLeft } = useSurroundings(props, setStatus);
+  const typeHues = useTypeHues(props, drawn, surroundings !== null);
+  const emphasis = useEmphasis(graph, props, surroundings);
   const [kept, keepTypes] = useState<ReadonlySet<string> | null>(null);
   const [pointed, pointAtTypes] = useState<ReadonlySet<string> | null>(null);
   const litTypes = typeHues ? pointed ?? kept : null;
@@ -31,7 +37,9 @@ export function GraphView(props: GraphViewProps) {
     Object.assign(graph.content, { emphasis: shown, changes, typeHues });
     graph.camera.update();
   }, [graph, shown, changes, typeHues]);
-  useMovingView(graph, props);
+  useArrangement(graph, props, surroundings);
+  useMovingView(graph, props, isLeft);
+  useEffect(() => keepTypes(null), [selection?.kind, selection?.number]);
 
   const showsTable = mode === "table" || Boolean(failure);
   const countsInside = Boolean(graph?.content.showsTypes);
@@ -39,6 +47,7 @@ export function GraphView(props: GraphViewProps) {
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
       data-entities={drawn.entities.length} data-lines={drawn.links.length + drawn.relationships.length}>
+      {surroundings && <SurroundingsBar {...surroundings} />}
       <div class="graph-stage">
         <div class="graph-canvas" ref={container} tabIndex={showsTable ? -1 : 0} role="application"
           aria-label={texts.graph.explained} onKeyDown={(event) => { if (graph) moveWithKeys(graph, event); }}
@@ -51,14 +60,69 @@ export function GraphView(props: GraphViewProps) {
         )}
         <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
       </div>
-      <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} />
+      <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes}>
+        {surroundings?.around && typeHues && <SurroundingsLegend {...surroundings} hues={typeHues} onPoint={pointAtTypes} />}
+      </GraphLegend>
     </div>
   );
 }
 
+/**
+ * Load what is near a thing, or the paths between two; null: the map is shown, or nothing is loaded yet.
+ * `isLeft`: what is selected lies elsewhere, so the map is shown again.
+ */
+function useSurroundings(
+  { data, dataKey, around, path, selection, onLeave }: GraphViewProps, onStatus: (status: string) => void,
+): { surroundings: ShownSurroundings | null; isLeft: boolean } {
+  const { kind, number, pinned } = around ?? {};
+  const loaded = useLoaded(
+    async (signal) => (around ? readNearby(data, around, signal) : path && readPaths(data, path, signal)),
+    [dataKey, kind, number, pinned, around ? null : path],
+  );
+  // What is pinned is loaded again; the picture before stays until it is here.
+  const before = useRef<{ key: string; nearby: Nearby } | null>(null);
+  const key = JSON.stringify([dataKey, kind, number, around ? null : path]);
+  if (loaded.value) before.current = { key, nearby: loaded.value };
+  const nearby = loaded.value ?? (before.current?.key === key ? before.current.nearby : null);
+  const selected = selection?.kind === "entity" ? selection.number : null;
+  // A community, and an entity that is elsewhere, are shown on the map.
+  const isLeft = Boolean(around ?? path) && (selection?.kind === "community" || loaded.error !== null
+    || Boolean(selected !== null && nearby && !nearby.entities.some((entity) => entity.number === selected)));
+  useEffect(() => {
+    if (loaded.error) onStatus(loaded.error.message);
+    if (isLeft) onLeave();
+  }, [isLeft]);
+  const surroundings = useMemo(() => {
+    if (!nearby || !(around ?? path) || isLeft) return null;
+    if (!around) return { nearby, around, shown: new Set(nearby.order), arrange: arrangePaths(nearby) };
+    const shown = chooseShown(nearby, around, selected);
+    return { nearby, around, shown, arrange: arrangeRings(nearby, shown, selected) };
+  }, [nearby, isLeft, JSON.stringify([around, path, selected])]);
+  return { surroundings, isLeft };
+}
+
+/** Show what surrounds a thing in place of the map; the map comes back as it was left. */
+function useArrangement(graph: Graph | null, { data }: GraphViewProps, surroundings: ShownSurroundings | null): void {
+  const left = useRef<CameraState | null>(null);
+  const arrange = surroundings?.arrange ?? null;
+  const key = surroundings && surroundings.nearby.title;
+  useEffect(() => {
+    if (!graph || graph.content.arrange === arrange) return;
+    const { camera, content, loader, renderer } = graph;
+    if (!content.arrange) left.current = content.scene.parts.size ? renderer?.camera ?? null : null;
+    content.arrange = arrange;
+    camera.update();
+    if (arrange) return;
+    if (renderer && left.current) renderer.camera = left.current;
+    else showWhole(graph);
+    loader.follow(data);
+  }, [graph, arrange]);
+  useEffect(() => { if (graph && key !== null) graph.camera.moveTo(WHOLE, true); }, [graph, key]);
+}
+
 /** Return the hues of types, those with the most entities in the index first; null: no type has one. */
-function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph) {
-  const isUsed = colouredByType && !changes;
+function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph, isArranged: boolean) {
+  const isUsed = (colouredByType || isArranged) && !changes;
   const loaded = useLoaded(
     async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed],
   );
@@ -69,10 +133,15 @@ function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps,
 }
 
 /** Load what is selected and lit; the last emphasis stays until the new one is here. */
-function useEmphasis(graph: Graph | null, { data, dataKey, selection, highlight }: GraphViewProps) {
+function useEmphasis(
+  graph: Graph | null, { data, dataKey, selection, highlight }: GraphViewProps, surroundings: ShownSurroundings | null,
+) {
   const [emphasis, setEmphasis] = useState(NO_EMPHASIS);
+  const arranged = useMemo(
+    () => surroundings && emphasizeArranged(surroundings, selection, highlight), [surroundings, selection, highlight],
+  );
   useEffect(() => {
-    if (!graph) return;
+    if (!graph || surroundings) return;
     const stop = new AbortController();
     readEmphasis(data, selection, highlight, stop.signal).then((found) => {
       if (stop.signal.aborted) return;
@@ -84,37 +153,33 @@ function useEmphasis(graph: Graph | null, { data, dataKey, selection, highlight 
       setEmphasis(NO_EMPHASIS);
     });
     return () => stop.abort();
-  }, [graph, JSON.stringify([selection?.kind, selection?.number, highlight, dataKey])]);
-  return emphasis;
+  }, [graph, JSON.stringify([selection?.kind, selection?.number, highlight, dataKey, !surroundings])]);
+  return arranged ?? emphasis;
 }
 
 /** Move the view to what has been selected elsewhere on the page. */
-function useMovingView(graph: Graph | null, { data, dataKey, selection, showsPath }: GraphViewProps): void {
+function useMovingView(graph: Graph | null, { data, dataKey, selection, around, path }: GraphViewProps, isLeft: boolean): void {
   useEffect(() => {
-    if (!graph) return;
-    if (!selection) {
-      // The two ends of a path may be far from what was shown before.
-      if (showsPath) showWhole(graph);
-      return;
-    }
+    if (!graph || !selection || (!isLeft && (around ?? path))) return;
     const stop = new AbortController();
     findDisc(data, selection, stop.signal).then((disc) => {
       if (disc && !stop.signal.aborted) graph.camera.moveTo(disc);
     }).catch(() => {});
     return () => stop.abort();
-  }, [graph, selection?.kind, selection?.number, dataKey, showsPath]);
+  }, [graph, selection?.kind, selection?.number, dataKey, isLeft]);
 }
 
-function showWhole({ camera, content: { scene } }: Graph): void {
-  camera.moveTo(scene.disc(scene.root));
+function showWhole({ camera, content: { arrange, scene } }: Graph): void {
+  camera.moveTo(arrange ? WHOLE : scene.whole());
 }
 
 /** List the whole graph, and the opened communities around the middle of the view. */
-function listAround({ camera, content: { scene } }: Graph, { communities }: DrawnGraph) {
+function listAround({ camera, content }: Graph, { communities }: DrawnGraph) {
+  const { scene } = content;
   const { x, y } = camera.view();
   const around = communities.filter((area) => area.isOpen && Math.hypot(area.x - x, area.y - y) < area.radius)
     .sort((one, other) => one.depth - other.depth).map((area) => ({ title: area.title, disc: area }));
-  return [{ title: texts.drawn.whole, disc: scene.disc(scene.root) }, ...around];
+  return content.arrange ? [] : [{ title: texts.drawn.whole, disc: scene.whole() }, ...around];
 }
 
 function moveWithKeys(graph: Graph, event: KeyboardEvent): void {

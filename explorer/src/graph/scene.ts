@@ -7,6 +7,8 @@ export const MAX_THINGS = 3000;
 
 /** A disc in the unit disc of the whole map. */
 export interface Disc { x: number; y: number; radius: number }
+/** A part of the map to show; `halfHeight` is that of a part that is not as high as wide. */
+export interface Part extends Disc { halfHeight?: number }
 
 export interface Area extends Disc {
   community: number;
@@ -23,9 +25,12 @@ export interface Area extends Disc {
 /** The part of the screen that is visible, in the coordinates of the map. */
 export interface View { x: number; y: number; halfWidth: number; halfHeight: number; scale: number }
 
-// An area is open while its radius exceeds this many pixels: what is open follows from the view, and not from where
-// the reader has been.
+// An area is open while its radius exceeds this many pixels, and by this factor that of the largest one in the view of
+// the whole: what is open follows from the view, and not from where the reader has been.
 const OPEN_RADIUS = 105;
+const OPEN_FACTOR = 1.1;
+/** Share of the view that a part of the map takes after the view has moved to it. */
+export const FILLED_SHARE = 0.9;
 
 export class Scene {
   readonly parts = new Map<number, MapPart>();
@@ -79,6 +84,28 @@ export class Scene {
     return this.opened.has(community) && this.parts.has(community);
   }
 
+  /** Return the smallest part of the map that holds all that is shown of the whole. */
+  whole(): Part {
+    const part = this.parts.get(this.root);
+    if (!part?.number.length) return this.rootDisc;
+    const { x, y, radius } = this.rootDisc;
+    const at = Array.from(part.number, (_, position) => ({
+      x: x + radius * part.x[position]!, y: y + radius * part.y[position]!, radius: radius * (part.radius[position] || 0.08),
+    }));
+    const [left, right] = [Math.min(...at.map((one) => one.x - one.radius)), Math.max(...at.map((one) => one.x + one.radius))];
+    const [low, high] = [Math.min(...at.map((one) => one.y - one.radius)), Math.max(...at.map((one) => one.y + one.radius))];
+    return { x: (left + right) / 2, y: (low + high) / 2, radius: (right - left) / 2, halfHeight: (high - low) / 2 };
+  }
+
+  /** Return the radius in pixels from which areas are open. */
+  private openRadius({ halfWidth, halfHeight, scale }: View): number {
+    const part = this.parts.get(this.root);
+    if (part?.kind !== "communities" || part.number.length < 2) return OPEN_RADIUS;
+    const whole = this.whole();
+    const wholeScale = scaleOf(whole, halfWidth * scale, halfHeight * scale);
+    return Math.max(OPEN_RADIUS, OPEN_FACTOR * wholeScale * this.rootDisc.radius * Math.max(...part.radius));
+  }
+
   countThings(): number {
     return this.openParts().reduce((sum, { number }) => sum + number.length, 0);
   }
@@ -88,13 +115,14 @@ export class Scene {
    * Returns the communities whose parts have to be loaded, the nearest to the middle first.
    */
   follow(view: View): number[] {
+    const openRadius = this.openRadius(view);
     for (const { community } of this.openParts()) {
       if (community === this.root) continue;
       const disc = this.disc(community);
-      if (disc.radius * view.scale <= OPEN_RADIUS || !isVisible(disc, view, 1)) this.opened.delete(community);
+      if (disc.radius * view.scale <= openRadius || !isVisible(disc, view, 1)) this.opened.delete(community);
     }
     const wanted = this.closedAreas()
-      .filter((area) => area.radius * view.scale > OPEN_RADIUS && isVisible(area, view, 1))
+      .filter((area) => area.radius * view.scale > openRadius && isVisible(area, view, 1))
       .sort((a, b) => distance(a, view) - distance(b, view));
     let count = this.countThings();
     const missing: number[] = [];
@@ -114,6 +142,11 @@ export class Scene {
       if (!this.opened.has(community) && community !== ROOT) this.parts.delete(community);
     }
   }
+}
+
+/** Return the pixels per unit of the map at which a part fills a view, given half the view's sides in pixels. */
+export function scaleOf({ radius, halfHeight = radius }: Part, halfWidth: number, halfViewHeight: number): number {
+  return FILLED_SHARE * Math.min(halfWidth / radius, halfViewHeight / halfHeight);
 }
 
 function typesOf({ types, typeCounts }: MapPart, at: number): Area["types"] {

@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { IndexData } from "../api";
 import { ServerReturns } from "../parts/useServerReturns";
-import { type Filters, type GraphMode, hasFilters, type Highlight, type Selection } from "../state";
+import { type Address, type Filters, type GraphMode, hasFilters, type Highlight, type Selection, type Surroundings } from "../state";
 import { texts } from "../texts";
 import type { Changes } from "./appearance";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";
@@ -23,8 +23,9 @@ export interface GraphViewProps {
   filters: Filters;
   /** The only community to show; null: all. */
   only: number | null;
-  /** Whether a path between two entities is lit. */
-  showsPath: boolean;
+  /** What is shown with the things around it in place of the map; null: the map is shown. */
+  around: Surroundings | null;
+  path: Address["path"];
   /** What differs from another version; null without a comparison. */
   changes: Changes | null;
   /** Whether types decide the colours of entities. */
@@ -32,6 +33,8 @@ export interface GraphViewProps {
   links: LinkedViews;
   hrefOf(selection: Selection): string;
   onSelect(selection: Selection): void;
+  /** Called when the map is wanted again in place of what surrounds a thing. */
+  onLeave(): void;
 }
 
 export interface Graph {
@@ -75,7 +78,7 @@ export function useGraph(container: RefObject<HTMLElement | null>, props: GraphV
     const onView = () => {
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => made.loader.follow(handlers.current.data));
-      if (made.renderer) links.moved(made.renderer);
+      if (made.renderer && !made.content.arrange) links.moved(made.renderer);
       list();
     };
     const made: Graph = makeGraph(container.current!, {

@@ -2,13 +2,16 @@
 
 import {
   type Answer, type AnswerListener, ApiError, type ChangedRows, type ChangedTable, type Details,
-  type DocumentText, type FilterChoices, type IndexData, type IndexSummary, type Page, type Paths,
+  type DocumentText, type FilterChoices, type IndexData, type IndexSummary, type Neighbourhood, type Page, type Paths,
   type Query, type Question, type Relationship, type Rows, type Span, type Suggestions, type TableName, type Version,
 } from "../api";
 import { parseMapPart, ROOT } from "../graph/mapPart";
 import { readEvents } from "../parts/readEvents";
 import { texts } from "../texts";
 import { type Connection, formatQuery, indexPath } from "./Connection";
+
+// Relationships of an entity that are loaded to show its neighbours.
+const MAX_NEIGHBOURS = 500;
 
 /** An index of a server. */
 export class ServedIndex implements IndexData {
@@ -34,6 +37,10 @@ export class ServedIndex implements IndexData {
 
   relationshipsOf(entity: number, cursor: string | null, signal: AbortSignal) {
     return this.linked<Relationship>(`/entities/${entity}/relationships`, 25, cursor, signal);
+  }
+
+  neighbourhood(entity: number, signal: AbortSignal) {
+    return this.get<Neighbourhood>("/neighbourhood", { entity, hops: 1, limit: MAX_NEIGHBOURS }, signal);
   }
 
   mentionsOf(entity: number, cursor: string | null, signal: AbortSignal) {

@@ -60,9 +60,11 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
       {comparison && <h2>{earlier ? texts.versions.earlier(version) : texts.versions.later(version)}</h2>}
       <GraphView data={versionData} dataKey={`${address.index}@${version}`} mode={address.mode} links={links}
         selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT}
-        only={isShown ? address.only : null} showsPath={isShown && Boolean(address.path)} filters={address.filters}
+        only={isShown ? address.only : null} around={isShown && !comparison ? address.around : null}
+        path={isShown && !comparison ? address.path : null} filters={address.filters}
         changes={changes} colouredByType={address.colourBy === "type"}
-        hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))} />
+        hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))}
+        onLeave={() => go({ around: null, path: null }, true)} />
     </section>
   );
 }
@@ -70,7 +72,7 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
 function GraphTools() {
   const { address, go, href } = useAddress();
   const { kept, end } = useHighlight();
-  const { mode, only, path, colourBy } = address;
+  const { mode, only, path, around, colourBy } = address;
   const comparison = useComparison();
   return (
     <div class="graph-tools">
@@ -81,7 +83,7 @@ function GraphTools() {
           </button>
         ))}
       </div>
-      {!comparison && (
+      {!comparison && !around && !path && (
         <div class="switch" role="group" aria-label={texts.graph.colourBy}>
           <span class="switch-name" aria-hidden="true">{texts.graph.colourBy}</span>
           {(["community", "type"] as const).map((name) => (
@@ -101,8 +103,7 @@ function GraphTools() {
           {texts.versions.compared(comparison.from, comparison.to)}<Remove />
         </a>
       )}
-      {path && <a class="chip removable" href={href({ path: null })}>{texts.path.title}<Remove /></a>}
-      {!path && !isEmptyHighlight(kept) && (
+      {!path && !around && !isEmptyHighlight(kept) && (
         <button type="button" class="chip removable" onClick={() => end("kept")}>
           {texts.graph.evidence}<Remove />
         </button>
@@ -124,9 +125,9 @@ function useShownHighlight(): Highlight {
   const { pointed, kept } = useHighlight();
   const filtered = useFiltered();
   if (pointed) return pointed;
-  const { selection, path } = address;
+  const { selection, path, around } = address;
   const isInGraph = selection && selection.kind !== "text_unit" && selection.kind !== "document";
-  if (isInGraph && !path) return NO_HIGHLIGHT;
+  if (isInGraph || path || around) return NO_HIGHLIGHT;
   return isEmptyHighlight(kept) ? filtered : kept;
 }
 

@@ -33,6 +33,8 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   const main: Part = hasEvidence ? "evidence" : chosen ? "left" : "graph";
   const [part, setPart] = useState<Part>(main);
   useEffect(() => setPart(main), [JSON.stringify(selection ?? path)]);
+  const surrounded = address.around && `${address.around.kind}-${address.around.number}`;
+  useEffect(() => { if (surrounded) setPart("graph"); }, [surrounded]);
   const leftKey = `${panel}/${question}`;
   const shownLeft = useRef(leftKey);
   useEffect(() => {
