@@ -282,6 +282,8 @@ export const texts = {
     noReport: "There is no report on this community.", partOf: "Part of", children: "Parts",
     members: "Members", neighbours: "Neighbouring communities", showOnly: "Show only this community",
     showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",
+    citations: "Citations of the answer", previous: "Previous citation", next: "Next citation",
+    citationOf: (of: number, all: number) => `Citation ${of} of ${number(all)}`,
     earlier: "Show earlier text", later: "Show later text",
   },
   methods: {

@@ -177,7 +177,8 @@ def test_every_community_of_the_overview_has_a_title_in_the_frame(
     out = [
         (left, right, top, bottom)
         for left, right, top, bottom in texts
-        if min(left, top, width - right, height + 1 - bottom) < 0 or right > beside and top < below
+        if min(left, top, width - right, height + 1 - bottom) < 0
+        or (right > beside and top < below)
     ]
     assert out == []
     filled = [

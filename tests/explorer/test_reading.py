@@ -27,12 +27,57 @@ def test_a_citation_leads_to_its_marked_span(page: Page, keep: Keep) -> None:
     expect(citation).to_be_visible()
     expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
     keep("answer")
-    quote = page.locator(".sources q").first.inner_text()
+    quote = read_quotes(page)[0]
     citation.click()
     marked = page.locator("mark")
     expect(marked.first).to_be_in_viewport()
     assert "".join(marked.all_inner_texts()) == quote
     keep("citation")
+
+
+def read_quotes(page: Page) -> list[str]:
+    """Return the quotations of an answer, which its marks have as their titles."""
+    marks = page.locator(".formatted a.citation")
+    titles = {mark.inner_text(): mark.get_attribute("title") or "" for mark in marks.all()}
+    return [title[title.index("“") + 1 : -1] for _, title in sorted(titles.items())]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_citations_of_an_answer_are_read_one_after_the_other(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 860})
+    page.goto("/#/sample")
+    page.get_by_label("Search", exact=True).select_option("local")
+    page.get_by_label("Question").fill("When did Frank Worsley reach South Georgia?")
+    page.keyboard.press("Enter")
+    expect(page.locator("a.citation").nth(2)).to_be_visible()
+    quotes = read_quotes(page)
+    # What stands around a quotation is that of the passage, and more than the answer says.
+    answer = " ".join(page.locator(".answer > .formatted").all_inner_texts())
+    around = page.locator(".sources .around-quote")
+    expect(around).to_have_count(len(quotes))
+    for text in around.all():
+        inside = text.locator("q").inner_text()
+        before, _, after = text.inner_text().partition(inside)
+        assert len(before) + len(after) > 60
+        assert before.strip("… ") not in answer or after.strip("… ") not in answer
+    # The entities below are those that the quotations name.
+    names = page.locator(".named-entities .chip").all_inner_texts()
+    assert names
+    assert [name for name in names if name.split()[-1] not in " ".join(quotes)] == []
+
+    details = page.get_by_label("Details")
+    title = details.locator(".document-head h2")
+    page.get_by_role("link", name="Citation 1:").first.click()
+    for at, quote in enumerate(quotes):
+        expect(details.get_by_text(f"Citation {at + 1} of {len(quotes)}")).to_be_in_viewport()
+        expect(page.locator("mark").first).to_be_in_viewport()
+        expect(title).to_be_in_viewport(ratio=1)
+        assert "".join(page.locator("mark").all_inner_texts()) == quote
+        if at + 1 < len(quotes):
+            details.get_by_role("link", name="Next citation").click()
+    expect(details.get_by_role("link", name="Next citation")).to_have_count(0)
+    details.get_by_role("link", name="Previous citation").click()
+    expect(details.get_by_text(f"Citation {len(quotes) - 1} of {len(quotes)}")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +246,7 @@ def test_the_graph_lights_what_the_cited_passages_name_and_no_more(page: Page) -
     page.get_by_label("Question").fill("When did Frank Worsley reach South Georgia?")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
-    quotes = " ".join(page.locator(".sources q").all_inner_texts()).lower()
+    quotes = " ".join(read_quotes(page)).lower()
     page.get_by_role("button", name="Table", exact=True).click()
     lit = page.get_by_role("table").nth(1).locator("tr.lit td:first-child, tr.lit th")
     expect(lit.first).to_be_visible()

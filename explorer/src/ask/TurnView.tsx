@@ -12,7 +12,7 @@ import { texts } from "../texts";
 import { CitationList, CitationMark } from "./Citations";
 import type { Turn } from "./conversation";
 import { CountBars } from "./CountBars";
-import { contextRows, highlightOfAnswer } from "./citedRows";
+import { type Evidence, loadEvidence } from "./citedRows";
 import { LookedAt } from "./LookedAt";
 import type { Ask } from "./useAsk";
 
@@ -66,12 +66,11 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
   const { address } = useAddress();
   const shown = address.version ?? summary.version;
   const { outcome, question, citations, follow_ups, table } = answer;
+  // The numbers of another version would light other things.
+  const isShown = answer.version === shown;
+  const evidence = useLoaded(async () => (isShown ? loadEvidence(answer, data) : null), [isShown]).value;
   // The graph shows the evidence of the newest answer for as long as the reader is at the conversation.
-  const isShown = isLast && answer.version === shown;
-  const evidence = useLoaded(
-    async (signal) => (isShown ? highlightOfAnswer(answer, data, signal) : null), [isShown],
-  );
-  useKeeping(evidence.value ?? null);
+  useKeeping(isLast && evidence ? evidence.highlight : null);
   const byNumber = useMemo(
     () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
   );
@@ -94,7 +93,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
           ))}
         </ul>
       )}
-      <ReadEntities answer={answer} />
+      <NamedEntities entities={evidence?.entities ?? []} />
       <LookedAt answer={answer} ask={ask} />
       <Cost answer={answer} />
     </div>
@@ -114,14 +113,13 @@ function AnswerText({ answer, citation }: AnswerTextProps) {
 // Entities that are offered below an answer.
 const MAX_ENTITIES = 6;
 
-/** The entities that the answer was written from, to read on in the graph. */
-function ReadEntities({ answer }: { answer: Answer }) {
-  const rows = contextRows(answer, "Entities").slice(0, MAX_ENTITIES);
-  if (answer.outcome !== "answered" || !rows.length) return null;
+/** The main entities that the quotations of an answer name, to read on. */
+function NamedEntities({ entities }: Pick<Evidence, "entities">) {
+  if (!entities.length) return null;
   return (
-    <ul class="chips read-entities" aria-label={texts.tables.entities}>
-      {rows.map(({ id, title }) => (
-        <li key={id}><EntityChip number={Number(id)} title={String(title)} /></li>
+    <ul class="chips named-entities" aria-label={texts.tables.entities}>
+      {entities.slice(0, MAX_ENTITIES).map(({ number, title }) => (
+        <li key={number}><EntityChip number={number} title={title} /></li>
       ))}
     </ul>
   );

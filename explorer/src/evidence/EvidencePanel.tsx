@@ -111,7 +111,7 @@ function TextUnitView({ unit, span }: { unit: TextUnitDetails; span: Selection["
   const whole = { start: unit.start_char, end: unit.end_char };
   return (
     <Row table="documents" number={unit.document}>
-      {(document) => <DocumentView document={document} span={span ?? whole} entities={unit.entities} textUnit={unit.number} />}
+      {(document) => <DocumentView document={document} span={span ?? whole} unit={unit} />}
     </Row>
   );
 }
