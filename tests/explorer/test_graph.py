@@ -1,7 +1,9 @@
 """The graph: its table, its colours, its files, two versions of it, and a small screen."""
 
+import colorsys
 import csv
 import io
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -285,6 +287,53 @@ def test_a_small_screen_shows_all_without_scrolling_sideways(page: Page, keep: K
         for view in page.locator(".graph-view").all():
             expect(view.get_by_role("button", name="Zoom in", exact=True).first).to_be_in_viewport()
             expect(view.locator(".graph-legend, table").first).to_be_in_viewport()
+
+
+def test_neighbouring_themes_differ_and_light_and_dark_have_the_same_hues(page: Page) -> None:
+    page.goto("/#/sample")
+    expect(page.get_by_role("application")).to_have_attribute("data-areas", re.compile("[1-9]"))
+    read_drawn(page)
+    picture = ElementTree.fromstring(save(page, "Picture (SVG)"))
+    discs = [
+        (*(float(circle.get(name, 0)) for name in ("cx", "cy", "r")), circle.get("stroke"))
+        for circle in picture.iter(f"{SVG}circle")
+        if circle.get("stroke")
+    ]
+    assert len(discs) > 10
+    for x, y, radius, colour in discs:
+        gaps = sorted((math.hypot(x - a, y - b) - radius - r, other) for a, b, r, other in discs)
+        # The first one is the disc itself.
+        assert colour not in [other for _, other in gaps[1:4]]
+    hues: list[list[float]] = []
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        colours = page.evaluate(
+            """() => Array.from({ length: 8 }, (_, at) =>
+                getComputedStyle(document.documentElement).getPropertyValue(`--c${at}`).trim())"""
+        )
+        parts = [[int(one[at : at + 2], 16) / 255 for at in (1, 3, 5)] for one in colours]
+        hues.append([360 * colorsys.rgb_to_hsv(*part)[0] for part in parts])
+    differences = [abs((one - other + 180) % 360 - 180) for one, other in zip(*hues, strict=True)]
+    assert max(differences) < 25
+
+
+def test_colours_inside_a_theme_tell_types(page: Page) -> None:
+    entity = page.request.get("/v1/indexes/sample/entities/0").json()
+    page.goto(f"/#/sample?only={entity['communities'][-1]['community']}")
+    buttons = page.locator(".type-legend button")
+    expect(buttons.first).to_be_visible()
+    read_drawn(page)
+    picture = ElementTree.fromstring(save(page, "Picture (SVG)"))
+    dots = Counter(circle.get("fill") for circle in picture.iter(f"{SVG}circle"))
+    counts = {}
+    for button in buttons.all():
+        name = button.locator(".legend-dot").evaluate("(dot) => dot.style.background.slice(4, -1)")
+        style = "getComputedStyle(document.documentElement)"
+        colour = page.evaluate(f"{style}.getPropertyValue('{name}').trim()")
+        counts[colour] = int(button.inner_text().rsplit(maxsplit=1)[1])
+    assert len(counts) > 1
+    # The legend of the picture has one more dot of each colour.
+    assert {colour: dots[colour] - 1 for colour in counts} == counts
 
 
 def find_entity(page: Page, name: str, index: str = "sample") -> dict[str, Any]:

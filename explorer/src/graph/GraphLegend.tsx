@@ -20,9 +20,9 @@ interface GraphLegendProps {
 export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep, children }: GraphLegendProps) {
   return (
     <div class="graph-legend">
-      {children || byType && (
+      {children || (byType || !entries.length) && (
         <div class="type-legend" role="group" aria-label={texts.graph.lightType}>
-          {entries.map(({ colour, text, count, types }) => {
+          {byType && entries.map(({ colour, text, count, types }) => {
             const isLit = [...litTypes ?? []].join() === [...types ?? []].join();
             return (
               <button key={text} type="button" aria-pressed={isLit}

@@ -19,7 +19,7 @@ import { arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readP
 import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {
-  const { dataKey, mode, changes, hrefOf, selection } = props;
+  const { dataKey, mode, changes, colouredByType, hrefOf, selection } = props;
   const container = useRef<HTMLDivElement>(null);
   const { graph, drawn, hovered, status, setStatus, failure } = useGraph(container, props);
   const { surroundings, isLeft } = useSurroundings(props, setStatus);
@@ -34,9 +34,9 @@ export function GraphView(props: GraphViewProps) {
   );
   useEffect(() => {
     if (!graph) return;
-    Object.assign(graph.content, { emphasis: shown, changes, typeHues });
+    Object.assign(graph.content, { emphasis: shown, changes, typeHues, areasByType: colouredByType });
     graph.camera.update();
-  }, [graph, shown, changes, typeHues]);
+  }, [graph, shown, changes, typeHues, colouredByType]);
   useArrangement(graph, props, surroundings);
   useMovingView(graph, props, isLeft);
   useEffect(() => keepTypes(null), [selection?.kind, selection?.number]);
@@ -122,7 +122,7 @@ function useArrangement(graph: Graph | null, { data }: GraphViewProps, surroundi
 
 /** Return the hues of types, those with the most entities in the index first; null: no type has one. */
 function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph, isArranged: boolean) {
-  const isUsed = (colouredByType || isArranged) && !changes;
+  const isUsed = (colouredByType || isArranged || drawn.entities.some(({ community }) => community !== null)) && !changes;
   const loaded = useLoaded(
     async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed],
   );

@@ -1,7 +1,7 @@
 /** Colours and sizes of what is drawn. */
 
 import type { DrawnEntity, DrawnRelationship } from "./drawn";
-import type { Area, Disc } from "./scene";
+import { type Area, type Disc, N_HUES } from "./scene";
 
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
@@ -10,8 +10,6 @@ export interface Palette {
   other: string;
   added: string; changed: string; removed: string;
 }
-
-const N_HUES = 8;
 
 export function readPalette(element: Element): Palette {
   const style = getComputedStyle(element);
@@ -28,7 +26,7 @@ export function readPalette(element: Element): Palette {
 export type Change = "added" | "changed" | "removed";
 export type Changes = Record<"entities" | "relationships" | "communities", ReadonlyMap<number, Change>>;
 
-/** The positions of the hues of types of entities; null: communities decide the colours. */
+/** The positions of the hues of types of entities. */
 export type TypeHues = ReadonlyMap<string, number> | null;
 
 /** Give hues to the most frequent types; the others share one more colour. */
@@ -63,7 +61,10 @@ export interface Look {
   emphasis: Emphasis;
   /** Colour only what differs from another version; null without a comparison. */
   changes: Changes | null;
+  /** The hues of the types of entities; null with a comparison, and until the types are known. */
   typeHues: TypeHues;
+  /** Whether types are coloured on communities too, which have no colour of their own then. */
+  areasByType: boolean;
 }
 
 /** Return whether what is not lit is dimmed. */
@@ -77,10 +78,10 @@ export function isLitArea({ community, x, y, radius }: Area, { communities, disc
 }
 
 /** Return the colour of a community: of its change, or of its own unless something else is coloured. */
-export function colourOfArea(area: Area, { palette, changes, typeHues }: Look): string {
+export function colourOfArea(area: Area, { palette, changes, areasByType }: Look): string {
   const change = changes?.communities.get(area.community);
   if (change) return palette[change];
-  return changes || typeHues ? palette.none : palette.hues[area.hue % N_HUES]!;
+  return changes || areasByType ? palette.none : palette.hues[area.hue % N_HUES]!;
 }
 
 /** Return the colour of a type of entities. */
@@ -100,14 +101,14 @@ export interface NodeLook {
 export function lookOfEntity(
   { number, title, type, community, radius }: DrawnEntity, hue: number, size: number, look: Look,
 ): NodeLook {
-  const { palette, emphasis, changes, typeHues } = look;
+  const { palette, emphasis, changes, typeHues, areasByType } = look;
   const { entities, selected, types } = emphasis;
   const isSelected = selected?.kind === "entity" && selected.number === number;
   const isLit = isSelected || (types ? types.has(type) : emphasis.all || entities.has(number) || (community === null && !radius));
   const change = changes?.entities.get(number);
   const isShown = !isDimmed(emphasis) || isLit || Boolean(change);
   const colour = change ? palette[change] : changes ? palette.none
-    : typeHues ? colourOfType(type, palette, typeHues) : hue < 0 ? palette.accent : palette.hues[hue % N_HUES]!;
+    : typeHues && (areasByType || hue >= 0 || radius) ? colourOfType(type, palette, typeHues) : hue < 0 ? palette.accent : palette.hues[hue % N_HUES]!;
   // Names of many entities would cover each other: then sigma chooses some of them.
   const hasRoom = entities.size <= MAX_FORCED_NAMES && !types;
   const hasPlace = Boolean(radius);

@@ -17,6 +17,7 @@ export class GraphContent {
   emphasis: Emphasis = NO_EMPHASIS;
   changes: Changes | null = null;
   typeHues: TypeHues = null;
+  areasByType = false;
   /** Places what is drawn instead of the map; null: the map is drawn. */
   arrange: Arrange | null = null;
   shape: Shape = { width: 2 * HALF, height: 2 * HALF };
@@ -34,7 +35,7 @@ export class GraphContent {
 
   /** Whether closed communities show the types of their entities; filters may keep only some of these. */
   get showsTypes(): boolean {
-    return this.typeHues !== null && this.arrange === null && this.changes === null && this.kept === null;
+    return this.areasByType && this.typeHues !== null && this.arrange === null && this.changes === null && this.kept === null;
   }
 
   inSight(view: View): DrawnGraph {

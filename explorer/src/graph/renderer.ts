@@ -113,8 +113,8 @@ export class Renderer implements GraphCamera {
   }
 
   private get look(): Look {
-    const { emphasis, changes, typeHues } = this.content;
-    return { palette: this.palette, emphasis, changes, typeHues };
+    const { emphasis, changes, typeHues, areasByType } = this.content;
+    return { palette: this.palette, emphasis, changes, typeHues, areasByType };
   }
 
   update(): void {

@@ -2,6 +2,8 @@
 
 import { type MapPart, ROOT } from "./mapPart";
 
+/** Number of colours that can be told apart, also with colour blindness. */
+export const N_HUES = 8;
 /** Maximum number of communities and entities that are shown at once. */
 export const MAX_THINGS = 3000;
 
@@ -16,7 +18,7 @@ export interface Area extends Disc {
   size: number;
   parent: number;
   depth: number;
-  /** Position of the area of the coarsest level that it lies in: decides its colour. */
+  /** The hue of the area of the coarsest level that it lies in. */
   hue: number;
   /** Its entities of each type; those of rare types and of none have the empty name. */
   types: readonly (readonly [type: string, count: number])[];
@@ -46,11 +48,12 @@ export class Scene {
     if (part.kind === "entities") return;
     const home = this.disc(part.community);
     const parent = this.areas.get(part.community);
+    const hues = parent ? [] : chooseHues(part);
     for (let at = 0; at < part.number.length; at += 1) {
       const community = part.number[at]!;
       this.areas.set(community, {
         community, title: part.title[at]!, size: part.size[at]!, parent: part.community,
-        depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? at,
+        depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? hues[at]!,
         x: home.x + home.radius * part.x[at]!, y: home.y + home.radius * part.y[at]!,
         radius: home.radius * part.radius[at]!, types: typesOf(part, at),
       });
@@ -147,6 +150,19 @@ export class Scene {
 /** Return the pixels per unit of the map at which a part fills a view, given half the view's sides in pixels. */
 export function scaleOf({ radius, halfHeight = radius }: Part, halfWidth: number, halfViewHeight: number): number {
   return FILLED_SHARE * Math.min(halfWidth / radius, halfViewHeight / halfHeight);
+}
+
+/** Give each disc of a part the hue whose discs are the farthest from it, so that neighbours differ. */
+function chooseHues({ number, x, y, radius }: MapPart): number[] {
+  const hues: number[] = [];
+  for (let at = 0; at < number.length; at += 1) {
+    const gaps = Array.from({ length: N_HUES }, () => Infinity);
+    hues.forEach((hue, other) => {
+      gaps[hue] = Math.min(gaps[hue]!, Math.hypot(x[at]! - x[other]!, y[at]! - y[other]!) - radius[at]! - radius[other]!);
+    });
+    hues.push(gaps.indexOf(Math.max(...gaps)));
+  }
+  return hues;
 }
 
 function typesOf({ types, typeCounts }: MapPart, at: number): Area["types"] {
