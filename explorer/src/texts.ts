@@ -227,7 +227,7 @@ export const texts = {
     limit: (limit: number, isShare: boolean) =>
       `The limit is ${isShare ? `${short.format(limit * 100)}%` : number(limit)}.`,
     notLookedAt: "Not checked",
-    rows: "Rows", graph: "Graph", levels: "Levels of communities", languages: "Languages of documents",
+    rows: "Rows", graph: "Graph figures", levels: "Levels of communities", languages: "Languages of documents",
     unknown: "unknown",
     table: (name: string) => name.replace("community_", "").replace("text_units", "passages").replaceAll("_", " "),
     graphPairs: (graph: NonNullable<Health["graph"]>): [string, string][] => [

@@ -273,6 +273,7 @@ def test_a_small_screen_shows_all_without_scrolling_sideways(page: Page, keep: K
     for name, address in {
         "types": "/#/sample/entity/0?colour=type",
         "table": "/#/sample/entity/0?mode=table",
+        "neighbours": "/#/sample/entity/0?around=entity-0",
         "versions": "/#/ships?panel=versions&compare=1",
     }.items():
         page.goto(address)

@@ -325,3 +325,40 @@ def test_menus_close_when_the_reader_goes_elsewhere(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(panels).not_to_be_visible()
     assert page.evaluate("document.activeElement.matches('.menu > summary')")
+
+
+def test_the_tab_of_the_browser_names_the_place(page: Page) -> None:
+    page.goto("/#/sample?panel=browse")
+    expect(page).to_have_title("Browse · sample · graphrag-index")
+    row = page.locator(".panel.left .row").first
+    name = row.locator(".row-name").inner_text()
+    row.click()
+    expect(page).to_have_title(f"{name} · Browse · sample · graphrag-index")
+    page.get_by_role("button", name="Close").click()
+    expect(page).to_have_title("Browse · sample · graphrag-index")
+    page.get_by_label("Index", exact=True).select_option("ships")
+    expect(page).to_have_title("Ask · ships · graphrag-index")
+
+
+def test_a_report_refers_to_passages_by_the_titles_of_their_documents(page: Page) -> None:
+    report = page.request.get("/v1/indexes/sample/reports/0").json()
+    sources = [source for row in report["statements"] for source in row["sources"]]
+    titles = {str(source["text_unit"]): source["title"] for source in sources}
+    page.goto("/#/sample/community/0")
+    links = page.locator(".report a.reference[href*='/text_unit/']")
+    expect(links.first).to_be_visible()
+    for link in links.all():
+        number = re.search(r"/text_unit/(\d+)", link.get_attribute("href") or "")
+        assert number
+        assert link.inner_text() == titles[number[1]]
+
+
+def test_passages_that_name_both_ends_are_shown_at_once(page: Page) -> None:
+    rows = page.request.get("/v1/indexes/sample/relationships?limit=100").json()["items"]
+    row = next(one for one in rows if one["stated"])
+    text_units = page.request.get(f"/v1/indexes/sample/relationships/{row['number']}").json()
+    page.goto(f"/#/sample/relationship/{row['number']}")
+    section = page.get_by_label("Passages that name both")
+    count = min(5, len(text_units["text_units"]))
+    assert count > 0
+    expect(section.locator(".passage")).to_have_count(count)

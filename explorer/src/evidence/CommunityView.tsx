@@ -1,7 +1,8 @@
 /** The details of a community: its report, its place in the hierarchy, and its members. */
 
+import { useMemo } from "preact/hooks";
 import type { Community, CommunityDetails, Report, Statement } from "../api";
-import { FormattedText } from "../parts/FormattedText";
+import { FormattedText, PassageTitles } from "../parts/FormattedText";
 import { CommunityLink, EntityLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
 import { PagedList, usePages } from "../parts/PagedList";
@@ -42,11 +43,13 @@ export function CommunityView({ community }: { community: CommunityDetails }) {
 /** The report without its title, which is the heading already. */
 function ReportText({ report }: { report: Report }) {
   const content = report.full_content || report.summary;
+  const titles = useMemo(() => new Map((report.statements ?? []).flatMap(({ sources }) =>
+    sources.flatMap(({ text_unit, title }) => (text_unit === null ? [] : [[text_unit, title] as const])))), [report]);
   return (
-    <>
+    <PassageTitles.Provider value={titles}>
       <div class="report"><FormattedText text={content.replace(/^# [^\n]*\n/, "")} /></div>
       <Statements statements={report.statements ?? []} />
-    </>
+    </PassageTitles.Provider>
   );
 }
 

@@ -94,9 +94,7 @@ function IndexPage({
     if (first && !address.index) go({ index: first }, true);
   }, [first, address.index]);
   const summary = indexes.value?.find((index) => index.name === address.index);
-  useEffect(() => {
-    document.title = summary ? `${summary.name} · ${texts.title}` : texts.title;
-  }, [summary?.name]);
+  useEffect(() => { if (!summary) document.title = texts.title; }, [summary?.name]);
   const open = useMemo<OpenIndex | null>(
     () => (summary ? {
       data: new ServedIndex(connection, summary.name, address.version), summary,

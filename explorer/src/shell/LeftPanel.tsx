@@ -13,6 +13,7 @@ export function LeftPanel({ onChoose }: { onChoose: () => void }) {
   const Panel = chosen.component;
   return (
     <section class="panel left" aria-label={chosen.title}>
+      <h2 class="unseen">{chosen.title}</h2>
       <Tabs chosen={chosen.name} onChoose={onChoose} />
       <Panel />
     </section>
