@@ -143,7 +143,16 @@ export const texts = {
     stop: "Stop comparing", unchanged: "No row differs.", before: "before", after: "after",
     inVersion: (name: string, version: number) => `${name} in version ${version}`,
     kinds: { added: "added", removed: "removed", changed: "changed", renamed: "renamed" },
-    current: "current", newer: "A new version of the index is ready.", show: "Show it",
+    current: "current", newer: "A new version of the index is ready.", show: "Show it", showChanges: "Show the changes",
+    /** Such as "+1 document" and "3 reports changed". */
+    changedRows: (table: "documents" | "entities" | "reports", counts: Record<string, number>): string[] => {
+      const { added = 0, removed = 0, changed = 0, renamed = 0 } = counts;
+      const format = { documents, entities, reports }[table];
+      return [
+        ...(added ? [`+${format(added)}`] : []), ...(removed ? [`−${format(removed)}`] : []),
+        ...(changed + renamed ? [`${format(changed + renamed)} changed`] : []),
+      ];
+    },
     asOf: (version: number) => `As of version ${version}`, back: "Back to the current version",
   },
   documents: {

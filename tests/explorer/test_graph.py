@@ -252,6 +252,15 @@ def test_two_versions_show_what_came_and_what_went(page: Page, keep: Keep) -> No
         coloured = [dot for dot in picture.iter(f"{SVG}circle") if dot.get("fill") == colour]
         # One of them is the dot of the legend.
         assert len(coloured) > 1
+        # The view shows all that came.
+        sides = [float(picture.get(side, 0)) for side in ("width", "height")]
+        out = [
+            dot.attrib
+            for dot in coloured
+            if not 0 < float(dot.get("cx", 0)) < sides[0]
+            or not 0 < float(dot.get("cy", 0)) < sides[1]
+        ]
+        assert kind == "removed" or out == []
     keep("versions-side-by-side")
     # A row that went is opened in the version that had it, and the comparison stays.
     page.get_by_label("Changes from version 1 to version 2").get_by_text("removed").nth(1).click()

@@ -39,6 +39,7 @@ export function GraphView(props: GraphViewProps) {
   }, [graph, shown, changes, typeHues, colouredByType]);
   useArrangement(graph, props, surroundings);
   useMovingView(graph, props, isLeft);
+  useMovingToChanges(graph, props);
   useEffect(() => keepTypes(null), [selection?.kind, selection?.number]);
 
   const showsTable = mode === "table" || Boolean(failure);
@@ -167,6 +168,29 @@ function useMovingView(graph: Graph | null, { data, dataKey, selection, around, 
     }).catch(() => {});
     return () => stop.abort();
   }, [graph, selection?.kind, selection?.number, dataKey, isLeft]);
+}
+
+// Changed entities whose places decide what the view shows, and the radius of a lone one on the map.
+const MAX_CHANGED = 200;
+const LONE_RADIUS = 0.15;
+
+/** Move the view to what has changed, once it is known. */
+function useMovingToChanges(graph: Graph | null, { data, changes, showsChanges, selection }: GraphViewProps): void {
+  useEffect(() => {
+    if (!graph || !changes || !showsChanges || selection) return;
+    const stop = new AbortController();
+    const numbers = [...changes.entities.keys()].slice(0, MAX_CHANGED);
+    data.places(numbers, [], [], stop.signal).then(({ entities }) => {
+      if (stop.signal.aborted || !entities.length) return;
+      const [left, right] = [Math.min(...entities.map(({ x }) => x)), Math.max(...entities.map(({ x }) => x))];
+      const [low, high] = [Math.min(...entities.map(({ y }) => y)), Math.max(...entities.map(({ y }) => y))];
+      graph.camera.moveTo({
+        x: (left + right) / 2, y: (low + high) / 2,
+        radius: Math.max(LONE_RADIUS, 0.6 * (right - left)), halfHeight: Math.max(LONE_RADIUS, 0.6 * (high - low)),
+      });
+    }).catch(() => {});
+    return () => stop.abort();
+  }, [graph, changes, showsChanges]);
 }
 
 function showWhole({ camera, content: { arrange, scene } }: Graph): void {

@@ -28,6 +28,8 @@ export interface GraphViewProps {
   path: Address["path"];
   /** What differs from another version; null without a comparison. */
   changes: Changes | null;
+  /** Whether the view moves to what has changed; of two pictures that share their view, one decides it. */
+  showsChanges: boolean;
   /** Whether types decide the colours of entities. */
   colouredByType: boolean;
   links: LinkedViews;

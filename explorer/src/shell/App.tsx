@@ -122,7 +122,7 @@ function IndexPage({
   return (
     <DataContext.Provider value={open}>
       <Header indexes={indexes.value ?? []} onLeave={key ? () => enterKey("") : undefined} />
-      {open && version > open.summary.version && <NewVersion onShow={retry} />}
+      {open && version > open.summary.version && <NewVersion open={open} version={version} onShow={retry} />}
       {open
         ? (
           <ConversationContext.Provider value={conversation}>
@@ -149,10 +149,22 @@ function Missing({ indexes, onRetry }: MissingProps): ComponentChildren {
   return <Failure error={new ApiError(404, "no_such_index", texts.errors.noSuchIndex(address.index))} />;
 }
 
-function NewVersion({ onShow }: { onShow: () => void }) {
+/** A newer version than the shown one: what has changed in it, and ways to see that. */
+function NewVersion({ open, version, onShow }: { open: OpenIndex; version: number; onShow: () => void }) {
+  const { go } = useAddress();
+  const { data, summary } = open;
+  const from = summary.version;
+  const counts = useLoaded((signal) => Promise.all((["documents", "entities", "reports"] as const).map(async (table) => (
+    [table, (await data.changedRows!(table, { from, to: version, limit: 1 }, signal)).counts] as const
+  ))), [summary.name, from, version]).value;
+  const changed = counts?.flatMap(([table, found]) => texts.versions.changedRows(table, found)).join(", ");
   return (
     <div class="banner" role="status">
-      {texts.versions.newer} <button type="button" onClick={onShow}>{texts.versions.show}</button>
+      {texts.versions.newer}{changed && ` ${changed}.`}{" "}
+      <button type="button" onClick={onShow}>{texts.versions.show}</button>{" "}
+      <button type="button" onClick={() => { go({ panel: "versions", version: null, compare: from }); onShow(); }}>
+        {texts.versions.showChanges}
+      </button>
     </div>
   );
 }

@@ -22,12 +22,14 @@ export function GraphPane() {
   const links = LinkedViews.of(address.index);
   const shown = address.version ?? summary.version;
   const versions = comparison ? [comparison.from, comparison.to] : [shown];
+  // What came is more than what went.
+  const leading = comparison && (changes?.after.entities.size ? comparison.to : comparison.from);
   return (
     <section class="graph-pane" aria-label={texts.parts.graph}>
       <GraphTools />
       <div class="graph-panes" data-compared={Boolean(comparison)}>
         {versions.map((version) => (
-          <VersionGraph key={version} version={version} links={links} comparison={comparison}
+          <VersionGraph key={version} version={version} links={links} comparison={comparison} showsChanges={version === leading}
             changes={comparison && changes && (version === comparison.from ? changes.before : changes.after)} />
         ))}
       </div>
@@ -39,11 +41,12 @@ interface VersionGraphProps {
   version: number;
   comparison: Comparison | null;
   changes: Changes | null;
+  showsChanges: boolean;
   links: LinkedViews;
 }
 
 /** The graph of one version: the shown one, or the one that it is compared with. */
-function VersionGraph({ version, comparison, changes, links }: VersionGraphProps) {
+function VersionGraph({ version, comparison, changes, showsChanges, links }: VersionGraphProps) {
   const { address, go, href } = useAddress();
   const { data, summary } = useData();
   const highlight = useShownHighlight();
@@ -62,7 +65,7 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
         selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT}
         only={isShown ? address.only : null} around={isShown && !comparison ? address.around : null}
         path={isShown && !comparison ? address.path : null} filters={address.filters}
-        changes={changes} colouredByType={address.colourBy === "type"}
+        changes={changes} showsChanges={showsChanges} colouredByType={address.colourBy === "type"}
         hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))}
         onLeave={() => go({ around: null, path: null }, true)} />
     </section>
