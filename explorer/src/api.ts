@@ -1,9 +1,7 @@
 /** The data of an index: one interface, for a server, a static page and a chat. */
 
-import type { Management } from "./manage/management";
 import type { MapPart, Place } from "./graph/mapPart";
 import type { Filters } from "./state";
-import { texts } from "./texts";
 
 export type Scope = "read" | "ask" | "index" | "admin";
 
@@ -104,6 +102,8 @@ export interface Paths {
   entities: Entity[];
   relationships: Relationship[];
 }
+/** An entity and its neighbours, with the strongest relationships between it and them. */
+export interface Neighbourhood { entities: Entity[]; relationships: Relationship[] }
 /** What filters can be set to. */
 export interface FilterChoices { entity_types: Record<string, number>; document_columns: string[] }
 
@@ -165,7 +165,6 @@ export class ApiError extends Error {
   }
 }
 
-export const noServer = () => new ApiError(0, "no_server", texts.errors.noServer);
 /** Return whether an error says that no server answered. */
 export const isNoServer = (error: unknown) => error instanceof ApiError && error.code === "no_server";
 
@@ -176,6 +175,7 @@ export interface IndexData {
   relationshipsOf(
     entity: number, cursor: string | null, signal: AbortSignal,
   ): Promise<Page<Relationship>>;
+  neighbourhood(entity: number, signal: AbortSignal): Promise<Neighbourhood>;
   mentionsOf(entity: number, cursor: string | null, signal: AbortSignal): Promise<Page<Span>>;
   documentText(
     document: number, start: number, end: number, signal: AbortSignal,
@@ -199,8 +199,6 @@ export interface IndexData {
   ask?(question: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer>;
   /** Return whether an index without rows has been built since. */
   isBuilt?(signal: AbortSignal): Promise<boolean>;
-  /** The files and runs of the index; absent without a server. */
-  readonly manage?: Management;
 }
 
 /** Return filters as the query of a list. */

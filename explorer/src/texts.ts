@@ -1,7 +1,7 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
 import type { Answer } from "./api";
-import type { Decision, EvaluationSummary, Health, Interval } from "./manage/management";
+import type { Decision, EvaluationSummary, Health, Interval } from "./manage/rows";
 import type { Kind } from "./state";
 
 const LANGUAGE = "en";
@@ -143,7 +143,16 @@ export const texts = {
     stop: "Stop comparing", unchanged: "No row differs.", before: "before", after: "after",
     inVersion: (name: string, version: number) => `${name} in version ${version}`,
     kinds: { added: "added", removed: "removed", changed: "changed", renamed: "renamed" },
-    current: "current", newer: "A new version of the index is ready.", show: "Show it",
+    current: "current", newer: "A new version of the index is ready.", show: "Show it", showChanges: "Show the changes",
+    /** Such as "+1 document" and "3 reports changed". */
+    changedRows: (table: "documents" | "entities" | "reports", counts: Record<string, number>): string[] => {
+      const { added = 0, removed = 0, changed = 0, renamed = 0 } = counts;
+      const format = { documents, entities, reports }[table];
+      return [
+        ...(added ? [`+${format(added)}`] : []), ...(removed ? [`−${format(removed)}`] : []),
+        ...(changed + renamed ? [`${format(changed + renamed)} changed`] : []),
+      ];
+    },
     asOf: (version: number) => `As of version ${version}`, back: "Back to the current version",
   },
   documents: {
@@ -227,7 +236,7 @@ export const texts = {
     limit: (limit: number, isShare: boolean) =>
       `The limit is ${isShare ? `${short.format(limit * 100)}%` : number(limit)}.`,
     notLookedAt: "Not checked",
-    rows: "Rows", graph: "Graph", levels: "Levels of communities", languages: "Languages of documents",
+    rows: "Rows", graph: "Graph figures", levels: "Levels of communities", languages: "Languages of documents",
     unknown: "unknown",
     table: (name: string) => name.replace("community_", "").replace("text_units", "passages").replaceAll("_", " "),
     graphPairs: (graph: NonNullable<Health["graph"]>): [string, string][] => [
@@ -253,6 +262,18 @@ export const texts = {
     mean: (mean: number) => mean.toFixed(3),
     interval: ({ low, high, n }: Interval) => `${low.toFixed(3)} to ${high.toFixed(3)}, ${questions(n)}`,
   },
+  around: {
+    show: "Neighbours", showEntities: "Show in the graph", pin: "Pin", unpin: "Unpin", hide: "Hide",
+    neighbours: (title: string) => `Neighbours of ${title}`,
+    passage: (document: string) => `Entities of a passage of ${document}`,
+    paths: (from: string, to: string) => `Paths from ${from} to ${to}`,
+    back: "Map", shown: (shown: number, all: number) => (shown < all ? `${number(shown)} of ${number(all)}` : number(all)),
+    showHidden: (count: number) => `Show ${number(count)} hidden`,
+    types: "Types: show or hide their entities", noType: "no type",
+    shownOf: (shown: number, all: number) => `${number(shown)} of ${number(all)}`,
+    collapse: (type: string, isCollapsed: boolean) => (isCollapsed ? `Show the type ${type}` : `Hide the type ${type}`),
+    expand: (type: string, isExpanded: boolean) => (isExpanded ? `Only the strongest of the type ${type}` : `All of the type ${type}`),
+  },
   path: {
     title: "Path", to: "Path to …", toPlaceholder: "Name of another entity",
     none: "No path connects them.",
@@ -270,6 +291,8 @@ export const texts = {
     noReport: "There is no report on this community.", partOf: "Part of", children: "Parts",
     members: "Members", neighbours: "Neighbouring communities", showOnly: "Show only this community",
     showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",
+    citations: "Citations of the answer", previous: "Previous citation", next: "Next citation",
+    citationOf: (of: number, all: number) => `Citation ${of} of ${number(all)}`,
     earlier: "Show earlier text", later: "Show later text",
   },
   methods: {

@@ -14,6 +14,9 @@ VIEWS = {
     "start": ("/#/sample", ".suggestions button"),
     "entity": ("/#/sample/entity/0", ".evidence article section .row"),
     "community": ("/#/sample/community/0", ".evidence article section .row"),
+    "relationship": ("/#/sample/relationship/0", ".evidence .passage"),
+    "neighbours": ("/#/sample/entity/0?around=entity-0", ".type-choice"),
+    "path": ("/#/sample?path=0-1", ".surroundings-bar"),
     "document": ("/#/sample/document/0/0-40", "mark"),
     "table": ("/#/sample?mode=table", "caption >> text=Entities"),
     "browse": ("/#/sample?panel=browse", ".panel.left .row"),
@@ -26,7 +29,7 @@ VIEWS = {
     "health": ("/#/sample?panel=health", ".panel.left table"),
 }
 # The other views have the same colours.
-DARK_VIEWS = {"start", "entity", "document", "table"}
+DARK_VIEWS = {"start", "entity", "neighbours", "document", "table"}
 
 
 def find_faults(page: Page) -> list[str]:
@@ -36,13 +39,13 @@ def find_faults(page: Page) -> list[str]:
     return [
         f"{fault['id']}: {node['html'][:200]} {node['failureSummary']}"
         for fault in found["violations"]
-        if fault["impact"] in {"serious", "critical"}
+        if fault["impact"] != "minor"
         for node in fault["nodes"]
     ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_no_view_has_a_serious_fault(page: Page, theme: str) -> None:
+def test_no_view_has_a_fault_that_is_more_than_minor(page: Page, theme: str) -> None:
     page.add_init_script(f"localStorage.setItem('graphrag-theme', '{theme}')")
     faults = {}
     for name, (address, complete) in VIEWS.items():

@@ -27,12 +27,57 @@ def test_a_citation_leads_to_its_marked_span(page: Page, keep: Keep) -> None:
     expect(citation).to_be_visible()
     expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
     keep("answer")
-    quote = page.locator(".sources q").first.inner_text()
+    quote = read_quotes(page)[0]
     citation.click()
     marked = page.locator("mark")
     expect(marked.first).to_be_in_viewport()
     assert "".join(marked.all_inner_texts()) == quote
     keep("citation")
+
+
+def read_quotes(page: Page) -> list[str]:
+    """Return the quotations of an answer, which its marks have as their titles."""
+    marks = page.locator(".formatted a.citation")
+    titles = {mark.inner_text(): mark.get_attribute("title") or "" for mark in marks.all()}
+    return [title[title.index("“") + 1 : -1] for _, title in sorted(titles.items())]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_citations_of_an_answer_are_read_one_after_the_other(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 860})
+    page.goto("/#/sample")
+    page.get_by_label("Search", exact=True).select_option("local")
+    page.get_by_label("Question").fill("When did Frank Worsley reach South Georgia?")
+    page.keyboard.press("Enter")
+    expect(page.locator("a.citation").nth(2)).to_be_visible()
+    quotes = read_quotes(page)
+    # What stands around a quotation is that of the passage, and more than the answer says.
+    answer = " ".join(page.locator(".answer > .formatted").all_inner_texts())
+    around = page.locator(".sources .around-quote")
+    expect(around).to_have_count(len(quotes))
+    for text in around.all():
+        inside = text.locator("q").inner_text()
+        before, _, after = text.inner_text().partition(inside)
+        assert len(before) + len(after) > 60
+        assert before.strip("… ") not in answer or after.strip("… ") not in answer
+    # The entities below are those that the quotations name.
+    names = page.locator(".named-entities .chip").all_inner_texts()
+    assert names
+    assert [name for name in names if name.split()[-1] not in " ".join(quotes)] == []
+
+    details = page.get_by_label("Details")
+    title = details.locator(".document-head h2")
+    page.get_by_role("link", name="Citation 1:").first.click()
+    for at, quote in enumerate(quotes):
+        expect(details.get_by_text(f"Citation {at + 1} of {len(quotes)}")).to_be_in_viewport()
+        expect(page.locator("mark").first).to_be_in_viewport()
+        expect(title).to_be_in_viewport(ratio=1)
+        assert "".join(page.locator("mark").all_inner_texts()) == quote
+        if at + 1 < len(quotes):
+            details.get_by_role("link", name="Next citation").click()
+    expect(details.get_by_role("link", name="Next citation")).to_have_count(0)
+    details.get_by_role("link", name="Previous citation").click()
+    expect(details.get_by_text(f"Citation {len(quotes) - 1} of {len(quotes)}")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(
@@ -201,10 +246,119 @@ def test_the_graph_lights_what_the_cited_passages_name_and_no_more(page: Page) -
     page.get_by_label("Question").fill("When did Frank Worsley reach South Georgia?")
     page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Evidence of the answer")).to_be_visible()
-    quotes = " ".join(page.locator(".sources q").all_inner_texts()).lower()
+    quotes = " ".join(read_quotes(page)).lower()
     page.get_by_role("button", name="Table", exact=True).click()
     lit = page.get_by_role("table").nth(1).locator("tr.lit td:first-child, tr.lit th")
     expect(lit.first).to_be_visible()
     # The last line of a cell is the word "lit".
     names = [name.lower().splitlines()[0] for name in lit.all_inner_texts()]
     assert [name for name in names if name.split()[-1] not in quotes] == []
+
+
+def test_what_an_answer_lights_ends_when_the_reader_goes_on(page: Page) -> None:
+    page.goto("/#/sample?mode=table")
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    evidence = page.get_by_role("button", name="Evidence of the answer")
+    lit = page.locator(".drawn tr.lit")
+    expect(evidence).to_be_visible()
+    expect(lit.first).to_be_visible()
+    page.get_by_role("link", name="Browse").click()
+    expect(lit).to_have_count(0)
+    expect(evidence).to_have_count(0)
+    page.go_back()
+    expect(lit.first).to_be_visible()
+    page.get_by_label("Index", exact=True).select_option("ships")
+    expect(page.get_by_text("This index holds 2 documents")).to_be_visible()
+    expect(lit).to_have_count(0)
+    page.go_back()
+    expect(page.locator(".turn, .welcome")).to_have_class("welcome")
+    expect(lit).to_have_count(0)
+
+
+def test_what_is_pointed_at_is_lit_no_longer_than_it_is_there(page: Page) -> None:
+    page.goto("/#/sample/entity/0?mode=table")
+    lit = page.locator(".drawn tr.lit")
+    row = page.get_by_label("Details").locator(".relationship-row").first
+    page.get_by_role("button", name="Close").hover()
+    row.hover()
+    expect(lit.first).to_be_visible()
+    # The row goes away under the pointer, which never leaves it.
+    page.keyboard.press("/")
+    page.evaluate("location.hash = '/sample?mode=table'")
+    expect(page.get_by_label("Details")).to_have_count(0)
+    expect(lit).to_have_count(0)
+
+
+def test_a_search_ends_with_its_list(page: Page) -> None:
+    page.goto("/#/sample")
+    find = page.get_by_role("combobox", name="Find names, reports and passages")
+    find.fill("crean")
+    expect(page.locator("[role=option]").first).to_be_visible()
+    page.keyboard.press("Enter")
+    search = page.get_by_label("Search this list")
+    expect(search).to_have_value("crean")
+    expect(page.locator("[role=option]")).to_have_count(0)
+    expect(find).to_have_value("")
+    page.get_by_label("Lists").get_by_role("link", name="Documents").click()
+    expect(search).to_have_value("")
+    page.go_back()
+    expect(search).to_have_value("crean")
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_role("link", name="Browse").click()
+    expect(search).to_have_value("")
+
+
+def test_menus_close_when_the_reader_goes_elsewhere(page: Page) -> None:
+    page.goto("/#/sample")
+    picture = page.get_by_role("button", name="Picture (SVG)")
+    page.get_by_label("Save the view").click()
+    expect(picture).to_be_visible()
+    page.get_by_label("Question").click()
+    expect(picture).not_to_be_visible()
+    panels = page.get_by_role("link", name="Health")
+    page.get_by_text("More", exact=True).press("Enter")
+    expect(panels).to_be_visible()
+    press_until(page, "Tab", "!document.activeElement.closest('.menu')")
+    expect(panels).not_to_be_visible()
+    page.get_by_text("More", exact=True).press("Enter")
+    page.keyboard.press("Escape")
+    expect(panels).not_to_be_visible()
+    assert page.evaluate("document.activeElement.matches('.menu > summary')")
+
+
+def test_the_tab_of_the_browser_names_the_place(page: Page) -> None:
+    page.goto("/#/sample?panel=browse")
+    expect(page).to_have_title("Browse · sample · graphrag-index")
+    row = page.locator(".panel.left .row").first
+    name = row.locator(".row-name").inner_text()
+    row.click()
+    expect(page).to_have_title(f"{name} · Browse · sample · graphrag-index")
+    page.get_by_role("button", name="Close").click()
+    expect(page).to_have_title("Browse · sample · graphrag-index")
+    page.get_by_label("Index", exact=True).select_option("ships")
+    expect(page).to_have_title("Ask · ships · graphrag-index")
+
+
+def test_a_report_refers_to_passages_by_the_titles_of_their_documents(page: Page) -> None:
+    report = page.request.get("/v1/indexes/sample/reports/0").json()
+    sources = [source for row in report["statements"] for source in row["sources"]]
+    titles = {str(source["text_unit"]): source["title"] for source in sources}
+    page.goto("/#/sample/community/0")
+    links = page.locator(".report a.reference[href*='/text_unit/']")
+    expect(links.first).to_be_visible()
+    for link in links.all():
+        number = re.search(r"/text_unit/(\d+)", link.get_attribute("href") or "")
+        assert number
+        assert link.inner_text() == titles[number[1]]
+
+
+def test_passages_that_name_both_ends_are_shown_at_once(page: Page) -> None:
+    rows = page.request.get("/v1/indexes/sample/relationships?limit=100").json()["items"]
+    row = next(one for one in rows if one["stated"])
+    text_units = page.request.get(f"/v1/indexes/sample/relationships/{row['number']}").json()
+    page.goto(f"/#/sample/relationship/{row['number']}")
+    section = page.get_by_label("Passages that name both")
+    count = min(5, len(text_units["text_units"]))
+    assert count > 0
+    expect(section.locator(".passage")).to_have_count(count)

@@ -3,6 +3,7 @@ import json
 import re
 import runpy
 from base64 import b64decode, b64encode
+from graphlib import TopologicalSorter
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -188,6 +189,21 @@ def test_the_built_file_is_that_of_the_sources() -> None:
     assert f'<meta name="source-digest" content="{digest}">' in PAGE, "run explorer/build"
 
 
+def test_the_sources_import_in_one_direction() -> None:
+    sources = REPOSITORY / "explorer" / "src"
+    imports = {
+        file: {
+            found
+            for name in re.findall(r'^(?:im|ex)port [^;]*?"(\.[^"]+)";$', file.read_text(), re.M)
+            for found in [(file.parent / f"{name}{suffix}").resolve() for suffix in (".ts", ".tsx")]
+            if found.is_file()
+        }
+        for file in sources.rglob("*.ts*")
+    }
+    assert sum(map(len, imports.values())) > 200
+    list(TopologicalSorter(imports).static_order())  # raises CycleError
+
+
 def test_the_page_is_small_and_loads_nothing() -> None:
-    assert len(PAGE.encode()) < 500_000
+    assert len(PAGE.encode()) < 450_000
     assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(?!data:)', PAGE)

@@ -62,6 +62,13 @@ export class AgentIndex implements IndexData {
     return { items: found.relationships ?? [], next_cursor: null, total: null };
   }
 
+  async neighbourhood(entity: number) {
+    const { entities = [], relationships: found = [] } = await this.graph({ entity: String(entity) });
+    const relationships = found.filter(({ source, target }) => source === entity || target === entity);
+    const numbers = new Set([entity, ...relationships.flatMap(({ source, target }) => [source, target])]);
+    return { entities: entities.filter(({ number }) => numbers.has(number)), relationships };
+  }
+
   async mentionsOf(entity: number): Promise<Page<Span>> {
     const { mentions = [] } = await this.graph({ mode: "entity", entity: String(entity) });
     return { items: mentions, next_cursor: null, total: null };

@@ -2,9 +2,9 @@
 
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
+import { useAddress } from "../state";
 import { texts } from "../texts";
 import { ConversationContext } from "./conversation";
 import { TurnView } from "./TurnView";

@@ -1,10 +1,10 @@
 /** Numbered citations: in the text of an answer, and as a list of passages below it. */
 
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Answer, Citation } from "../api";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import { useLoaded } from "../parts/useLoaded";
+import { useAddress, usePointing } from "../state";
 import { texts } from "../texts";
 import { citedRow, highlightOfCitation } from "./citedRows";
 
@@ -25,7 +25,7 @@ export function CitationMark({ citation, answer }: CitationProps) {
 function useCitation({ citation, answer }: CitationProps) {
   const { address, select } = useAddress();
   const { data, summary } = useData();
-  const { point } = useHighlight();
+  const point = usePointing();
   const shown = address.version ?? summary.version;
   const controller = useRef<AbortController | null>(null);
   const light = (event: Event) => {
@@ -62,17 +62,48 @@ function lightCitation(target: EventTarget | null, number: number, isLit: boolea
 }
 
 export function CitationList({ answer }: { answer: Answer }) {
+  const [isOpen, setOpen] = useState(answer.citations.length <= 4);
   return (
-    <details class="sources" open={answer.citations.length <= 4}>
+    <details class="sources" open={isOpen} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>{texts.ask.sources(answer.citations.length)}</summary>
       <ol>
-        {answer.citations.map((citation) => (
+        {isOpen && answer.citations.map((citation) => (
           <li key={citation.number} value={citation.number}>
             <CitedPassage citation={citation} answer={answer} />
           </li>
         ))}
       </ol>
     </details>
+  );
+}
+
+// Characters that are shown before and after a quotation, and at its two ends if it is longer.
+const MAX_AROUND = 110;
+const MAX_END = 45;
+
+/** What stands around a quotation; the answer has told most of the quotation itself already. */
+function QuoteInContext({ citation, version }: { citation: Citation; version: number }) {
+  const { address } = useAddress();
+  const { data, summary } = useData();
+  const { quote, text_unit, start_char, end_char } = citation;
+  const isShown = version === (address.version ?? summary.version);
+  const unit = useLoaded(
+    async (signal) => (isShown ? data.row("text_units", text_unit, signal) : null), [isShown, text_unit],
+  ).value;
+  if (!unit) return <q dir="auto">{quote}</q>;
+  // Offsets count code points.
+  const points = Array.from(unit.text);
+  const cut = (start: number, end: number) => points.slice(Math.max(0, start), Math.max(0, end)).join("").replace(/\s+/g, " ");
+  const [start, end] = [start_char - unit.start_char, end_char - unit.start_char];
+  const before = cut(start - MAX_AROUND, start), after = cut(end, end + MAX_AROUND);
+  return (
+    <span class="around-quote" dir="auto">
+      {start > MAX_AROUND ? `…${before.replace(/^\S*\s/, "")}` : before}
+      <q>{end - start > 2 * MAX_END ? <>
+        {cut(start, start + MAX_END).replace(/\s\S*$/, "")} … {cut(end - MAX_END, end).replace(/^\S*\s/, "")}
+      </> : cut(start, end)}</q>
+      {end + MAX_AROUND < points.length ? `${after.replace(/\s\S*$/, "")} …` : after}
+    </span>
   );
 }
 
@@ -85,7 +116,7 @@ function CitedPassage({ citation, answer }: CitationProps) {
       <a class="passage" {...link}>
         <span class="citation-number" aria-hidden="true">{citation.number}</span>
         <span class="row-name">
-          <q dir="auto">{citation.quote}</q>
+          <QuoteInContext citation={citation} version={answer.version} />
           <span class="row-note" dir="auto">{citation.document}</span>
         </span>
       </a>

@@ -2,9 +2,7 @@
 
 import type { Answer, ContextRow } from "../api";
 import { FormattedText } from "../parts/FormattedText";
-import { useAddress } from "../parts/useAddress";
-import { useLighting } from "../parts/useHighlight";
-import type { Kind } from "../state";
+import { type Kind, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { contextRows } from "./citedRows";
 

@@ -1,17 +1,18 @@
 /** One question with its answer: text, citations, what was looked at, cost and time. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
-import { AtVersion, useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useHighlight } from "../parts/useHighlight";
+import { useLoaded } from "../parts/useLoaded";
+import { type Address, AddressContext, type AddressStore, useAddress, useKeeping } from "../state";
 import { texts } from "../texts";
 import { CitationList, CitationMark } from "./Citations";
 import type { Turn } from "./conversation";
 import { CountBars } from "./CountBars";
-import { contextRows, highlightOfAnswer } from "./citedRows";
+import { type Evidence, loadEvidence } from "./citedRows";
 import { LookedAt } from "./LookedAt";
 import type { Ask } from "./useAsk";
 
@@ -44,26 +45,32 @@ export function TurnView({ turn, ask, isLast }: TurnProps) {
   );
 }
 
+/** Make the links inside open a version of the index, whichever version the page shows. */
+function AtVersion({ version, children }: { version: number; children: ComponentChildren }) {
+  const store = useAddress();
+  const { summary } = useData();
+  const shown = store.address.version ?? summary.version;
+  const linking = useMemo<AddressStore>(() => {
+    if (version === shown || !version) return store;
+    const change = { version: version === summary.version ? null : version };
+    const href = (wanted: Partial<Address>) => store.href({ ...change, ...wanted });
+    return { ...store, href, select: (selection) => href({ selection }) };
+  }, [store, version, shown]);
+  return <AddressContext.Provider value={linking}>{children}</AddressContext.Provider>;
+}
+
 interface AnswerProps { answer: Answer; ask: Ask; isLast: boolean; asked: string }
 
 function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
-  const { keep } = useHighlight();
   const { data, summary } = useData();
   const { address } = useAddress();
   const shown = address.version ?? summary.version;
   const { outcome, question, citations, follow_ups, table } = answer;
-  useEffect(() => {
-    // The graph shows the evidence of the newest answer until something else is pointed at.
-    if (!isLast || answer.version !== shown) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    highlightOfAnswer(answer, data, signal).then(
-      (highlight) => signal.aborted || keep(highlight),
-      // The answer stands without the graph.
-      () => {},
-    );
-    return () => controller.abort();
-  }, [answer, isLast, shown]);
+  // The numbers of another version would light other things.
+  const isShown = answer.version === shown;
+  const evidence = useLoaded(async () => (isShown ? loadEvidence(answer, data) : null), [isShown]).value;
+  // The graph shows the evidence of the newest answer for as long as the reader is at the conversation.
+  useKeeping(isLast && evidence ? evidence.highlight : null);
   const byNumber = useMemo(
     () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
   );
@@ -86,7 +93,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
           ))}
         </ul>
       )}
-      <ReadEntities answer={answer} />
+      <NamedEntities entities={evidence?.entities ?? []} />
       <LookedAt answer={answer} ask={ask} />
       <Cost answer={answer} />
     </div>
@@ -106,14 +113,13 @@ function AnswerText({ answer, citation }: AnswerTextProps) {
 // Entities that are offered below an answer.
 const MAX_ENTITIES = 6;
 
-/** The entities that the answer was written from, to read on in the graph. */
-function ReadEntities({ answer }: { answer: Answer }) {
-  const rows = contextRows(answer, "Entities").slice(0, MAX_ENTITIES);
-  if (answer.outcome !== "answered" || !rows.length) return null;
+/** The main entities that the quotations of an answer name, to read on. */
+function NamedEntities({ entities }: Pick<Evidence, "entities">) {
+  if (!entities.length) return null;
   return (
-    <ul class="chips read-entities" aria-label={texts.tables.entities}>
-      {rows.map(({ id, title }) => (
-        <li key={id}><EntityChip number={Number(id)} title={String(title)} /></li>
+    <ul class="chips named-entities" aria-label={texts.tables.entities}>
+      {entities.slice(0, MAX_ENTITIES).map(({ number, title }) => (
+        <li key={number}><EntityChip number={number} title={title} /></li>
       ))}
     </ul>
   );

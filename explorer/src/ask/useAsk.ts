@@ -1,8 +1,8 @@
 /** Asking a question from anywhere on the page. */
 
 import { useContext } from "preact/hooks";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
+import { useAddress } from "../state";
 import { ConversationContext } from "./conversation";
 
 /** Ask a question; `names` are further names for the searches path and neighbourhood. */

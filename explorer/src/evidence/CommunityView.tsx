@@ -1,13 +1,14 @@
 /** The details of a community: its report, its place in the hierarchy, and its members. */
 
+import { useMemo } from "preact/hooks";
 import type { Community, CommunityDetails, Report, Statement } from "../api";
-import { FormattedText } from "../parts/FormattedText";
+import { FormattedText, PassageTitles } from "../parts/FormattedText";
 import { CommunityLink, EntityLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
 import { PagedList, usePages } from "../parts/PagedList";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
+import { useAddress } from "../state";
 import { texts } from "../texts";
 import { Passage } from "./Passage";
 import { Section } from "./Section";
@@ -42,11 +43,13 @@ export function CommunityView({ community }: { community: CommunityDetails }) {
 /** The report without its title, which is the heading already. */
 function ReportText({ report }: { report: Report }) {
   const content = report.full_content || report.summary;
+  const titles = useMemo(() => new Map((report.statements ?? []).flatMap(({ sources }) =>
+    sources.flatMap(({ text_unit, title }) => (text_unit === null ? [] : [[text_unit, title] as const])))), [report]);
   return (
-    <>
+    <PassageTitles.Provider value={titles}>
       <div class="report"><FormattedText text={content.replace(/^# [^\n]*\n/, "")} /></div>
       <Statements statements={report.statements ?? []} />
-    </>
+    </PassageTitles.Provider>
   );
 }
 

@@ -1,13 +1,12 @@
 /** A document with a marked span. More of its text is loaded as the reader scrolls. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Document, DocumentText, Entity } from "../api";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Citation, Document, DocumentText, TextUnitDetails } from "../api";
+import { ConversationContext } from "../ask/conversation";
 import { Busy, Failure } from "../parts/Loading";
 import { EntityChip } from "../parts/Link";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import { useLighting } from "../parts/useHighlight";
-import type { Selection } from "../state";
+import { type Selection, surround, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
 import { Section } from "./Section";
@@ -20,19 +19,31 @@ interface DocumentProps {
   document: Document;
   /** The marked span. */
   span: Selection["span"];
-  /** The entities that the passage names. */
-  entities?: Entity[];
+  /** The passage that is shown. */
+  unit?: TextUnitDetails;
 }
 
-export function DocumentView({ document, span, entities = [] }: DocumentProps) {
+export function DocumentView({ document, span, unit }: DocumentProps) {
+  const entities = unit?.entities ?? [];
+  // The first heading is often the title.
+  const headings = unit?.headings.split(" > ").filter((heading) => heading !== document.title).join(" > ");
+  const { href } = useAddress();
   const [isOpen, setOpen] = useState(false);
   const shown = isOpen ? entities : entities.slice(0, 12);
   return (
     <article>
-      <DocumentHead document={document} />
+      <header class="document-head">
+        <h2 dir="auto">{document.title}</h2>
+        {headings && <p class="muted" dir="auto">{headings}</p>}
+        {unit && span && <CitationSteps unit={unit.number} span={span} />}
+      </header>
+      <DocumentFacts document={document} />
       {entities.length > 0 && (
         <Section title={texts.evidence.named} count={entities.length}>
           <ul class="chips">
+            {unit && (
+              <li><a class="chip action" href={href({ around: surround("text_unit", unit.number) })}>{texts.around.showEntities}</a></li>
+            )}
             {shown.map((entity) => <li key={entity.number}><EntityChip number={entity.number} title={entity.title} /></li>)}
             {shown.length < entities.length && (
               <li><button type="button" class="chip" onClick={() => setOpen(true)}>
@@ -47,12 +58,39 @@ export function DocumentView({ document, span, entities = [] }: DocumentProps) {
   );
 }
 
-function DocumentHead({ document }: { document: Document }) {
+/** The citation of an answer at which the reader is, with links to those before and after it. */
+function CitationSteps({ unit, span }: { unit: number; span: NonNullable<Selection["span"]> }) {
+  const { turns } = useContext(ConversationContext);
+  const { select } = useAddress();
+  const isHere = ({ text_unit, start_char, end_char }: Citation) =>
+    text_unit === unit && start_char === span.start && end_char === span.end;
+  const citations = turns.map(({ answer }) => answer?.citations ?? []).reverse().find((all) => all.some(isHere)) ?? [];
+  const at = citations.findIndex(isHere);
+  if (citations.length < 2) return null;
+  const step = (to: number, name: string, sign: string) => {
+    const citation = citations[to];
+    return citation
+      ? (
+        <a class="button" aria-label={name} title={name} href={select({
+          kind: "text_unit", number: citation.text_unit, span: { start: citation.start_char, end: citation.end_char },
+        })}>{sign}</a>
+      )
+      : <span class="button" aria-hidden="true" data-off>{sign}</span>;
+  };
+  return (
+    <nav class="citation-steps" aria-label={texts.evidence.citations}>
+      {step(at - 1, texts.evidence.previous, "‹")}
+      <span>{texts.evidence.citationOf(citations[at]!.number, citations.length)}</span>
+      {step(at + 1, texts.evidence.next, "›")}
+    </nav>
+  );
+}
+
+function DocumentFacts({ document }: { document: Document }) {
   const { title, path, creation_date, language } = document;
   const metadata = readMetadata(document.metadata);
   return (
     <>
-      <h2 dir="auto">{title}</h2>
       <p class="facts">
         {path && path !== title && <span dir="auto">{path}</span>}
         {creation_date && <span>{creation_date.slice(0, 10)}</span>}

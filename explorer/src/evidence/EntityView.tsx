@@ -6,8 +6,8 @@ import { EntityChooser } from "../find/EntityChooser";
 import { Curate } from "../manage/Curate";
 import { CommunityLink, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
+import { surround, type Surroundings, useAddress } from "../state";
 import { texts } from "../texts";
 import { Passage } from "./Passage";
 import { Section } from "./Section";
@@ -46,18 +46,41 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
 }
 
 function EntityActions({ entity }: { entity: EntityDetails }) {
-  const { go } = useAddress();
+  const { address: { around }, go, href } = useAddress();
   const ask = useAsk();
   const { data, summary } = useData();
   const question = texts.ask.about(entity.title);
+  const { number } = entity;
+  const isCentre = around?.kind === "entity" && around.number === number;
   return (
     <div class="actions">
+      {!isCentre && <a class="button" href={href({ around: surround("entity", number, around?.pinned) })}>{texts.around.show}</a>}
+      {around && !isCentre && <PlaceActions around={around} number={number} />}
       {data.ask && summary.scopes.includes("ask") && (
         <button type="button" onClick={() => ask(question, "ask")}>{texts.ask.aboutThis}</button>
       )}
       <EntityChooser label={texts.path.to} placeholder={texts.path.toPlaceholder}
-        onChoose={({ number }) => go({ path: { from: entity.number, to: number }, selection: null })} />
+        onChoose={(other) => go({ path: { from: number, to: other.number }, selection: null })} />
     </div>
+  );
+}
+
+/** Pin an entity in the picture of what surrounds another thing, or hide it there. */
+function PlaceActions({ around, number }: { around: Surroundings; number: number }) {
+  const { href } = useAddress();
+  const { kind, hidden, pinned } = around;
+  const isPinned = pinned.includes(number);
+  const others = pinned.filter((one) => one !== number);
+  return (
+    <>
+      <a class="button" aria-current={isPinned ? "true" : undefined}
+        href={href({ around: { ...around, pinned: isPinned ? others : [...others, number] } })}>
+        {isPinned ? texts.around.unpin : texts.around.pin}
+      </a>
+      <a class="button" href={href({
+        around: { ...around, pinned: others, hidden: [...hidden, number] }, selection: { kind, number: around.number },
+      })}>{texts.around.hide}</a>
+    </>
   );
 }
 

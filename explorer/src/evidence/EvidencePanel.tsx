@@ -4,10 +4,9 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Details, TextUnitDetails } from "../api";
 import { Await } from "../parts/Loading";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
-import type { Selection } from "../state";
+import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
 import { CommunityView } from "./CommunityView";
 import { DocumentView } from "./DocumentView";
@@ -15,7 +14,8 @@ import { EntityView } from "./EntityView";
 import { PathView } from "./PathView";
 import { RelationshipView } from "./RelationshipView";
 
-export function EvidencePanel() {
+/** `onTitle` gets the name of what is shown; empty: nothing is. */
+export function EvidencePanel({ onTitle }: { onTitle: (title: string) => void }) {
   const { address, go } = useAddress();
   const { selection, path } = address;
   const panel = useRef<HTMLElement>(null);
@@ -33,7 +33,7 @@ export function EvidencePanel() {
         </button>
       </div>
       <div class="panel-body">
-        {selection ? <Selected key={key} selection={selection} /> : path && <PathView key={key} {...path} />}
+        {selection ? <Selected key={key} selection={selection} onTitle={onTitle} /> : path && <PathView key={key} {...path} />}
       </div>
     </section>
   );
@@ -67,28 +67,33 @@ function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpe
 }
 
 /** Load the row of a selection, and show its details. */
-function Selected({ selection }: { selection: Selection }) {
+function Selected({ selection, onTitle }: { selection: Selection; onTitle: (title: string) => void }) {
   const { kind, number, span } = selection;
   switch (kind) {
     case "entity":
-      return <Row table="entities" number={number}>{(entity) => <EntityView entity={entity} />}</Row>;
+      return <Row table="entities" number={number} onRow={({ title }) => onTitle(title)}>{(entity) => <EntityView entity={entity} />}</Row>;
     case "relationship":
       return (
-        <Row table="relationships" number={number}>
+        <Row table="relationships" number={number}
+          onRow={({ source_title, target_title }) => onTitle(texts.ends(source_title, target_title))}>
           {(relationship) => <RelationshipView relationship={relationship} />}
         </Row>
       );
     case "community":
       return (
-        <Row table="communities" number={number}>
+        <Row table="communities" number={number} onRow={({ title }) => onTitle(title)}>
           {(community) => <CommunityView community={community} />}
         </Row>
       );
     case "text_unit":
-      return <Row table="text_units" number={number}>{(unit) => <TextUnitView unit={unit} span={span} />}</Row>;
+      return (
+        <Row table="text_units" number={number} onRow={({ document_title }) => onTitle(document_title)}>
+          {(unit) => <TextUnitView unit={unit} span={span} />}
+        </Row>
+      );
     case "document":
       return (
-        <Row table="documents" number={number}>
+        <Row table="documents" number={number} onRow={({ title }) => onTitle(title)}>
           {(document) => <DocumentView document={document} span={span} />}
         </Row>
       );
@@ -98,12 +103,14 @@ function Selected({ selection }: { selection: Selection }) {
 interface RowProps<T extends keyof Details> {
   table: T;
   number: number;
+  onRow?: (row: Details[T]) => void;
   children: (row: Details[T]) => ComponentChildren;
 }
 
-function Row<T extends keyof Details>({ table, number, children }: RowProps<T>) {
+function Row<T extends keyof Details>({ table, number, onRow, children }: RowProps<T>) {
   const { data } = useData();
   const loaded = useLoaded((signal) => data.row(table, number, signal), [table, number]);
+  useEffect(() => { if (loaded.value) onRow?.(loaded.value); }, [loaded.value]);
   return <Await loaded={loaded}>{children}</Await>;
 }
 
@@ -112,7 +119,7 @@ function TextUnitView({ unit, span }: { unit: TextUnitDetails; span: Selection["
   const whole = { start: unit.start_char, end: unit.end_char };
   return (
     <Row table="documents" number={unit.document}>
-      {(document) => <DocumentView document={document} span={span ?? whole} entities={unit.entities} />}
+      {(document) => <DocumentView document={document} span={span ?? whole} unit={unit} />}
     </Row>
   );
 }

@@ -1,7 +1,7 @@
 /** A quotation that opens its document at the quoted span. */
 
 import type { Span, TextUnit } from "../api";
-import { useAddress } from "../parts/useAddress";
+import { useAddress } from "../state";
 
 export function Passage({ span }: { span: Span }) {
   const { select } = useAddress();

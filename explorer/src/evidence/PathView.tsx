@@ -1,18 +1,16 @@
 /** The best connections of two entities, with a sentence for each step. */
 
-import { useEffect } from "preact/hooks";
 import type { Paths } from "../api";
 import { EntityLink, RelationshipLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
 import { useData } from "../parts/useData";
-import { NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
+import { useLighting } from "../state";
 import { texts } from "../texts";
 import { Section } from "./Section";
 
 export function PathView({ from, to }: { from: number; to: number }) {
   const { data } = useData();
-  const { keep } = useHighlight();
   const loaded = useLoaded(
     async (signal) => {
       const found = await data.paths(from, to, signal);
@@ -21,13 +19,6 @@ export function PathView({ from, to }: { from: number; to: number }) {
     },
     [from, to],
   );
-  const { value } = loaded;
-  useEffect(() => {
-    const best = value?.paths[0];
-    if (!best) return;
-    keep({ entities: best.entities, relationships: best.relationships, communities: [] });
-    return () => keep(NO_HIGHLIGHT);
-  }, [value]);
   return (
     <Await loaded={loaded}>
       {(paths) => (
@@ -44,10 +35,12 @@ export function PathView({ from, to }: { from: number; to: number }) {
 interface StepsProps { path: Paths["paths"][number]; rank: number; paths: Paths }
 
 function Steps({ path, rank, paths }: StepsProps) {
+  // The graph draws the path that is pointed at; else the best one.
+  const lighting = useLighting({ entities: path.entities, relationships: path.relationships });
   const titles = new Map(paths.entities.map(({ number, title }) => [number, title]));
   const relationships = new Map(paths.relationships.map((row) => [row.number, row]));
   return (
-    <Section title={texts.path.rank(rank, path.relationships.length)}>
+    <div class="path" {...lighting}><Section title={texts.path.rank(rank, path.relationships.length)}>
       <ol class="steps">
         {path.entities.map((number, at) => {
           const step = at > 0 ? relationships.get(path.relationships[at - 1]!) : undefined;
@@ -59,6 +52,6 @@ function Steps({ path, rank, paths }: StepsProps) {
           );
         })}
       </ol>
-    </Section>
+    </Section></div>
   );
 }

@@ -49,7 +49,7 @@ const PAGE = 5;
 /** The passages that name both ends. */
 function SharedTextUnits({ numbers, isCounted }: { numbers: number[]; isCounted: boolean }) {
   const { data } = useData();
-  const [shown, setShown] = useState(isCounted ? PAGE : 0);
+  const [shown, setShown] = useState(PAGE);
   const loaded = useLoaded(
     (signal) => Promise.all(
       numbers.slice(0, shown).map((number) => data.row("text_units", number, signal)),

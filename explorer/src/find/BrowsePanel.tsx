@@ -4,11 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import { type Document, filterQuery, type Rows, type TableName, type TextUnit } from "../api";
 import { CommunityLink, EntityLink, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { texts } from "../texts";
 import { useAsk } from "../ask/useAsk";
 import { TextUnitLink } from "../evidence/Passage";
+import { useAddress } from "../state";
 import { FilterNotice } from "./FilterPanel";
 
 const TABLES: readonly TableName[] = [

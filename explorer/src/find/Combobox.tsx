@@ -59,7 +59,7 @@ export function Combobox(props: ComboboxProps) {
       const chosen = choices?.[active] ?? (onSubmit || count > 1 ? undefined : choices?.[0]);
       if (chosen) choose(chosen);
       else if (count > 1 && !onSubmit) { setOpen(true); setActive(0); }
-      else if (text.trim()) { setOpen(false); onSubmit?.(text.trim()); }
+      else if (text.trim()) { setText(""); setOpen(false); onSubmit?.(text.trim()); }
     } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && count) {
       event.preventDefault();
       setOpen(true);

@@ -3,10 +3,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FilterChoices } from "../api";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
-import { type Filters, hasFilters, NO_FILTERS } from "../state";
+import { type Filters, hasFilters, NO_FILTERS, useAddress } from "../state";
 import { texts } from "../texts";
 
 /** A condition on documents, such as `path=letters/*`. */

@@ -1,9 +1,8 @@
 /** The search field of the page: names, reports and passages, as one types. */
 
 import { filterQuery, type IndexData, type Query } from "../api";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
-import type { Selection } from "../state";
+import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
 import { type Choice, Combobox } from "./Combobox";
 

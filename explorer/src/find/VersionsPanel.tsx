@@ -4,11 +4,10 @@ import { useState } from "preact/hooks";
 import { CHANGED_TABLES, type ChangedRow, type ChangedTable } from "../api";
 import { Await } from "../parts/Loading";
 import { PagedList, usePages } from "../parts/PagedList";
-import { useAddress } from "../parts/useAddress";
 import { type Comparison as Compared, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
-import type { Kind } from "../state";
+import { type Kind, useAddress } from "../state";
 import { texts } from "../texts";
 
 export function VersionsPanel() {
@@ -29,8 +28,7 @@ export function VersionsPanel() {
               return (
                 <li key={number} class="version">
                   <a class="row" aria-current={isShown ? "true" : undefined}
-                    // Numbers of rows differ between versions, so a selection does not stay.
-                    href={href({ version: is_current ? null : number, compare: null, selection: null, path: null, only: null })}>
+                    href={href({ version: is_current ? null : number })}>
                     <span class="row-name">
                       {texts.version(number)}{" "}
                       {is_current && <span class="tag">{texts.versions.current}</span>}

@@ -5,17 +5,17 @@ import type { Selection } from "../state";
 import { texts } from "../texts";
 import { type Change, type Changes, type Emphasis, isLitArea } from "./appearance";
 import type { DrawnCommunity, DrawnEntity, DrawnGraph } from "./drawn";
-import type { Disc } from "./scene";
+import type { Part } from "./scene";
 
 interface DrawnTableProps {
   drawn: DrawnGraph;
   emphasis: Emphasis;
   changes: Changes | null;
   /** The opened communities around the middle of the view, the outermost first. */
-  around: readonly { title: string; disc: Disc }[];
+  around: readonly { title: string; disc: Part }[];
   hrefOf: (selection: Selection) => string;
   /** Move the view to a disc, which opens the community of it. */
-  onMove: (disc: Disc) => void;
+  onMove: (disc: Part) => void;
 }
 
 export function DrawnTable({ drawn, emphasis, changes, around, hrefOf, onMove }: DrawnTableProps) {

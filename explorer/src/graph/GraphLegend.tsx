@@ -1,5 +1,6 @@
 /** The legend of the graph; pointing at a type lights its entities. */
 
+import type { ComponentChildren } from "preact";
 import { texts } from "../texts";
 import type { LegendEntry } from "./legend";
 
@@ -12,14 +13,16 @@ interface GraphLegendProps {
   /** Light types while they are pointed at, or for good; null ends it. */
   onPoint: (types: ReadonlySet<string> | null) => void;
   onKeep: (types: ReadonlySet<string> | null) => void;
+  /** Stands in the place of the types. */
+  children?: ComponentChildren;
 }
 
-export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep }: GraphLegendProps) {
+export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep, children }: GraphLegendProps) {
   return (
     <div class="graph-legend">
-      {byType && (
+      {children || (byType || !entries.length) && (
         <div class="type-legend" role="group" aria-label={texts.graph.lightType}>
-          {entries.map(({ colour, text, count, types }) => {
+          {byType && entries.map(({ colour, text, count, types }) => {
             const isLit = [...litTypes ?? []].join() === [...types ?? []].join();
             return (
               <button key={text} type="button" aria-pressed={isLit}
@@ -39,6 +42,6 @@ export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep }: Grap
   );
 }
 
-function Dot({ colour }: { colour: string }) {
+export function Dot({ colour }: { colour: string }) {
   return <span class="legend-dot" style={{ background: `var(--${colour})` }} aria-hidden="true" />;
 }

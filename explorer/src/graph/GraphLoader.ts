@@ -11,7 +11,7 @@ const MAX_KEPT_PARTS = 400;
 const MAX_LOADS = 4;
 // Rows of one page of entities that the filters keep.
 const PAGE = 500;
-const WHOLE: Disc = { x: 0, y: 0, radius: 1 };
+export const WHOLE: Disc = { x: 0, y: 0, radius: 1 };
 
 export class GraphLoader {
   private readonly loading = new Map<string, AbortController>();
@@ -32,8 +32,9 @@ export class GraphLoader {
     this.content.scene = new Scene(root, disc);
     if (this.content.kept) this.content.kept = new Map();
     this.camera.update();
-    if (moves) this.camera.moveTo(disc, true);
-    this.loadPart(data, root);
+    const shows = moves && !this.content.arrange;
+    if (shows) this.camera.moveTo(disc, true);
+    this.loadPart(data, root, shows ? disc : null);
   }
 
   /** Load what is missing, after a server that did not answer is back. */
@@ -46,7 +47,8 @@ export class GraphLoader {
 
   /** Open and close communities as the view asks for it. */
   follow(data: IndexData): void {
-    const { scene } = this.content;
+    const { arrange, scene } = this.content;
+    if (arrange) return;
     const before = scene.openParts().length;
     for (const community of scene.follow(this.camera.view()).slice(0, MAX_LOADS)) this.loadPart(data, community);
     if (scene.openParts().length !== before) this.camera.update();
@@ -67,7 +69,8 @@ export class GraphLoader {
     this.loading.clear();
   }
 
-  private loadPart(data: IndexData, community: number): void {
+  /** The view moves to all that the part holds, if it still is at `from`. */
+  private loadPart(data: IndexData, community: number, from: Disc | null = null): void {
     this.load(`part ${community}`, async (signal) => {
       const part = await data.mapPart(community, signal);
       if (signal.aborted) return;
@@ -75,6 +78,7 @@ export class GraphLoader {
       scene.add(part);
       scene.forget(MAX_KEPT_PARTS);
       this.camera.update();
+      if (from && this.camera.target === from && !this.content.arrange) this.camera.moveTo(scene.whole(), true);
       this.onStatus(part.leftOut ? texts.graph.leftOut(part.leftOut) : "");
       // What the part holds may be large enough to be opened too.
       this.follow(data);

@@ -1,48 +1,30 @@
 /** The graph as a drawing or as a table: communities open into their insides as one zooms in. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { IndexData } from "../api";
-import type { Highlight } from "../parts/useHighlight";
+import type { CameraState } from "sigma/types";
+import { Menu } from "../parts/Menu";
 import { useLoaded } from "../parts/useLoaded";
-import type { Filters, GraphMode, Selection } from "../state";
+
 import { texts } from "../texts";
-import { type Changes, chooseTypeHues, NO_EMPHASIS } from "./appearance";
+import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import { DrawnTable } from "./DrawnTable";
 import type { DrawnGraph } from "./drawn";
 import { type Export, EXPORTS, exportView } from "./exportView";
 import { GraphLegend } from "./GraphLegend";
+import { WHOLE } from "./GraphLoader";
 import { countTypes, type LegendEntry, listChanges, listTypes, writeSigns } from "./legend";
-import type { LinkedViews } from "./LinkedViews";
-import { findDisc, readEmphasis } from "./readEmphasis";
-import { type Graph, useGraph } from "./useGraph";
-
-export interface GraphViewProps {
-  data: IndexData;
-  /** Changes when other data is shown, such as an earlier version. */
-  dataKey: string;
-  mode: GraphMode;
-  selection: Selection | null;
-  highlight: Highlight;
-  filters: Filters;
-  /** The only community to show; null: all. */
-  only: number | null;
-  /** Whether a path between two entities is lit. */
-  showsPath: boolean;
-  /** What differs from another version; null without a comparison. */
-  changes: Changes | null;
-  /** Whether types decide the colours of entities. */
-  colouredByType: boolean;
-  links: LinkedViews;
-  hrefOf(selection: Selection): string;
-  onSelect(selection: Selection): void;
-}
+import { emphasizeArranged, findDisc, readEmphasis } from "./readEmphasis";
+import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
+import { arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings } from "./surroundings";
+import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {
-  const { dataKey, mode, changes, hrefOf } = props;
+  const { dataKey, mode, changes, colouredByType, hrefOf, selection } = props;
   const container = useRef<HTMLDivElement>(null);
   const { graph, drawn, hovered, status, setStatus, failure } = useGraph(container, props);
-  const typeHues = useTypeHues(props, drawn);
-  const emphasis = useEmphasis(graph, props);
+  const { surroundings, isLeft } = useSurroundings(props, setStatus);
+  const typeHues = useTypeHues(props, drawn, surroundings !== null);
+  const emphasis = useEmphasis(graph, props, surroundings);
   const [kept, keepTypes] = useState<ReadonlySet<string> | null>(null);
   const [pointed, pointAtTypes] = useState<ReadonlySet<string> | null>(null);
   const litTypes = typeHues ? pointed ?? kept : null;
@@ -52,10 +34,13 @@ export function GraphView(props: GraphViewProps) {
   );
   useEffect(() => {
     if (!graph) return;
-    Object.assign(graph.content, { emphasis: shown, changes, typeHues });
+    Object.assign(graph.content, { emphasis: shown, changes, typeHues, areasByType: colouredByType });
     graph.camera.update();
-  }, [graph, shown, changes, typeHues]);
-  useMovingView(graph, props);
+  }, [graph, shown, changes, typeHues, colouredByType]);
+  useArrangement(graph, props, surroundings);
+  useMovingView(graph, props, isLeft);
+  useMovingToChanges(graph, props);
+  useEffect(() => keepTypes(null), [selection?.kind, selection?.number]);
 
   const showsTable = mode === "table" || Boolean(failure);
   const countsInside = Boolean(graph?.content.showsTypes);
@@ -63,6 +48,7 @@ export function GraphView(props: GraphViewProps) {
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
       data-entities={drawn.entities.length} data-lines={drawn.links.length + drawn.relationships.length}>
+      {surroundings && <SurroundingsBar {...surroundings} />}
       <div class="graph-stage">
         <div class="graph-canvas" ref={container} tabIndex={showsTable ? -1 : 0} role="application"
           aria-label={texts.graph.explained} onKeyDown={(event) => { if (graph) moveWithKeys(graph, event); }}
@@ -75,14 +61,69 @@ export function GraphView(props: GraphViewProps) {
         )}
         <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
       </div>
-      <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes} />
+      <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes}>
+        {surroundings?.around && typeHues && <SurroundingsLegend {...surroundings} hues={typeHues} onPoint={pointAtTypes} />}
+      </GraphLegend>
     </div>
   );
 }
 
+/**
+ * Load what is near a thing, or the paths between two; null: the map is shown, or nothing is loaded yet.
+ * `isLeft`: what is selected lies elsewhere, so the map is shown again.
+ */
+function useSurroundings(
+  { data, dataKey, around, path, selection, onLeave }: GraphViewProps, onStatus: (status: string) => void,
+): { surroundings: ShownSurroundings | null; isLeft: boolean } {
+  const { kind, number, pinned } = around ?? {};
+  const loaded = useLoaded(
+    async (signal) => (around ? readNearby(data, around, signal) : path && readPaths(data, path, signal)),
+    [dataKey, kind, number, pinned, around ? null : path],
+  );
+  // What is pinned is loaded again; the picture before stays until it is here.
+  const before = useRef<{ key: string; nearby: Nearby } | null>(null);
+  const key = JSON.stringify([dataKey, kind, number, around ? null : path]);
+  if (loaded.value) before.current = { key, nearby: loaded.value };
+  const nearby = loaded.value ?? (before.current?.key === key ? before.current.nearby : null);
+  const selected = selection?.kind === "entity" ? selection.number : null;
+  // A community, and an entity that is elsewhere, are shown on the map.
+  const isLeft = Boolean(around ?? path) && (selection?.kind === "community" || loaded.error !== null
+    || Boolean(selected !== null && nearby && !nearby.entities.some((entity) => entity.number === selected)));
+  useEffect(() => {
+    if (loaded.error) onStatus(loaded.error.message);
+    if (isLeft) onLeave();
+  }, [isLeft]);
+  const surroundings = useMemo(() => {
+    if (!nearby || !(around ?? path) || isLeft) return null;
+    if (!around) return { nearby, around, shown: new Set(nearby.order), arrange: arrangePaths(nearby) };
+    const shown = chooseShown(nearby, around, selected);
+    return { nearby, around, shown, arrange: arrangeRings(nearby, shown, selected) };
+  }, [nearby, isLeft, JSON.stringify([around, path, selected])]);
+  return { surroundings, isLeft };
+}
+
+/** Show what surrounds a thing in place of the map; the map comes back as it was left. */
+function useArrangement(graph: Graph | null, { data }: GraphViewProps, surroundings: ShownSurroundings | null): void {
+  const left = useRef<CameraState | null>(null);
+  const arrange = surroundings?.arrange ?? null;
+  const key = surroundings && surroundings.nearby.title;
+  useEffect(() => {
+    if (!graph || graph.content.arrange === arrange) return;
+    const { camera, content, loader, renderer } = graph;
+    if (!content.arrange) left.current = content.scene.parts.size ? renderer?.camera ?? null : null;
+    content.arrange = arrange;
+    camera.update();
+    if (arrange) return;
+    if (renderer && left.current) renderer.camera = left.current;
+    else showWhole(graph);
+    loader.follow(data);
+  }, [graph, arrange]);
+  useEffect(() => { if (graph && key !== null) graph.camera.moveTo(WHOLE, true); }, [graph, key]);
+}
+
 /** Return the hues of types, those with the most entities in the index first; null: no type has one. */
-function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph) {
-  const isUsed = colouredByType && !changes;
+function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph, isArranged: boolean) {
+  const isUsed = (colouredByType || isArranged || drawn.entities.some(({ community }) => community !== null)) && !changes;
   const loaded = useLoaded(
     async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed],
   );
@@ -93,10 +134,15 @@ function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps,
 }
 
 /** Load what is selected and lit; the last emphasis stays until the new one is here. */
-function useEmphasis(graph: Graph | null, { data, dataKey, selection, highlight }: GraphViewProps) {
+function useEmphasis(
+  graph: Graph | null, { data, dataKey, selection, highlight }: GraphViewProps, surroundings: ShownSurroundings | null,
+) {
   const [emphasis, setEmphasis] = useState(NO_EMPHASIS);
+  const arranged = useMemo(
+    () => surroundings && emphasizeArranged(surroundings, selection, highlight), [surroundings, selection, highlight],
+  );
   useEffect(() => {
-    if (!graph) return;
+    if (!graph || surroundings) return;
     const stop = new AbortController();
     readEmphasis(data, selection, highlight, stop.signal).then((found) => {
       if (stop.signal.aborted) return;
@@ -108,37 +154,56 @@ function useEmphasis(graph: Graph | null, { data, dataKey, selection, highlight 
       setEmphasis(NO_EMPHASIS);
     });
     return () => stop.abort();
-  }, [graph, JSON.stringify([selection?.kind, selection?.number, highlight, dataKey])]);
-  return emphasis;
+  }, [graph, JSON.stringify([selection?.kind, selection?.number, highlight, dataKey, !surroundings])]);
+  return arranged ?? emphasis;
 }
 
 /** Move the view to what has been selected elsewhere on the page. */
-function useMovingView(graph: Graph | null, { data, dataKey, selection, showsPath }: GraphViewProps): void {
+function useMovingView(graph: Graph | null, { data, dataKey, selection, around, path }: GraphViewProps, isLeft: boolean): void {
   useEffect(() => {
-    if (!graph) return;
-    if (!selection) {
-      // The two ends of a path may be far from what was shown before.
-      if (showsPath) showWhole(graph);
-      return;
-    }
+    if (!graph || !selection || (!isLeft && (around ?? path))) return;
     const stop = new AbortController();
     findDisc(data, selection, stop.signal).then((disc) => {
       if (disc && !stop.signal.aborted) graph.camera.moveTo(disc);
     }).catch(() => {});
     return () => stop.abort();
-  }, [graph, selection?.kind, selection?.number, dataKey, showsPath]);
+  }, [graph, selection?.kind, selection?.number, dataKey, isLeft]);
 }
 
-function showWhole({ camera, content: { scene } }: Graph): void {
-  camera.moveTo(scene.disc(scene.root));
+// Changed entities whose places decide what the view shows, and the radius of a lone one on the map.
+const MAX_CHANGED = 200;
+const LONE_RADIUS = 0.15;
+
+/** Move the view to what has changed, once it is known. */
+function useMovingToChanges(graph: Graph | null, { data, changes, showsChanges, selection }: GraphViewProps): void {
+  useEffect(() => {
+    if (!graph || !changes || !showsChanges || selection) return;
+    const stop = new AbortController();
+    const numbers = [...changes.entities.keys()].slice(0, MAX_CHANGED);
+    data.places(numbers, [], [], stop.signal).then(({ entities }) => {
+      if (stop.signal.aborted || !entities.length) return;
+      const [left, right] = [Math.min(...entities.map(({ x }) => x)), Math.max(...entities.map(({ x }) => x))];
+      const [low, high] = [Math.min(...entities.map(({ y }) => y)), Math.max(...entities.map(({ y }) => y))];
+      graph.camera.moveTo({
+        x: (left + right) / 2, y: (low + high) / 2,
+        radius: Math.max(LONE_RADIUS, 0.6 * (right - left)), halfHeight: Math.max(LONE_RADIUS, 0.6 * (high - low)),
+      });
+    }).catch(() => {});
+    return () => stop.abort();
+  }, [graph, changes, showsChanges]);
+}
+
+function showWhole({ camera, content: { arrange, scene } }: Graph): void {
+  camera.moveTo(arrange ? WHOLE : scene.whole());
 }
 
 /** List the whole graph, and the opened communities around the middle of the view. */
-function listAround({ camera, content: { scene } }: Graph, { communities }: DrawnGraph) {
+function listAround({ camera, content }: Graph, { communities }: DrawnGraph) {
+  const { scene } = content;
   const { x, y } = camera.view();
   const around = communities.filter((area) => area.isOpen && Math.hypot(area.x - x, area.y - y) < area.radius)
     .sort((one, other) => one.depth - other.depth).map((area) => ({ title: area.title, disc: area }));
-  return [{ title: texts.drawn.whole, disc: scene.disc(scene.root) }, ...around];
+  return content.arrange ? [] : [{ title: texts.drawn.whole, disc: scene.whole() }, ...around];
 }
 
 function moveWithKeys(graph: Graph, event: KeyboardEvent): void {
@@ -183,19 +248,11 @@ function GraphButtons({ graph, drawn, entries, element, onStatus }: GraphButtons
 }
 
 function SaveMenu({ forms, onChoose }: { forms: readonly Export[]; onChoose: (form: Export) => void }) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const close = () => {
-    menu.current?.removeAttribute("open");
-    menu.current?.querySelector("summary")?.focus();
-  };
   return (
-    <details class="save-menu" ref={menu} onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
-      <summary class="button" aria-label={texts.graph.save.label} title={texts.graph.save.label}>⤓</summary>
-      <div class="menu-list">
-        {forms.map((form) => (
-          <button key={form} type="button" onClick={() => { close(); onChoose(form); }}>{texts.graph.save[form]}</button>
-        ))}
-      </div>
-    </details>
+    <Menu class="save-menu" label={texts.graph.save.label} button="⤓">
+      {forms.map((form) => (
+        <button key={form} type="button" onClick={() => onChoose(form)}>{texts.graph.save[form]}</button>
+      ))}
+    </Menu>
   );
 }

@@ -1,7 +1,7 @@
 /** Colours and sizes of what is drawn. */
 
 import type { DrawnEntity, DrawnRelationship } from "./drawn";
-import type { Area, Disc } from "./scene";
+import { type Area, type Disc, N_HUES } from "./scene";
 
 /** Colours of the page, read from its style sheet. */
 export interface Palette {
@@ -10,8 +10,6 @@ export interface Palette {
   other: string;
   added: string; changed: string; removed: string;
 }
-
-const N_HUES = 8;
 
 export function readPalette(element: Element): Palette {
   const style = getComputedStyle(element);
@@ -28,7 +26,7 @@ export function readPalette(element: Element): Palette {
 export type Change = "added" | "changed" | "removed";
 export type Changes = Record<"entities" | "relationships" | "communities", ReadonlyMap<number, Change>>;
 
-/** The positions of the hues of types of entities; null: communities decide the colours. */
+/** The positions of the hues of types of entities. */
 export type TypeHues = ReadonlyMap<string, number> | null;
 
 /** Give hues to the most frequent types; the others share one more colour. */
@@ -47,6 +45,8 @@ export interface Emphasis {
   selected: { kind: string; number: number } | null;
   /** The only types whose entities are lit; null: any. */
   types: ReadonlySet<string> | null;
+  /** Whether what is not lit looks as always. */
+  isGentle?: boolean;
   /** Whether all that is drawn of opened communities is lit, because the filters keep it. */
   all: boolean;
 }
@@ -61,12 +61,15 @@ export interface Look {
   emphasis: Emphasis;
   /** Colour only what differs from another version; null without a comparison. */
   changes: Changes | null;
+  /** The hues of the types of entities; null with a comparison, and until the types are known. */
   typeHues: TypeHues;
+  /** Whether types are coloured on communities too, which have no colour of their own then. */
+  areasByType: boolean;
 }
 
 /** Return whether what is not lit is dimmed. */
-export function isDimmed({ entities, relationships, communities, types }: Emphasis): boolean {
-  return Boolean(entities.size || relationships.size || communities.size || types);
+export function isDimmed({ entities, relationships, communities, types, isGentle }: Emphasis): boolean {
+  return Boolean(types || !isGentle && (entities.size || relationships.size || communities.size));
 }
 
 /** Return whether a closed community is lit, or holds one that is lit. */
@@ -75,10 +78,10 @@ export function isLitArea({ community, x, y, radius }: Area, { communities, disc
 }
 
 /** Return the colour of a community: of its change, or of its own unless something else is coloured. */
-export function colourOfArea(area: Area, { palette, changes, typeHues }: Look): string {
+export function colourOfArea(area: Area, { palette, changes, areasByType }: Look): string {
   const change = changes?.communities.get(area.community);
   if (change) return palette[change];
-  return changes || typeHues ? palette.none : palette.hues[area.hue % N_HUES]!;
+  return changes || areasByType ? palette.none : palette.hues[area.hue % N_HUES]!;
 }
 
 /** Return the colour of a type of entities. */
@@ -96,22 +99,23 @@ export interface NodeLook {
 
 /** Return the look of an entity. `hue` is that of its community; -1 on a closed one. */
 export function lookOfEntity(
-  { number, title, type, community }: DrawnEntity, hue: number, size: number, look: Look,
+  { number, title, type, community, radius }: DrawnEntity, hue: number, size: number, look: Look,
 ): NodeLook {
-  const { palette, emphasis, changes, typeHues } = look;
+  const { palette, emphasis, changes, typeHues, areasByType } = look;
   const { entities, selected, types } = emphasis;
   const isSelected = selected?.kind === "entity" && selected.number === number;
-  const isLit = isSelected || (types ? types.has(type) : emphasis.all || entities.has(number) || community === null);
+  const isLit = isSelected || (types ? types.has(type) : emphasis.all || entities.has(number) || (community === null && !radius));
   const change = changes?.entities.get(number);
   const isShown = !isDimmed(emphasis) || isLit || Boolean(change);
   const colour = change ? palette[change] : changes ? palette.none
-    : typeHues ? colourOfType(type, palette, typeHues) : hue < 0 ? palette.accent : palette.hues[hue % N_HUES]!;
+    : typeHues && (areasByType || hue >= 0 || radius) ? colourOfType(type, palette, typeHues) : hue < 0 ? palette.accent : palette.hues[hue % N_HUES]!;
   // Names of many entities would cover each other: then sigma chooses some of them.
   const hasRoom = entities.size <= MAX_FORCED_NAMES && !types;
+  const hasPlace = Boolean(radius);
   return {
     color: isSelected ? palette.accent : isShown ? colour : palette.line,
     size: isSelected ? size + 3 : isLit ? size + 1.5 : size,
-    label: isShown ? title : null, forceLabel: isSelected || (isLit && hasRoom),
+    label: isShown || hasPlace ? title : null, forceLabel: isSelected || hasPlace || (isLit && hasRoom),
     zIndex: isSelected ? 2 : isLit || change ? 1 : 0, highlighted: isSelected,
   };
 }
@@ -119,11 +123,12 @@ export function lookOfEntity(
 export interface LineLook { color: string; size: number; zIndex: number }
 
 /** Return the look of a relationship: wider if a text states it. */
-export function lookOfRelationship({ number, stated, isLit }: DrawnRelationship, look: Look): LineLook {
+export function lookOfRelationship({ number, stated, isLit, isAside }: DrawnRelationship, look: Look): LineLook {
   const { palette, emphasis, changes } = look;
   if (isLit || emphasis.relationships.has(number)) return { color: palette.accent, size: stated ? 2.2 : 1, zIndex: 1 };
   const change = changes?.relationships.get(number);
   if (change) return { color: palette[change], size: stated ? 2 : 1, zIndex: 1 };
   if (changes || (isDimmed(emphasis) && !emphasis.all)) return { color: palette.line, size: 1, zIndex: 0 };
+  if (isAside) return { color: palette.line, size: stated ? 2 : 1, zIndex: 0 };
   return { color: stated ? palette.muted : palette.none, size: stated ? 2 : 1, zIndex: 0 };
 }

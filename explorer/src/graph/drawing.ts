@@ -29,16 +29,23 @@ export interface CommunityPicture {
   selected: number | null;
   /** Places of the names of entities: titles keep clear of them. */
   names: readonly Box[];
+  outlines: readonly Point[];
+  /** The part of the canvas that titles stay inside. */
+  frame: Box;
 }
 
-// Radius in pixels from which a disc has its title inside, and from which it has one beside it.
-const MIN_TITLE_RADIUS = 26;
+// Radius in pixels from which a disc has its title inside; from which it has so if there is no room beside it; and
+// from which it has a title at all.
+const MIN_TITLE_RADIUS = 36;
+const MIN_SHORT_TITLE_RADIUS = 24;
 const MIN_RADIUS_OF_TITLE_BESIDE = 5;
 // Maximum number of titles beside discs: each is compared with all others in each frame.
 const MAX_TITLES_BESIDE = 50;
 // Maximum width and the height of a title beside its disc, in pixels.
 const MAX_WIDTH_BESIDE = 120;
 const HEIGHT_BESIDE = 12;
+// Maximum distance of a title from the middle of its disc, in pixels. Among many discs no place is looked for.
+const MAX_LINE = 260;
 // Places of a title in its disc, as shares of the radius below the middle.
 const TITLE_SHIFTS = [0, -0.5, 0.5, -0.25, 0.25];
 // Angle of a straight line of an arc.
@@ -46,32 +53,48 @@ const ARC_STEP = 0.08;
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export function drawCommunities(context: Pen, picture: CommunityPicture, project: Projection): void {
-  const { communities, look, isDimmed, showsTypes, selected, names } = picture;
+  const { communities, look, isDimmed, showsTypes, selected, names, outlines, frame } = picture;
   const { palette, emphasis } = look;
   const { width, height } = context.canvas;
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
+  for (const half of outlines) drawOutline(context, half, project, palette);
   const opened = communities.filter(({ isOpen }) => isOpen);
   for (const area of opened) {
     drawOpened(context, area, project, palette, colourOfArea(area, look), area.community === selected);
   }
   drawLinks(context, picture, project);
   const taken = [...names];
+  const untitled: Area[] = [];
   for (const area of communities) {
     if (area.isOpen) continue;
     const strong = area.community === selected || isLitArea(area, emphasis);
     drawClosed(context, area, project, palette, colourOfArea(area, look), strong, isDimmed && !strong);
     if (showsTypes) drawTypes(context, area, project, look, isDimmed && !strong);
     context.globalAlpha = isDimmed && !strong ? 0.5 : 1;
-    drawTitle(context, area, project, showsTypes ? rimWidth(area.radius * project.scale) : 0, palette, taken);
+    const rim = showsTypes ? rimWidth(area.radius * project.scale) : 0;
+    if (!drawTitle(context, area, project, rim, palette, taken, frame, MIN_TITLE_RADIUS)) untitled.push(area);
     context.globalAlpha = 1;
   }
   const closed = communities.filter(({ isOpen }) => !isOpen);
   context.globalAlpha = isDimmed ? 0.5 : 1;
-  drawTitlesBeside(context, closed, project, palette, taken);
+  drawTitlesBeside(context, untitled, closed, project, palette, taken, frame);
   context.globalAlpha = 1;
   drawOpenedTitles(context, opened, project, palette, { width: width / ratio, height: height / ratio }, taken);
+}
+
+/** Draw a ring around the middle of the map; files of pictures know no ellipses, so it consists of lines. */
+function drawOutline(context: Pen, half: Point, project: Projection, palette: Palette): void {
+  context.beginPath();
+  for (let step = 0; step <= 2 * Math.PI / ARC_STEP + 1; step += 1) {
+    const { x, y } = project.at({ x: half.x * Math.cos(step * ARC_STEP), y: half.y * Math.sin(step * ARC_STEP) });
+    if (step) context.lineTo(x, y);
+    else context.moveTo(x, y);
+  }
+  context.lineWidth = 1;
+  context.strokeStyle = palette.line;
+  context.stroke();
 }
 
 function drawOpened(
@@ -124,7 +147,7 @@ function drawOpenedTitles(
  */
 export function drawHoveredName(
   context: Pen,
-  { x, y, size, label }: { x: number; y: number; size: number; label?: string | null }, palette: Palette,
+  { x, y, size, label }: { x: number; y: number; size: number; label?: string | null }, palette: Palette, frame: Box,
 ): Box | null {
   context.beginPath();
   context.arc(x, y, size + 2, 0, 2 * Math.PI);
@@ -133,8 +156,11 @@ export function drawHoveredName(
   context.stroke();
   if (!label) return null;
   context.font = `600 12px ${FONT}`;
-  const left = x + size + 2;
   const width = context.measureText(label).width + 12;
+  // Where the name would leave the frame on the right, it stands on the left, or as far left as it has to.
+  const right = x + size + 2;
+  const other = x - size - 2 - width;
+  const left = right + width <= frame.right ? right : other >= frame.left ? other : Math.max(frame.left, frame.right - width);
   context.beginPath();
   context.roundRect(left, y - 11, width, 22, 5);
   context.fillStyle = palette.panel;
@@ -234,11 +260,15 @@ function drawTypes(context: Pen, area: Area, project: Projection, look: Look, di
   context.globalAlpha = 1;
 }
 
-/** Draw the title of a disc where it covers no name: in the middle, or else above or below. */
+/**
+ * Draw the title of a disc where it covers no name: in the middle, or else above or below.
+ * Returns whether the disc has room for it.
+ */
 function drawTitle(
   context: Pen, area: Area, project: Projection, rim: number, palette: Palette, taken: readonly Box[],
-): void {
-  if (area.radius * project.scale < MIN_TITLE_RADIUS) return;
+  frame: Box, minRadius: number,
+): boolean {
+  if (area.radius * project.scale < minRadius) return false;
   const { x, y } = project.at(area);
   const radius = area.radius * project.scale - rim;
   const size = Math.min(15, Math.max(10, radius / 6));
@@ -249,7 +279,7 @@ function drawTitle(
   context.fillStyle = palette.ink;
   const near = taken.filter(({ left, right, top, bottom }) =>
     left < x + radius && right > x - radius && top < y + radius && bottom > y - radius);
-  for (const shift of near.length ? TITLE_SHIFTS : [0]) {
+  for (const shift of TITLE_SHIFTS) {
     // Away from the middle the disc is narrower.
     const room = shift ? 1.2 * radius : 1.7 * radius;
     const maxLines = Math.max(1, Math.floor((shift ? 0.6 : 1.3) * radius / height));
@@ -258,46 +288,76 @@ function drawTitle(
       const half = context.measureText(line).width / 2;
       return { line, middle, left: x - half, right: x + half, top: middle - height / 2, bottom: middle + height / 2 };
     });
-    if (lines.some((line) => near.some((name) => overlap(line, name)))) continue;
+    if (lines.some((line) => !isInside(line, frame) || near.some((name) => overlap(line, name)))) continue;
     for (const { line, middle } of lines) context.fillText(line, x, middle);
-    return;
+    return true;
   }
+  return false;
 }
 
-/** Draw the titles of discs that are too small for them beside the discs, where they cover nothing. */
+/** Draw the titles of discs that have no room for them beside the discs, or away from them at the end of a line. */
 function drawTitlesBeside(
-  context: Pen, areas: readonly Area[], project: Projection, palette: Palette, names: readonly Box[],
+  context: Pen, untitled: readonly Area[], closed: readonly Area[], project: Projection, palette: Palette,
+  names: readonly Box[], frame: Box,
 ): void {
-  context.font = `10px ${FONT}`;
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = palette.ink;
-  const discs = areas.map(({ title, ...area }) => ({ title, ...project.at(area), radius: area.radius * project.scale }));
+  const toDisc = (area: Area) => ({ area, ...project.at(area), radius: area.radius * project.scale });
+  const discs = closed.map(toDisc);
   const taken = [...names];
-  const small = discs.filter(({ radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE && radius < MIN_TITLE_RADIUS)
+  const small = untitled.map(toDisc).filter(({ x, y, radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE
+    && x > frame.left && x < frame.right && y > frame.top && y < frame.bottom)
     .sort((one, other) => other.radius - one.radius);
-  for (const { title, x, y, radius } of small.slice(0, MAX_TITLES_BESIDE)) {
+  for (const { area, x, y, radius } of small.slice(0, MAX_TITLES_BESIDE)) {
+    const { title } = area;
+    context.font = `10px ${FONT}`;
     // A theme without the names behind it fits more often.
     const lines = [title, title.split(": ")[0] ?? title].map((text) => shorten(context, text, MAX_WIDTH_BESIDE));
-    const places = lines.flatMap((line) => {
+    const boxAt = (line: string, middle: number, height: number): Box & { line: string } => {
+      const half = context.measureText(line).width / 2;
+      return { line, left: middle - half, right: middle + half, top: height - HEIGHT_BESIDE / 2, bottom: height + HEIGHT_BESIDE / 2 };
+    };
+    const beside = lines.flatMap((line) => {
       const half = context.measureText(line).width / 2;
       const away = radius + HEIGHT_BESIDE / 2, aside = radius + half + HEIGHT_BESIDE / 4;
-      const middles = [[x, y + away], [x, y - away], [x + aside, y], [x - aside, y]] as const;
-      return middles.map(([middle, height]) => ({
-        line, left: middle - half, right: middle + half, top: height - HEIGHT_BESIDE / 2, bottom: height + HEIGHT_BESIDE / 2,
-      }));
+      return [boxAt(line, x, y + away), boxAt(line, x, y - away), boxAt(line, x + aside, y), boxAt(line, x - aside, y)];
     });
-    const free = places.find((box) =>
-      !taken.some((other) => overlap(box, other)) && !discs.some((disc) => isOnDisc(box, disc)));
+    const isFree = (box: Box) => isInside(box, frame) && !taken.some((other) => overlap(box, other))
+      && !discs.some((disc) => isOnDisc(box, disc));
+    let free = beside.find(isFree);
+    if (!free && drawTitle(context, area, project, 0, palette, taken, frame, MIN_SHORT_TITLE_RADIUS)) continue;
+    context.font = `10px ${FONT}`;
+    for (let distance = radius + 20; !free && distance < MAX_LINE && discs.length <= MAX_TITLES_BESIDE; distance += 12) {
+      const around = Array.from({ length: 16 }, (_, at) => at * Math.PI / 8).map((angle) =>
+        boxAt(lines[1]!, x + distance * Math.cos(angle), y + distance * Math.sin(angle)));
+      free = around.find(isFree);
+      if (free) drawLeader(context, { x, y, radius }, free, palette);
+    }
     if (!free) continue;
     context.fillText(free.line, (free.left + free.right) / 2, (free.top + free.bottom) / 2);
     taken.push(free);
   }
 }
 
+/** Draw the line from a disc to its title. */
+function drawLeader(context: Pen, { x, y, radius }: Point & { radius: number }, box: Box, palette: Palette): void {
+  const end = nearestPoint(box, { x, y });
+  const distance = Math.hypot(end.x - x, end.y - y);
+  context.beginPath();
+  context.moveTo(x + (end.x - x) * radius / distance, y + (end.y - y) * radius / distance);
+  context.lineTo(end.x, end.y);
+  context.lineWidth = 1;
+  context.strokeStyle = palette.muted;
+  context.stroke();
+}
+
+const nearestPoint = ({ left, right, top, bottom }: Box, { x, y }: Point): Point =>
+  ({ x: Math.min(Math.max(x, left), right), y: Math.min(Math.max(y, top), bottom) });
+
 /** Return whether a box covers a part of a disc. */
-function isOnDisc({ left, right, top, bottom }: Box, { x, y, radius }: Point & { radius: number }): boolean {
-  const nearest = { x: Math.min(Math.max(x, left), right), y: Math.min(Math.max(y, top), bottom) };
+function isOnDisc(box: Box, { x, y, radius }: Point & { radius: number }): boolean {
+  const nearest = nearestPoint(box, { x, y });
   return Math.hypot(nearest.x - x, nearest.y - y) < radius;
 }
 
@@ -315,6 +375,9 @@ function drawLinks(context: Pen, { links, look }: CommunityPicture, project: Pro
   }
   context.globalAlpha = 1;
 }
+
+export const isInside = (box: Box, frame: Box) =>
+  box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;
 
 export const overlap = (one: Box, other: Box) =>
   one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
@@ -340,7 +403,7 @@ function wrap(context: Pen, text: string, width: number, maxLines: number): stri
   return kept.map((one) => shorten(context, one, width));
 }
 
-function shorten(context: Pen, text: string, width: number): string {
+export function shorten(context: Pen, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   let end = text.length;
   while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > width) end -= 1;

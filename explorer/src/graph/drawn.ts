@@ -17,16 +17,22 @@ export interface DrawnEntity {
   /** The community inside which the entity is drawn; null if its community is closed. */
   community: number | null; community_title: string;
   x: number; y: number;
+  /** Its radius in pixels where it is placed beside another thing and not on the map. */
+  radius?: number;
 }
 export interface DrawnRelationship {
   number: number; source: number; target: number; source_title: string; target_title: string;
   weight: number; stated: boolean;
   /** Whether it is drawn because it is lit, wherever its ends are. */
   isLit: boolean;
+  /** Whether it is less important than others, such as one between two neighbours of what is in the middle. */
+  isAside?: boolean;
 }
 export interface DrawnGraph {
   communities: DrawnCommunity[]; links: DrawnLink[];
   entities: DrawnEntity[]; relationships: DrawnRelationship[];
+  /** Half the widths and heights of rings around the middle. */
+  outlines?: { x: number; y: number }[];
 }
 
 /** Things that are drawn even where their community is closed. */

@@ -1,11 +1,11 @@
 /** What of the graph is lit, and where the view moves for a selection. */
 
 import type { IndexData } from "../api";
-import type { Highlight } from "../parts/useHighlight";
-import type { Selection } from "../state";
+import type { Highlight, Selection } from "../state";
 import { type Emphasis, NO_EMPHASIS } from "./appearance";
 import type { LitThings } from "./drawn";
 import type { Disc } from "./scene";
+import type { ShownSurroundings } from "./surroundings";
 
 const MAX_LIT = 200;
 
@@ -35,6 +35,25 @@ export async function readEmphasis(
     emphasis: { ...emphasis, discs: places.communities },
     lit: { places: places.entities, links: places.relationships },
   };
+}
+
+/** Return what is emphasized of what surrounds a thing: the selection, and what the reader points at. */
+export function emphasizeArranged(
+  { nearby, shown }: ShownSurroundings, selection: Selection | null, highlight: Highlight,
+): Emphasis {
+  const entities = new Set(highlight.entities.filter((number) => shown.has(number) || number === nearby.centre));
+  const relationships = new Set(highlight.relationships);
+  if (nearby.paths.length) {
+    // Of several paths the best one is lit until another one is pointed at.
+    if (!entities.size) for (const number of nearby.paths[0]!.relationships) relationships.add(number);
+  } else if (!relationships.size) {
+    for (const { number, source, target } of nearby.relationships) {
+      if (entities.has(source) || entities.has(target)) relationships.add(number);
+    }
+  }
+  if (selection?.kind === "relationship") relationships.add(selection.number);
+  const selected = selection && { kind: selection.kind, number: selection.number };
+  return { ...NO_EMPHASIS, isGentle: true, selected, entities, relationships };
 }
 
 /** Return the disc to which the view moves for a selection, if it has a place. */

@@ -6,9 +6,9 @@ import type { CameraState, NodeDisplayData } from "sigma/types";
 import { texts } from "../texts";
 import { type Look, lookOfEntity, lookOfRelationship, isDimmed, type Palette, readPalette } from "./appearance";
 import type { GraphCamera, GraphContent } from "./content";
-import { type Box, drawCommunities, drawHoveredName, drawLegend, type LegendSign, overlap, type Pen, type Point } from "./drawing";
+import { type Box, drawCommunities, drawHoveredName, drawLegend, isInside, type LegendSign, overlap, type Pen, type Point, shorten } from "./drawing";
 import { type DrawnEntity, type DrawnRelationship, keepVisibleCommunities } from "./drawn";
-import type { Area, Disc, View } from "./scene";
+import { type Area, FILLED_SHARE, type Part, scaleOf, type View } from "./scene";
 import { SvgPen } from "./svgPen";
 
 export interface RendererEvents {
@@ -25,14 +25,30 @@ interface Edge { relationship: DrawnRelationship }
 
 // Keys of hidden nodes in two corners of the map.
 const CORNERS = ["corner-0", "corner-1"];
-// Share of the smaller side of the view that a disc takes after the view has moved to it.
-const FILLED_SHARE = 0.9;
 const MOVE_MILLISECONDS = 450;
+const STEP_MILLISECONDS = 200;
 // Radius in pixels of an entity that is drawn on a closed community, and of what is lit with its rim.
 const PLACE_RADIUS = 5;
 const LIT_RADIUS = 7;
 const NAME_HEIGHT = 14;
+const MAX_SHORT_NAME = 90;
 const NAME_FONT = "12px system-ui, sans-serif";
+
+interface NamePlace extends Box { label: string; y: number }
+
+/** Return the places around a dot for its name, the best first. */
+function placeName(
+  context: CanvasRenderingContext2D, label: string, { x, y, size }: { x: number; y: number; size: number },
+  isPath: boolean,
+): NamePlace[] {
+  const width = context.measureText(label).width;
+  const half = NAME_HEIGHT / 2;
+  const [right, left, middle] = [x + size + 3, x - size - 3 - width, x - width / 2];
+  const away = size + half + 2;
+  const beside = [[right, y], [left, y], [right, y - NAME_HEIGHT], [right, y + NAME_HEIGHT]] as const;
+  const others = [[middle, y + away], [middle, y - away], [left, y + NAME_HEIGHT], [left, y - NAME_HEIGHT]] as const;
+  return (isPath ? [...others, ...beside] : [...beside, ...others]).map(([start, at]) => ({ label, y: at, left: start, right: start + width, top: at - half, bottom: at + half }));
+}
 
 export class Renderer implements GraphCamera {
   private readonly graph = new UndirectedGraph<Node & Record<string, unknown>, Edge & Record<string, unknown>>();
@@ -41,10 +57,13 @@ export class Renderer implements GraphCamera {
   private readonly resizing: ResizeObserver;
   private palette: Palette;
   private hoveredArea: Area | null = null;
-  /** The disc that the view has moved to; null once the reader has moved the view. */
-  private target: Disc | null = null;
+  target: Part | null = null;
   /** Names of entities that have been drawn in this picture. */
-  private names: (Box & { label: string; y: number })[] = [];
+  private names: NamePlace[] = [];
+  /** The picture, the buttons on it, and the dots of what surrounds a thing: names keep clear of these. */
+  private frame: Box = { left: 0, right: 0, top: 0, bottom: 0 };
+  private blocked: Box[] = [];
+  private dots: Box[] = [];
 
   /** Throws an error where the browser has no WebGL. */
   constructor(
@@ -62,7 +81,7 @@ export class Renderer implements GraphCamera {
       maxCameraRatio: 1.4, zoomToSizeRatioFunction: () => 1, enableCameraRotation: false, stagePadding: 8,
       labelColor: { color: this.palette.ink }, minEdgeThickness: 0.6,
       defaultDrawNodeHover: (context, node) => {
-        const name = drawHoveredName(context, node, this.palette);
+        const name = drawHoveredName(context, node, this.palette, this.frame);
         if (node.highlighted && name) this.names.push({ ...name, label: "", y: node.y });
       },
       defaultDrawNodeLabel: (context, node) => this.drawName(context, node),
@@ -73,14 +92,16 @@ export class Renderer implements GraphCamera {
     this.sigma.createCanvas("communities", { beforeLayer: "edges" });
     this.areas = this.sigma.getCanvases().communities!.getContext("2d")!;
     this.sigma.on("afterRender", () => this.drawAreas());
-    this.sigma.on("beforeRender", () => { this.names = []; });
+    this.sigma.on("beforeRender", () => this.clearPlaces());
     this.sigma.on("clickNode", ({ node }) => events.onEntity(Number(node)));
     this.sigma.on("clickStage", ({ event }) => this.clickArea(event));
     this.sigma.on("enterNode", ({ node }) => this.hoverEntity(this.graph.getNodeAttribute(node, "entity")));
     this.sigma.on("leaveNode", () => events.onHover(null));
-    this.sigma.on("moveBody", ({ event }) => this.hoverArea(event));
+    this.sigma.on("moveBody", ({ event }) => this.hoverArea(this.areaAt(event)));
+    this.sigma.on("leaveStage", () => this.hoverArea(null));
     this.sigma.getCamera().on("updated", () => events.onView());
     this.sigma.on("resize", () => {
+      if (content.arrange) this.update();
       events.onView();
       // A panel that opens beside the graph must not push aside what was chosen.
       requestAnimationFrame(() => { if (this.target) this.moveTo(this.target); });
@@ -92,12 +113,13 @@ export class Renderer implements GraphCamera {
   }
 
   private get look(): Look {
-    const { emphasis, changes, typeHues } = this.content;
-    return { palette: this.palette, emphasis, changes, typeHues };
+    const { emphasis, changes, typeHues, areasByType } = this.content;
+    return { palette: this.palette, emphasis, changes, typeHues, areasByType };
   }
 
   update(): void {
     const { scene } = this.content;
+    this.content.shape = this.sigma.getDimensions();
     const { entities, relationships } = this.content.collect();
     const wanted = new Map(entities.map((entity) => [String(entity.number), entity]));
     for (const key of this.graph.nodes()) {
@@ -125,29 +147,33 @@ export class Renderer implements GraphCamera {
     this.sigma.refresh();
   }
 
-  moveTo(disc: Disc, quickly = false): void {
-    this.target = disc;
-    const { x, y, radius } = disc;
+  moveTo(part: Part, quickly = false): void {
+    this.target = part;
+    const { x, y } = part;
     const { width, height } = this.sigma.getDimensions();
     const center = this.sigma.viewportToFramedGraph(this.toScreen({ x, y }));
     const camera = this.sigma.getCamera();
-    const ratio = camera.ratio * (radius * this.scale()) / (FILLED_SHARE * Math.min(width, height) / 2);
-    const state = { ...center, ratio: camera.getBoundedRatio(ratio), angle: 0 };
-    if (quickly || matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(state);
-    else void camera.animate(state, { duration: MOVE_MILLISECONDS });
+    const ratio = camera.ratio * this.scale() / scaleOf(part, width / 2, height / 2);
+    this.moveCamera({ ...center, ratio: camera.getBoundedRatio(ratio), angle: 0 }, quickly ? 0 : MOVE_MILLISECONDS);
+  }
+
+  private moveCamera(state: Partial<CameraState>, duration: number): void {
+    const camera = this.sigma.getCamera();
+    if (!duration || matchMedia("(prefers-reduced-motion: reduce)").matches) camera.setState(state);
+    else void camera.animate(state, { duration });
   }
 
   zoom(factor: number): void {
     this.target = null;
     const camera = this.sigma.getCamera();
-    void camera.animate({ ratio: camera.getBoundedRatio(camera.ratio / factor) }, { duration: 200 });
+    this.moveCamera({ ratio: camera.getBoundedRatio(camera.ratio / factor) }, STEP_MILLISECONDS);
   }
 
   pan(right: number, down: number): void {
     this.target = null;
     const { width, height } = this.sigma.getDimensions();
     const point = { x: width * (0.5 + right), y: height * (0.5 + down) };
-    void this.sigma.getCamera().animate(this.sigma.viewportToFramedGraph(point), { duration: 200 });
+    this.moveCamera(this.sigma.viewportToFramedGraph(point), STEP_MILLISECONDS);
   }
 
   view(): View {
@@ -184,7 +210,8 @@ export class Renderer implements GraphCamera {
     this.sigma.getCamera().setState(state);
   }
 
-  private sizeOf({ community, relationships }: DrawnEntity): number {
+  private sizeOf({ community, relationships, radius }: DrawnEntity): number {
+    if (radius) return radius;
     const part = community === null ? undefined : this.content.scene.parts.get(community);
     if (!part) return PLACE_RADIUS;
     // Dots of a community with few entities are larger; in a crowd they must not overlap.
@@ -197,24 +224,28 @@ export class Renderer implements GraphCamera {
     return { x, y, type: "circle", ...lookOfEntity(entity, hue, size, this.look) };
   }
 
-  /** Draw the name of an entity, unless it would lie on another name; one that is lit has several places. */
+  /** Draw the name of an entity where it lies on no other name; one that is lit or placed has several places. */
   private drawName(
     context: CanvasRenderingContext2D,
     { x, y, size, label, forceLabel }: { x: number; y: number; size: number; label: string | null; forceLabel?: boolean },
   ): void {
     if (!label) return;
     context.font = NAME_FONT;
-    const width = context.measureText(label).width;
-    const right = x + size + 3;
-    const places = [[right, y], [x - size - 3 - width, y], [right, y - NAME_HEIGHT], [right, y + NAME_HEIGHT]] as const;
-    for (const [left, middle] of forceLabel ? places : places.slice(0, 1)) {
-      const half = NAME_HEIGHT / 2;
-      const name = { label, y: middle, left, right: left + width, top: middle - half, bottom: middle + half };
-      if (this.names.some((other) => overlap(other, name))) continue;
-      this.names.push(name);
-      this.writeName(context, label, left, middle);
-      return;
-    }
+    const isPlaced = this.content.arrange !== null;
+    const isFree = (name: Box, others: readonly Box[]) =>
+      isInside(name, this.frame) && !others.some((other) => overlap(other, name));
+    const taken = [...this.blocked, ...this.names];
+    // The lines of paths run from left to right, so names stand below and above.
+    const isPath = isPlaced && !this.content.drawn.outlines;
+    const full = placeName(context, label, { x, y, size }, isPath);
+    const names = forceLabel ? full : full.slice(0, 2);
+    const name = names.find((one) => isFree(one, isPlaced ? [...taken, ...this.dots] : taken))
+      // What surrounds a thing has all its names: shortened, or at last on a line or a dot.
+      ?? (isPlaced ? [...placeName(context, shorten(context, label, MAX_SHORT_NAME), { x, y, size }, isPath), ...full] : [])
+        .find((one) => isFree(one, taken));
+    if (!name) return;
+    this.names.push(name);
+    this.writeName(context, name.label, name.left, name.y);
   }
 
   private writeName(context: Pen, label: string, left: number, y: number): void {
@@ -252,7 +283,7 @@ export class Renderer implements GraphCamera {
     }
     Object.assign(pen, { font: NAME_FONT, textAlign: "start", textBaseline: "alphabetic" });
     for (const { label, left, y } of this.names) if (label) this.writeName(pen, label, left, y);
-    for (const node of nodes) if (node.highlighted) drawHoveredName(pen, node, this.palette);
+    for (const node of nodes) if (node.highlighted) drawHoveredName(pen, node, this.palette, this.frame);
     if (legend.length) drawLegend(pen, legend, this.palette, height);
     return pen.finish(width, height, this.palette.paper);
   }
@@ -281,7 +312,7 @@ export class Renderer implements GraphCamera {
   openNearest(): void {
     const { x, y } = this.view();
     const distance = (area: Area) => Math.hypot(area.x - x, area.y - y) - area.radius;
-    const [nearest] = this.content.scene.closedAreas().sort((one, other) => distance(one) - distance(other));
+    const [nearest] = this.closedAreas().sort((one, other) => distance(one) - distance(other));
     if (nearest) this.openArea(nearest);
   }
 
@@ -289,12 +320,13 @@ export class Renderer implements GraphCamera {
   leaveInnermost(): void {
     const { x, y, scale } = this.view();
     const { width, height } = this.sigma.getDimensions();
-    const around = [...this.content.scene.openParts()].reverse().map(({ community }) => this.content.scene.disc(community));
+    const { scene } = this.content;
+    const around = scene.openParts().filter(({ community }) => community !== scene.root).map(({ community }) => scene.disc(community));
     // The disc that fills the view is the one to leave.
     const larger = around.filter((disc) => disc.radius * scale > 1.1 * FILLED_SHARE * Math.min(width, height) / 2
       && Math.hypot(disc.x - x, disc.y - y) < disc.radius);
     const outer = larger.sort((one, other) => one.radius - other.radius)[0];
-    this.moveTo(outer ?? this.content.scene.disc(this.content.scene.root));
+    this.moveTo(outer ?? scene.whole());
   }
 
   private drawAreas(): void {
@@ -314,15 +346,33 @@ export class Renderer implements GraphCamera {
     const project = { at: (point: Point) => this.sigma.graphToViewport(point), scale: this.scale() };
     drawCommunities(pen, {
       ...keepVisibleCommunities(this.content.drawn, this.view()), look: this.look,
-      names: [...this.names, ...this.placeLitDots(project.at)],
+      names: [...this.names, ...this.blocked, ...this.placeLitDots(project.at)], frame: this.frame,
+      outlines: this.content.drawn.outlines ?? [],
       isDimmed: isDimmed(this.content.emphasis), showsTypes: this.content.showsTypes,
       selected: selected?.kind === "community" ? selected.number : this.hoveredArea?.community ?? null,
     }, project);
   }
 
+  /** Look where names may be drawn in the next picture. */
+  private clearPlaces(): void {
+    const { width, height } = this.sigma.getDimensions();
+    const origin = this.container.getBoundingClientRect();
+    this.names = [];
+    this.frame = { left: 2, right: width - 2, top: 2, bottom: height - 2 };
+    this.blocked = [...this.container.parentElement?.querySelectorAll(".graph-buttons") ?? []].map((element) => {
+      const { left, right, top, bottom } = element.getBoundingClientRect();
+      return { left: left - origin.left, right: right - origin.left, top: top - origin.top, bottom: bottom - origin.top };
+    });
+    this.dots = this.content.arrange === null ? [] : this.content.drawn.entities.map((entity) => {
+      const { x, y } = this.toScreen(entity);
+      const radius = entity.radius ?? 0;
+      return { left: x - radius, right: x + radius, top: y - radius, bottom: y + radius };
+    });
+  }
+
   /** Return the places of entities that are drawn on closed communities. */
   private placeLitDots(at: (point: Point) => Point): Box[] {
-    return this.content.drawn.entities.filter(({ community }) => community === null).map((entity) => {
+    return this.content.drawn.entities.filter(({ community, radius }) => community === null && !radius).map((entity) => {
       const { x, y } = at(entity);
       return { left: x - LIT_RADIUS, right: x + LIT_RADIUS, top: y - LIT_RADIUS, bottom: y + LIT_RADIUS };
     });
@@ -332,10 +382,14 @@ export class Renderer implements GraphCamera {
     this.events.onHover(entity && [entity.title, entity.type].filter(Boolean).join(" · "));
   }
 
+  private closedAreas(): Area[] {
+    return this.content.drawn.communities.filter(({ isOpen }) => !isOpen);
+  }
+
   /** Return the closed area at a point of the screen, or the innermost opened one on its edge. */
   private areaAt(point: Point): Area | null {
     const { x, y } = this.sigma.viewportToGraph(point);
-    return this.content.scene.closedAreas().find((area) => Math.hypot(area.x - x, area.y - y) <= area.radius) ?? null;
+    return this.closedAreas().find((area) => Math.hypot(area.x - x, area.y - y) <= area.radius) ?? null;
   }
 
   private clickArea(point: Point): void {
@@ -348,8 +402,7 @@ export class Renderer implements GraphCamera {
     this.moveTo(area);
   }
 
-  private hoverArea(point: Point): void {
-    const area = this.areaAt(point);
+  private hoverArea(area: Area | null): void {
     if (area === this.hoveredArea) return;
     this.hoveredArea = area;
     this.events.onHover(area?.title ?? null);

@@ -2,11 +2,15 @@
 
 import { type MapPart, ROOT } from "./mapPart";
 
+/** Number of colours that can be told apart, also with colour blindness. */
+export const N_HUES = 8;
 /** Maximum number of communities and entities that are shown at once. */
 export const MAX_THINGS = 3000;
 
 /** A disc in the unit disc of the whole map. */
 export interface Disc { x: number; y: number; radius: number }
+/** A part of the map to show; `halfHeight` is that of a part that is not as high as wide. */
+export interface Part extends Disc { halfHeight?: number }
 
 export interface Area extends Disc {
   community: number;
@@ -14,7 +18,7 @@ export interface Area extends Disc {
   size: number;
   parent: number;
   depth: number;
-  /** Position of the area of the coarsest level that it lies in: decides its colour. */
+  /** The hue of the area of the coarsest level that it lies in. */
   hue: number;
   /** Its entities of each type; those of rare types and of none have the empty name. */
   types: readonly (readonly [type: string, count: number])[];
@@ -23,9 +27,12 @@ export interface Area extends Disc {
 /** The part of the screen that is visible, in the coordinates of the map. */
 export interface View { x: number; y: number; halfWidth: number; halfHeight: number; scale: number }
 
-// An area opens when its radius exceeds this many pixels, and closes below the other.
+// An area is open while its radius exceeds this many pixels, and by this factor that of the largest one in the view of
+// the whole: what is open follows from the view, and not from where the reader has been.
 const OPEN_RADIUS = 105;
-const CLOSE_RADIUS = 70;
+const OPEN_FACTOR = 1.1;
+/** Share of the view that a part of the map takes after the view has moved to it. */
+export const FILLED_SHARE = 0.9;
 
 export class Scene {
   readonly parts = new Map<number, MapPart>();
@@ -41,11 +48,12 @@ export class Scene {
     if (part.kind === "entities") return;
     const home = this.disc(part.community);
     const parent = this.areas.get(part.community);
+    const hues = parent ? [] : chooseHues(part);
     for (let at = 0; at < part.number.length; at += 1) {
       const community = part.number[at]!;
       this.areas.set(community, {
         community, title: part.title[at]!, size: part.size[at]!, parent: part.community,
-        depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? at,
+        depth: (parent?.depth ?? -1) + 1, hue: parent?.hue ?? hues[at]!,
         x: home.x + home.radius * part.x[at]!, y: home.y + home.radius * part.y[at]!,
         radius: home.radius * part.radius[at]!, types: typesOf(part, at),
       });
@@ -79,6 +87,28 @@ export class Scene {
     return this.opened.has(community) && this.parts.has(community);
   }
 
+  /** Return the smallest part of the map that holds all that is shown of the whole. */
+  whole(): Part {
+    const part = this.parts.get(this.root);
+    if (!part?.number.length) return this.rootDisc;
+    const { x, y, radius } = this.rootDisc;
+    const at = Array.from(part.number, (_, position) => ({
+      x: x + radius * part.x[position]!, y: y + radius * part.y[position]!, radius: radius * (part.radius[position] || 0.08),
+    }));
+    const [left, right] = [Math.min(...at.map((one) => one.x - one.radius)), Math.max(...at.map((one) => one.x + one.radius))];
+    const [low, high] = [Math.min(...at.map((one) => one.y - one.radius)), Math.max(...at.map((one) => one.y + one.radius))];
+    return { x: (left + right) / 2, y: (low + high) / 2, radius: (right - left) / 2, halfHeight: (high - low) / 2 };
+  }
+
+  /** Return the radius in pixels from which areas are open. */
+  private openRadius({ halfWidth, halfHeight, scale }: View): number {
+    const part = this.parts.get(this.root);
+    if (part?.kind !== "communities" || part.number.length < 2) return OPEN_RADIUS;
+    const whole = this.whole();
+    const wholeScale = scaleOf(whole, halfWidth * scale, halfHeight * scale);
+    return Math.max(OPEN_RADIUS, OPEN_FACTOR * wholeScale * this.rootDisc.radius * Math.max(...part.radius));
+  }
+
   countThings(): number {
     return this.openParts().reduce((sum, { number }) => sum + number.length, 0);
   }
@@ -88,13 +118,14 @@ export class Scene {
    * Returns the communities whose parts have to be loaded, the nearest to the middle first.
    */
   follow(view: View): number[] {
+    const openRadius = this.openRadius(view);
     for (const { community } of this.openParts()) {
       if (community === this.root) continue;
       const disc = this.disc(community);
-      if (disc.radius * view.scale < CLOSE_RADIUS || !isVisible(disc, view, 1.5)) this.opened.delete(community);
+      if (disc.radius * view.scale <= openRadius || !isVisible(disc, view, 1)) this.opened.delete(community);
     }
     const wanted = this.closedAreas()
-      .filter((area) => area.radius * view.scale > OPEN_RADIUS && isVisible(area, view, 1))
+      .filter((area) => area.radius * view.scale > openRadius && isVisible(area, view, 1))
       .sort((a, b) => distance(a, view) - distance(b, view));
     let count = this.countThings();
     const missing: number[] = [];
@@ -114,6 +145,24 @@ export class Scene {
       if (!this.opened.has(community) && community !== ROOT) this.parts.delete(community);
     }
   }
+}
+
+/** Return the pixels per unit of the map at which a part fills a view, given half the view's sides in pixels. */
+export function scaleOf({ radius, halfHeight = radius }: Part, halfWidth: number, halfViewHeight: number): number {
+  return FILLED_SHARE * Math.min(halfWidth / radius, halfViewHeight / halfHeight);
+}
+
+/** Give each disc of a part the hue whose discs are the farthest from it, so that neighbours differ. */
+function chooseHues({ number, x, y, radius }: MapPart): number[] {
+  const hues: number[] = [];
+  for (let at = 0; at < number.length; at += 1) {
+    const gaps = Array.from({ length: N_HUES }, () => Infinity);
+    hues.forEach((hue, other) => {
+      gaps[hue] = Math.min(gaps[hue]!, Math.hypot(x[at]! - x[other]!, y[at]! - y[other]!) - radius[at]! - radius[other]!);
+    });
+    hues.push(gaps.indexOf(Math.max(...gaps)));
+  }
+  return hues;
 }
 
 function typesOf({ types, typeCounts }: MapPart, at: number): Area["types"] {

@@ -2,14 +2,42 @@
 
 import type { RefObject } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import type { IndexData } from "../api";
 import { ServerReturns } from "../parts/useServerReturns";
-import { hasFilters, type Selection } from "../state";
+import { type Address, type Filters, type GraphMode, hasFilters, type Highlight, type Selection, type Surroundings } from "../state";
 import { texts } from "../texts";
+import type { Changes } from "./appearance";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";
 import { type DrawnGraph, NOTHING_DRAWN } from "./drawn";
 import { GraphLoader } from "./GraphLoader";
-import type { GraphViewProps } from "./GraphView";
+import type { LinkedViews } from "./LinkedViews";
 import { Renderer } from "./renderer";
+
+export interface GraphViewProps {
+  data: IndexData;
+  /** Changes when other data is shown, such as an earlier version. */
+  dataKey: string;
+  mode: GraphMode;
+  selection: Selection | null;
+  highlight: Highlight;
+  filters: Filters;
+  /** The only community to show; null: all. */
+  only: number | null;
+  /** What is shown with the things around it in place of the map; null: the map is shown. */
+  around: Surroundings | null;
+  path: Address["path"];
+  /** What differs from another version; null without a comparison. */
+  changes: Changes | null;
+  /** Whether the view moves to what has changed; of two pictures that share their view, one decides it. */
+  showsChanges: boolean;
+  /** Whether types decide the colours of entities. */
+  colouredByType: boolean;
+  links: LinkedViews;
+  hrefOf(selection: Selection): string;
+  onSelect(selection: Selection): void;
+  /** Called when the map is wanted again in place of what surrounds a thing. */
+  onLeave(): void;
+}
 
 export interface Graph {
   content: GraphContent;
@@ -52,7 +80,7 @@ export function useGraph(container: RefObject<HTMLElement | null>, props: GraphV
     const onView = () => {
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => made.loader.follow(handlers.current.data));
-      if (made.renderer) links.moved(made.renderer);
+      if (made.renderer && !made.content.arrange) links.moved(made.renderer);
       list();
     };
     const made: Graph = makeGraph(container.current!, {

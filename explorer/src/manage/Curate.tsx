@@ -5,20 +5,20 @@ import type { EntityDetails } from "../api";
 import { EntityChooser } from "../find/EntityChooser";
 import { Await, Failure } from "../parts/Loading";
 import { EntityLink } from "../parts/Link";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
+import { useAddress } from "../state";
 import { texts } from "../texts";
-import type { Decision } from "./management";
+import type { Decision } from "./rows";
 import { SplitForm } from "./SplitForm";
 import { useAction, useManagement } from "./useManagement";
 
 /** What the reader may decide about an entity; nothing without the scope, or at an earlier version. */
 export function Curate({ entity }: { entity: EntityDetails }) {
-  const { data, summary } = useData();
+  const { manage, summary } = useData();
   const { address } = useAddress();
   const [draft, setDraft] = useState<Decision | null>(null);
-  if (!data.manage || !summary.scopes.includes("index") || address.version !== null) return null;
+  if (!manage || !summary.scopes.includes("index") || address.version !== null) return null;
   const { title, frequency } = entity;
   const merge = (other: { title: string; frequency: number }) => setDraft({
     kind: "merge", title: other.frequency > frequency ? other.title : title, names: [title, other.title],

@@ -6,7 +6,7 @@ import { Await, Failure } from "../parts/Loading";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import type { InputFiles, InputFile } from "./management";
+import type { InputFiles, InputFile } from "./rows";
 import { Runs } from "./Runs";
 import { DropArea, Upload, useUploads } from "./Upload";
 import { useAction, useManagement } from "./useManagement";

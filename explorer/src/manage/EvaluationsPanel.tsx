@@ -4,7 +4,7 @@ import { Await, Failure } from "../parts/Loading";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import type { EvaluationSummary, ListedEvaluation } from "./management";
+import type { EvaluationSummary, ListedEvaluation } from "./rows";
 import { useAction, useManagement } from "./useManagement";
 
 export function EvaluationsPanel() {

@@ -2,11 +2,11 @@
 
 import { Section } from "../evidence/Section";
 import { Await, Busy } from "../parts/Loading";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
+import { useAddress } from "../state";
 import { texts } from "../texts";
-import type { Check, Health } from "./management";
+import type { Check, Health } from "./rows";
 import { useManagement } from "./useManagement";
 
 export function HealthPanel() {

@@ -7,7 +7,7 @@ import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import { DecisionView } from "./Curate";
-import type { Decision, DoubtfulPair, Resolutions } from "./management";
+import type { Decision, DoubtfulPair, Resolutions } from "./rows";
 import { useAction, useManagement } from "./useManagement";
 
 // Number of rows of each list that are loaded first, and more with each press of the button.

@@ -5,7 +5,8 @@ import { Await, Failure } from "../parts/Loading";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import { hasEnded, type Job } from "./management";
+import { hasEnded } from "./management";
+import type { Job } from "./rows";
 import { useAction, useManagement } from "./useManagement";
 
 /** `onEnd` is called when a run has ended that was watched here. */

@@ -6,7 +6,7 @@ import { PageEnd, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { texts } from "../texts";
 import { Failure } from "../parts/Loading";
-import type { Part } from "./management";
+import type { Part } from "./rows";
 import { useAction } from "./useManagement";
 
 interface SplitFormProps { entity: EntityDetails; onSplit: (parts: Part[]) => void }

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, isNoServer } from "../api";
 import { describeError } from "../ask/conversation";
 import { texts } from "../texts";
-import type { InputFiles } from "./management";
+import type { InputFiles } from "./rows";
 import type { Refused, Sending, UploadQueue } from "./UploadQueue";
 import { useManagement } from "./useManagement";
 

@@ -1,7 +1,5 @@
 /** Files on their way to the server, one after the other. They go on while another panel is shown. */
 
-import type { Management } from "./management";
-
 /** The file that is being sent, in bytes; all bytes are sent while the server checks the file. */
 export interface Sending { name: string; sent: number; size: number; nWaiting: number }
 /** A file that was not stored; `error` is a sentence, or what the server answered. */
@@ -18,7 +16,10 @@ export class UploadQueue {
   private readonly listeners = new Set<() => void>();
   private controller = new AbortController();
 
-  constructor(private readonly manage: Management) {}
+  /** `send` stores one file; without `replace`, a file of the same name is an error. */
+  constructor(private readonly send: (
+    file: File, replace: boolean, onProgress: (sent: number) => void, signal: AbortSignal,
+  ) => Promise<void>) {}
 
   subscribe(listener: () => void): () => void {
     this.listeners.add(listener);
@@ -62,7 +63,7 @@ export class UploadQueue {
         this.note({ name: file.name, sent: Math.min(sent, file.size), size: file.size, nWaiting: this.waiting.length });
       progress(0);
       try {
-        await this.manage.upload(file, replace, progress, signal);
+        await this.send(file, replace, progress, signal);
         this.nStored += 1;
       } catch (error) {
         if (signal.aborted) this.nCancelled += 1;

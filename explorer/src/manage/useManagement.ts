@@ -6,7 +6,7 @@ import type { Management } from "./management";
 
 /** Return the management of an index. The panels that need it are not shown without. */
 export function useManagement(): Management {
-  const { manage } = useData().data;
+  const { manage } = useData();
   if (!manage) throw new Error("This index cannot be managed.");
   return manage;
 }

@@ -1,12 +1,10 @@
 /** Text with a little Markdown. Everything becomes text nodes: documents are not trusted. */
 
-import { Fragment, type ComponentChildren, type VNode } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import type { Kind } from "../state";
+import { createContext, Fragment, type ComponentChildren, type VNode } from "preact";
+import { useContext, useMemo, useState } from "preact/hooks";
+import { type Kind, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { type Block, type Inline, parseInline, parseMarkdown, type References } from "./parseMarkdown";
-import { useAddress } from "./useAddress";
-import { useLighting } from "./useHighlight";
 
 /** Draw the citation [number] of an answer. */
 export type DrawCitation = (number: number) => ComponentChildren;
@@ -16,6 +14,9 @@ const KINDS: Record<string, Kind> = {
   entities: "entity", relationships: "relationship", reports: "community", sources: "text_unit",
   "text units": "text_unit",
 };
+
+/** Titles of documents by their passages, by which a text refers to these; without a title it does by number. */
+export const PassageTitles = createContext<ReadonlyMap<number, string>>(new Map());
 
 export function FormattedText({ text, citation }: { text: string; citation?: DrawCitation }) {
   const blocks = useMemo(() => parseMarkdown(text), [text]);
@@ -115,6 +116,7 @@ function ReferenceLinks({ groups }: { groups: References[] }) {
 
 function ReferenceLink({ kind, number }: { kind: Kind; number: number }) {
   const { select } = useAddress();
+  const title = useContext(PassageTitles).get(kind === "text_unit" ? number : -1);
   const lighting = useLighting(
     kind === "entity" ? { entities: [number] }
       : kind === "relationship" ? { relationships: [number] }
@@ -122,8 +124,8 @@ function ReferenceLink({ kind, number }: { kind: Kind; number: number }) {
   );
   return (
     <a class="reference" href={select({ kind, number })} {...lighting}
-      title={texts.reference(kind, number)}>
-      {texts.referenceMark(kind, number)}
+      title={[title, texts.reference(kind, number)].filter(Boolean).join(" · ")} dir="auto">
+      {title ?? texts.referenceMark(kind, number)}
     </a>
   );
 }

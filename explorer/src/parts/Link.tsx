@@ -2,9 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import type { Community, Entity, Relationship } from "../api";
+import { useAddress, useLighting } from "../state";
 import { texts } from "../texts";
-import { useAddress } from "./useAddress";
-import { useLighting } from "./useHighlight";
 
 interface EntityLinkProps {
   entity: Pick<Entity, "number" | "title"> & { type?: string };

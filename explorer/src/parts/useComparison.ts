@@ -2,7 +2,7 @@
 
 import type { ChangedRow, ChangedRows, ChangedTable } from "../api";
 import type { Change, Changes } from "../graph/appearance";
-import { useAddress } from "./useAddress";
+import { useAddress } from "../state";
 import { useData } from "./useData";
 import { useLoaded } from "./useLoaded";
 

@@ -3,10 +3,13 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { IndexData, IndexSummary } from "../api";
+import type { Management } from "../manage/management";
 
 export interface OpenIndex {
   data: IndexData;
   summary: IndexSummary;
+  /** The files and runs of the index; absent without a server. */
+  manage?: Management;
 }
 
 export const DataContext = createContext<OpenIndex | null>(null);

@@ -1,11 +1,12 @@
 /** The calls of the HTTP API. */
 
-import { ApiError, type IndexSummary, isNoServer, noServer, type Query } from "../api";
+import { ApiError, type IndexSummary, isNoServer, type Query } from "../api";
 import { texts } from "../texts";
-import { ServedIndex } from "./ServedIndex";
 
 // Codes of errors of an index that cannot be opened.
 const UNREADABLE: readonly string[] = ["no_index_yet", "table_error"];
+
+const noServer = () => new ApiError(0, "no_server", texts.errors.noServer);
 
 /** The calls of the HTTP API with the reader's key. */
 export class Connection {
@@ -89,11 +90,10 @@ export class Connection {
   async indexes(signal: AbortSignal): Promise<IndexSummary[]> {
     return (await this.get<{ indexes: IndexSummary[] }>("v1/indexes", {}, signal)).indexes;
   }
-
-  open(name: string, version: number | null): ServedIndex {
-    return new ServedIndex(this, name, version);
-  }
 }
+
+/** Return the path of the calls on an index. */
+export const indexPath = (name: string) => `v1/indexes/${encodeURIComponent(name)}`;
 
 export function formatQuery(query: Query): string {
   const parameters = new URLSearchParams();

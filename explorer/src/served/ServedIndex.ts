@@ -2,25 +2,25 @@
 
 import {
   type Answer, type AnswerListener, ApiError, type ChangedRows, type ChangedTable, type Details,
-  type DocumentText, type FilterChoices, type IndexData, type IndexSummary, type Page, type Paths,
+  type DocumentText, type FilterChoices, type IndexData, type IndexSummary, type Neighbourhood, type Page, type Paths,
   type Query, type Question, type Relationship, type Rows, type Span, type Suggestions, type TableName, type Version,
 } from "../api";
 import { parseMapPart, ROOT } from "../graph/mapPart";
-import { Management } from "../manage/management";
 import { readEvents } from "../parts/readEvents";
 import { texts } from "../texts";
-import { type Connection, formatQuery } from "./Connection";
+import { type Connection, formatQuery, indexPath } from "./Connection";
+
+// Relationships of an entity that are loaded to show its neighbours.
+const MAX_NEIGHBOURS = 500;
 
 /** An index of a server. */
 export class ServedIndex implements IndexData {
-  readonly manage: Management;
   private readonly root: string;
 
   constructor(
     readonly connection: Connection, readonly name: string, readonly version: number | null,
   ) {
-    this.root = `v1/indexes/${encodeURIComponent(name)}`;
-    this.manage = new Management(connection, this.root);
+    this.root = indexPath(name);
   }
 
   get<T>(path: string, query: Query, signal: AbortSignal): Promise<T> {
@@ -37,6 +37,10 @@ export class ServedIndex implements IndexData {
 
   relationshipsOf(entity: number, cursor: string | null, signal: AbortSignal) {
     return this.linked<Relationship>(`/entities/${entity}/relationships`, 25, cursor, signal);
+  }
+
+  neighbourhood(entity: number, signal: AbortSignal) {
+    return this.get<Neighbourhood>("/neighbourhood", { entity, hops: 1, limit: MAX_NEIGHBOURS }, signal);
   }
 
   mentionsOf(entity: number, cursor: string | null, signal: AbortSignal) {
@@ -94,7 +98,7 @@ export class ServedIndex implements IndexData {
   }
 
   atVersion(version: number) {
-    return this.connection.open(this.name, version);
+    return new ServedIndex(this.connection, this.name, version);
   }
 
   changedRows(table: ChangedTable, query: Query, signal: AbortSignal) {

@@ -4,14 +4,15 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, type IndexSummary } from "../api";
 import { Conversation, ConversationContext } from "../ask/conversation";
+import { Management } from "../manage/management";
 import { Busy, Failure } from "../parts/Loading";
-import { AddressProvider, useAddress } from "../parts/useAddress";
 import { DataContext, type OpenIndex } from "../parts/useData";
-import { HighlightProvider } from "../parts/useHighlight";
 import { type Loaded, useLoaded } from "../parts/useLoaded";
 import { ServerReturns, useRepeatedLook } from "../parts/useServerReturns";
 import { Connection } from "../served/Connection";
+import { ServedIndex } from "../served/ServedIndex";
 import { readKey, writeKey } from "../session";
+import { StateProvider, useAddress } from "../state";
 import { texts } from "../texts";
 import { Header } from "./Header";
 import { KeyPrompt } from "./KeyPrompt";
@@ -23,11 +24,9 @@ type EmbeddedIndex = OpenIndex & { notice?: string };
 /** With `embedded`, the page shows that index, and needs no server. */
 export function App({ embedded }: { embedded?: EmbeddedIndex | undefined }) {
   return (
-    <AddressProvider>
-      <HighlightProvider>
-        {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
-      </HighlightProvider>
-    </AddressProvider>
+    <StateProvider>
+      {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
+    </StateProvider>
   );
 }
 
@@ -95,11 +94,12 @@ function IndexPage({
     if (first && !address.index) go({ index: first }, true);
   }, [first, address.index]);
   const summary = indexes.value?.find((index) => index.name === address.index);
-  useEffect(() => {
-    document.title = summary ? `${summary.name} · ${texts.title}` : texts.title;
-  }, [summary?.name]);
+  useEffect(() => { if (!summary) document.title = texts.title; }, [summary?.name]);
   const open = useMemo<OpenIndex | null>(
-    () => (summary ? { data: connection.open(summary.name, address.version), summary } : null),
+    () => (summary ? {
+      data: new ServedIndex(connection, summary.name, address.version), summary,
+      manage: new Management(connection, summary.name),
+    } : null),
     [connection, summary, address.version],
   );
   // The conversation stays while the reader looks at other versions of the index.
@@ -122,7 +122,7 @@ function IndexPage({
   return (
     <DataContext.Provider value={open}>
       <Header indexes={indexes.value ?? []} onLeave={key ? () => enterKey("") : undefined} />
-      {open && version > open.summary.version && <NewVersion onShow={retry} />}
+      {open && version > open.summary.version && <NewVersion open={open} version={version} onShow={retry} />}
       {open
         ? (
           <ConversationContext.Provider value={conversation}>
@@ -149,10 +149,22 @@ function Missing({ indexes, onRetry }: MissingProps): ComponentChildren {
   return <Failure error={new ApiError(404, "no_such_index", texts.errors.noSuchIndex(address.index))} />;
 }
 
-function NewVersion({ onShow }: { onShow: () => void }) {
+/** A newer version than the shown one: what has changed in it, and ways to see that. */
+function NewVersion({ open, version, onShow }: { open: OpenIndex; version: number; onShow: () => void }) {
+  const { go } = useAddress();
+  const { data, summary } = open;
+  const from = summary.version;
+  const counts = useLoaded((signal) => Promise.all((["documents", "entities", "reports"] as const).map(async (table) => (
+    [table, (await data.changedRows!(table, { from, to: version, limit: 1 }, signal)).counts] as const
+  ))), [summary.name, from, version]).value;
+  const changed = counts?.flatMap(([table, found]) => texts.versions.changedRows(table, found)).join(", ");
   return (
     <div class="banner" role="status">
-      {texts.versions.newer} <button type="button" onClick={onShow}>{texts.versions.show}</button>
+      {texts.versions.newer}{changed && ` ${changed}.`}{" "}
+      <button type="button" onClick={onShow}>{texts.versions.show}</button>{" "}
+      <button type="button" onClick={() => { go({ panel: "versions", version: null, compare: from }); onShow(); }}>
+        {texts.versions.showChanges}
+      </button>
     </div>
   );
 }

@@ -5,12 +5,10 @@ import { filterQuery } from "../api";
 import type { Changes } from "../graph/appearance";
 import { GraphView } from "../graph/GraphView";
 import { LinkedViews } from "../graph/LinkedViews";
-import { useAddress } from "../parts/useAddress";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
 import { useData } from "../parts/useData";
-import { type Highlight, NO_HIGHLIGHT, useHighlight } from "../parts/useHighlight";
 import { useLoaded } from "../parts/useLoaded";
-import { type Address, hasFilters, type Selection } from "../state";
+import { type Address, hasFilters, type Highlight, isEmptyHighlight, NO_HIGHLIGHT, type Selection, useAddress, useHighlight } from "../state";
 import { texts } from "../texts";
 
 // Entities that are lit because the filters keep them.
@@ -24,12 +22,14 @@ export function GraphPane() {
   const links = LinkedViews.of(address.index);
   const shown = address.version ?? summary.version;
   const versions = comparison ? [comparison.from, comparison.to] : [shown];
+  // What came is more than what went.
+  const leading = comparison && (changes?.after.entities.size ? comparison.to : comparison.from);
   return (
     <section class="graph-pane" aria-label={texts.parts.graph}>
       <GraphTools />
       <div class="graph-panes" data-compared={Boolean(comparison)}>
         {versions.map((version) => (
-          <VersionGraph key={version} version={version} links={links} comparison={comparison}
+          <VersionGraph key={version} version={version} links={links} comparison={comparison} showsChanges={version === leading}
             changes={comparison && changes && (version === comparison.from ? changes.before : changes.after)} />
         ))}
       </div>
@@ -41,11 +41,12 @@ interface VersionGraphProps {
   version: number;
   comparison: Comparison | null;
   changes: Changes | null;
+  showsChanges: boolean;
   links: LinkedViews;
 }
 
 /** The graph of one version: the shown one, or the one that it is compared with. */
-function VersionGraph({ version, comparison, changes, links }: VersionGraphProps) {
+function VersionGraph({ version, comparison, changes, showsChanges, links }: VersionGraphProps) {
   const { address, go, href } = useAddress();
   const { data, summary } = useData();
   const highlight = useShownHighlight();
@@ -53,7 +54,7 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
   const versionData = useMemo(() => (isShown ? data : data.atVersion!(version)), [data, isShown, version]);
   // Rows have other numbers in another version, so only the shown one has what is selected and lit.
   const change = (selection: Selection): Partial<Address> => (isShown ? { selection } : {
-    selection, version: version === summary.version ? null : version, path: null, only: null,
+    selection, version: version === summary.version ? null : version,
     compare: comparison!.from === version ? comparison!.to : comparison!.from,
   });
   const earlier = comparison?.from === version;
@@ -62,17 +63,19 @@ function VersionGraph({ version, comparison, changes, links }: VersionGraphProps
       {comparison && <h2>{earlier ? texts.versions.earlier(version) : texts.versions.later(version)}</h2>}
       <GraphView data={versionData} dataKey={`${address.index}@${version}`} mode={address.mode} links={links}
         selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT}
-        only={isShown ? address.only : null} showsPath={isShown && Boolean(address.path)} filters={address.filters}
-        changes={changes} colouredByType={address.colourBy === "type"}
-        hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))} />
+        only={isShown ? address.only : null} around={isShown && !comparison ? address.around : null}
+        path={isShown && !comparison ? address.path : null} filters={address.filters}
+        changes={changes} showsChanges={showsChanges} colouredByType={address.colourBy === "type"}
+        hrefOf={(selection) => href(change(selection))} onSelect={(selection) => go(change(selection))}
+        onLeave={() => go({ around: null, path: null }, true)} />
     </section>
   );
 }
 
 function GraphTools() {
   const { address, go, href } = useAddress();
-  const { kept, keep } = useHighlight();
-  const { mode, only, path, colourBy } = address;
+  const { kept, end } = useHighlight();
+  const { mode, only, path, around, colourBy } = address;
   const comparison = useComparison();
   return (
     <div class="graph-tools">
@@ -83,7 +86,7 @@ function GraphTools() {
           </button>
         ))}
       </div>
-      {!comparison && (
+      {!comparison && !around && !path && (
         <div class="switch" role="group" aria-label={texts.graph.colourBy}>
           <span class="switch-name" aria-hidden="true">{texts.graph.colourBy}</span>
           {(["community", "type"] as const).map((name) => (
@@ -103,9 +106,8 @@ function GraphTools() {
           {texts.versions.compared(comparison.from, comparison.to)}<Remove />
         </a>
       )}
-      {path && <a class="chip removable" href={href({ path: null })}>{texts.path.title}<Remove /></a>}
-      {!path && !isEmpty(kept) && (
-        <button type="button" class="chip removable" onClick={() => keep(NO_HIGHLIGHT)}>
+      {!path && !around && !isEmptyHighlight(kept) && (
+        <button type="button" class="chip removable" onClick={() => end("kept")}>
           {texts.graph.evidence}<Remove />
         </button>
       )}
@@ -117,9 +119,6 @@ function Remove() {
   return <><span aria-hidden="true"> ×</span><span class="unseen">{texts.filters.remove}</span></>;
 }
 
-const isEmpty = ({ entities, relationships, communities }: Highlight) =>
-  !entities.length && !relationships.length && !communities.length;
-
 /**
  * Return what the graph lights: what is pointed at, or else the selection by itself, or else the
  * evidence of the newest answer, or else the entities that the filters keep.
@@ -129,10 +128,10 @@ function useShownHighlight(): Highlight {
   const { pointed, kept } = useHighlight();
   const filtered = useFiltered();
   if (pointed) return pointed;
-  const { selection, path } = address;
+  const { selection, path, around } = address;
   const isInGraph = selection && selection.kind !== "text_unit" && selection.kind !== "document";
-  if (isInGraph && !path) return NO_HIGHLIGHT;
-  return isEmpty(kept) ? filtered : kept;
+  if (isInGraph || path || around) return NO_HIGHLIGHT;
+  return isEmptyHighlight(kept) ? filtered : kept;
 }
 
 /** Return the main entities that the filters keep; nothing without filters. */

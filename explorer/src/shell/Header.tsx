@@ -3,10 +3,9 @@
 import { useContext, useState } from "preact/hooks";
 import type { IndexSummary } from "../api";
 import { FindBox } from "../find/FindBox";
-import { useAddress } from "../parts/useAddress";
 import { DataContext } from "../parts/useData";
 import { readTheme, setTheme, type Theme } from "../session";
-import { EMPTY_ADDRESS } from "../state";
+import { EMPTY_ADDRESS, useAddress } from "../state";
 import { texts } from "../texts";
 
 interface HeaderProps {
@@ -31,7 +30,7 @@ export function Header({ indexes, onLeave }: HeaderProps) {
       )}
       {version !== null && (
         <button type="button" class="chip removable"
-          onClick={() => go({ version: null, selection: null, path: null, only: null })}>
+          onClick={() => go({ version: null })}>
           {texts.versions.asOf(version)}<span aria-hidden="true"> ×</span>
           <span class="unseen">{texts.versions.back}</span>
         </button>

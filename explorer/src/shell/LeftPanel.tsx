@@ -1,9 +1,8 @@
 /** The panel on the left: the tabs of the menu, and the panel that is chosen. */
 
-import { useRef } from "preact/hooks";
-import { useAddress } from "../parts/useAddress";
+import { Menu } from "../parts/Menu";
 import { useData } from "../parts/useData";
-import { hasFilters } from "../state";
+import { hasFilters, useAddress } from "../state";
 import { texts } from "../texts";
 import { findPanel, listPanels } from "./menu";
 
@@ -14,6 +13,7 @@ export function LeftPanel({ onChoose }: { onChoose: () => void }) {
   const Panel = chosen.component;
   return (
     <section class="panel left" aria-label={chosen.title}>
+      <h2 class="unseen">{chosen.title}</h2>
       <Tabs chosen={chosen.name} onChoose={onChoose} />
       <Panel />
     </section>
@@ -25,10 +25,9 @@ interface TabsProps { chosen: string; onChoose: () => void }
 function Tabs({ chosen, onChoose }: TabsProps) {
   const { address, href } = useAddress();
   const panels = listPanels(useData());
-  const more = useRef<HTMLDetailsElement>(null);
   const tab = (name: string, title: string) => (
     <a key={name} href={href({ panel: name })} aria-current={name === chosen ? "page" : undefined}
-      onClick={() => { more.current?.removeAttribute("open"); onChoose(); }}>
+      onClick={onChoose}>
       {title}
       {name === "filters" && hasFilters(address.filters) && (
         <span class="dot"><span class="unseen">{texts.filters.set}</span></span>
@@ -40,12 +39,9 @@ function Tabs({ chosen, onChoose }: TabsProps) {
     <nav class="tabs" aria-label={texts.menu.label}>
       {panels.filter((panel) => !panel.isMore).map(({ name, title }) => tab(name, title))}
       {others.length > 0 && (
-        <details class="menu" ref={more} onKeyDown={(event) => {
-          if (event.key === "Escape") more.current?.removeAttribute("open");
-        }}>
-          <summary>{others.find(({ name }) => name === chosen)?.title ?? texts.menu.more}</summary>
-          <div class="menu-list">{others.map(({ name, title }) => tab(name, title))}</div>
-        </details>
+        <Menu class="more-panels" button={others.find(({ name }) => name === chosen)?.title ?? texts.menu.more}>
+          {others.map(({ name, title }) => tab(name, title))}
+        </Menu>
       )}
     </nav>
   );

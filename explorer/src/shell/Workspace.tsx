@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { EvidencePanel } from "../evidence/EvidencePanel";
-import { useAddress } from "../parts/useAddress";
 import { useData } from "../parts/useData";
 import { useRepeatedLook } from "../parts/useServerReturns";
+import { useAddress } from "../state";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
 import { LeftPanel } from "./LeftPanel";
@@ -33,6 +33,15 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   const main: Part = hasEvidence ? "evidence" : chosen ? "left" : "graph";
   const [part, setPart] = useState<Part>(main);
   useEffect(() => setPart(main), [JSON.stringify(selection ?? path)]);
+  const [place, setPlace] = useState("");
+  useEffect(() => setPlace(path && !selection ? texts.path.title : ""), [JSON.stringify(selection ?? path)]);
+  // The tab of the browser names the place, the nearest first.
+  const leftTitle = panel === "ask" && question ? question : chosen?.title;
+  useEffect(() => {
+    document.title = [place, leftTitle, open.summary.name, texts.title].filter(Boolean).join(" · ");
+  }, [place, leftTitle, open.summary.name]);
+  const surrounded = address.around && `${address.around.kind}-${address.around.number}`;
+  useEffect(() => { if (surrounded) setPart("graph"); }, [surrounded]);
   const leftKey = `${panel}/${question}`;
   const shownLeft = useRef(leftKey);
   useEffect(() => {
@@ -48,7 +57,7 @@ export function Workspace({ onRetry }: WorkspaceProps) {
       {hasEvidence && (
         <Splitter label={texts.resize.right} value={right} {...WIDTH} direction={-1} onChange={setRight} />
       )}
-      <EvidencePanel />
+      <EvidencePanel onTitle={setPlace} />
       <nav class="parts" aria-label={texts.parts.label}>
         {([...(chosen ? ["left"] : []), "graph", ...(hasEvidence ? ["evidence"] : [])] as Part[]).map((name) => (
           <button key={name} type="button" aria-pressed={part === name} onClick={() => setPart(name)}>

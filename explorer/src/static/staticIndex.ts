@@ -98,6 +98,12 @@ export class StaticIndex implements IndexData {
     return pageOf(this.lists.relationships.filter(({ source, target }) => source === entity || target === entity), cursor, 25);
   }
 
+  async neighbourhood(entity: number) {
+    const relationships = this.lists.relationships.filter(({ source, target }) => source === entity || target === entity);
+    const numbers = new Set([entity, ...relationships.flatMap(({ source, target }) => [source, target])]);
+    return { entities: [...numbers].map((number) => this.entity(number)!), relationships };
+  }
+
   async mentionsOf(entity: number, cursor: string | null): Promise<Page<Span>> {
     const units = new Set(this.rows.mentions.filter((row) => row.entity === entity).map(({ text_unit }) => text_unit));
     const spans = this.lists.text_units.filter(({ number }) => units.has(number)).map((unit) => ({
