@@ -328,10 +328,18 @@ function drawTitlesBeside(
     let free = beside.find(isFree);
     if (!free && drawTitle(context, area, project, 0, palette, taken, frame, MIN_SHORT_TITLE_RADIUS)) continue;
     context.font = `10px ${FONT}`;
-    for (let distance = radius + 20; !free && distance < MAX_LINE && discs.length <= MAX_TITLES_BESIDE; distance += 12) {
-      const around = Array.from({ length: 16 }, (_, at) => at * Math.PI / 8).map((angle) =>
-        boxAt(lines[1]!, x + distance * Math.cos(angle), y + distance * Math.sin(angle)));
-      free = around.find(isFree);
+    if (!free && discs.length <= MAX_TITLES_BESIDE) {
+      // The line crosses as few discs as possible; of equal lines the shortest.
+      let fewest = Infinity;
+      for (let distance = radius + 20; fewest && distance < MAX_LINE; distance += 12) {
+        for (let angle = 0; fewest && angle < 2 * Math.PI; angle += Math.PI / 8) {
+          const box = boxAt(lines[1]!, x + distance * Math.cos(angle), y + distance * Math.sin(angle));
+          if (!isFree(box)) continue;
+          const end = nearestPoint(box, { x, y });
+          const nCrossed = discs.filter((disc) => disc.area !== area && isOnLine({ x, y }, end, disc)).length;
+          if (nCrossed < fewest) [fewest, free] = [nCrossed, box];
+        }
+      }
       if (free) drawLeader(context, { x, y, radius }, free, palette);
     }
     if (!free) continue;
@@ -350,6 +358,14 @@ function drawLeader(context: Pen, { x, y, radius }: Point & { radius: number }, 
   context.lineWidth = 1;
   context.strokeStyle = palette.muted;
   context.stroke();
+}
+
+/** Return whether a line between two points crosses a disc. */
+function isOnLine(from: Point, to: Point, { x, y, radius }: Point & { radius: number }): boolean {
+  const [width, height] = [to.x - from.x, to.y - from.y];
+  const share = ((x - from.x) * width + (y - from.y) * height) / (width * width + height * height || 1);
+  const at = Math.min(1, Math.max(0, share));
+  return Math.hypot(from.x + at * width - x, from.y + at * height - y) < radius;
 }
 
 const nearestPoint = ({ left, right, top, bottom }: Box, { x, y }: Point): Point =>
