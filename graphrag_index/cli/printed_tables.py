@@ -201,13 +201,9 @@ def _version_cells(version: Version, is_current: bool, with_costs: bool) -> tupl
     else:
         ran = join_names(made.steps_run, 2)
     date = made.date[:16].replace("T", " ")
-    costs = (f"{made.calls:,}", format_cost(made.cost)) if with_costs else ()
+    cost = "?" if made.cost is None else f"{made.cost:.4f}"
+    costs = (f"{made.calls:,}", cost) if with_costs else ()
     return (number, date, *counts, *costs, ran)
-
-
-def format_cost(dollars: float | None) -> str:
-    """Format a cost in dollars; an unknown cost is a question mark."""
-    return "?" if dollars is None else f"{dollars:.4f}"
 
 
 def difference_as_json(

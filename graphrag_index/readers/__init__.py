@@ -203,7 +203,7 @@ def _read_copy(
         yield ReadFailure(f"is {noun} more than {MAX_DEPTH} files deep", member=inner)
         return
     allowance.depth += 1
-    for item in read_file(path, name, settings, allowance):
+    for item in read_file(path, name, settings, allowance=allowance):
         item = replace(item, member=f"{inner}/{item.member}" if item.member else inner)
         if isinstance(item, Document):
             item = replace(

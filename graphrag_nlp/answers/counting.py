@@ -190,7 +190,7 @@ class _CountedWords:
         return None, ""
 
     def _mentioned_documents(self) -> Iterator[str]:
-        """Yield words for documents after a verb such as "mention": "which files mention maps"."""
+        """Yield words for documents after a verb such as "mention" or "name"."""
         verb, words = max(self._tokens("mentioning"), default=None), self._tokens("documents")
         if verb is not None and any(word < verb for word in words):
             yield from (self.tokens[word][0] for word in sorted(words) if word > verb)

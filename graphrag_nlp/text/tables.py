@@ -127,7 +127,7 @@ def _split_row(row: str, columns: Sequence[int]) -> list[str]:
 
 
 def repeat_header(tables: Sequence[Table], position: int) -> str:
-    """Return title, header and a rule for a text that begins inside a table; "" elsewhere.
+    """Return title, header and rule for a text that begins inside a table; "" elsewhere.
 
     Behind them is the beginning of a row that the text goes on with. `tables` are in the order of
     the document.

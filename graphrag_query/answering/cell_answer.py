@@ -175,7 +175,7 @@ def _choose(
     if found and _is_record(topic, place):
         # All that is known of a record is its row, which words such as "deeper" need not repeat.
         is_clear = found[0].share >= MIN_SHARE
-        is_near = is_clear or len(question.coverage.cells) > 1 or not question.unseen_words
+        is_near = is_clear or len(question.cell_coverage.cells) > 1 or not question.unseen_words
         return _Choice(found[0] if is_near else None, is_clear=is_clear)
     if found and found[0].has_figure and topic.is_clear(found[0], MAX_WORDS_BEFORE_AT_ONCE):
         return _Choice(found[0], is_clear=True)
