@@ -1,4 +1,4 @@
-"""Tables in texts: rows of cells with bars around or between them, with tabs, or below rules.
+"""Tables in texts: rows of cells with bars or tabs between them, or below rules.
 
 Tables of reStructuredText: https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html#tables
 """

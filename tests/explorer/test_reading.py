@@ -61,8 +61,8 @@ def test_the_citations_of_an_answer_are_read_one_after_the_other(page: Page, wid
         assert len(before) + len(after) > 60
         assert before.strip("… ") not in answer or after.strip("… ") not in answer
     # The entities below are those that the quotations name.
+    expect(page.locator(".named-entities .chip").first).to_be_visible()
     names = page.locator(".named-entities .chip").all_inner_texts()
-    assert names
     assert [name for name in names if name.split()[-1] not in " ".join(quotes)] == []
 
     details = page.get_by_label("Details")

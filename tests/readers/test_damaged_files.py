@@ -11,12 +11,19 @@ import polars as pl
 import pytest
 
 from graphrag_index.readers import READERS, ReadFailure, find_suffix, find_type, read_file
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.pdf import make_pdf
-from tests.readers.test_archives import make_tar, make_zip
-from tests.readers.test_mail import make_message
-from tests.readers.test_notebooks_subtitles import SRT, VTT, make_cell
-from tests.readers.test_text_html_pdf_office import FORMATS, write_docx
+from tests.fixtures.sample_files import (
+    FORMATS,
+    SRT,
+    VTT,
+    make_cell,
+    make_message,
+    make_tar,
+    make_zip,
+    write_docx,
+)
 
 SENTENCE = "Anna Berg met Karl Ost in Riga. The port of Riga pays for Jörg Müller.\n"
 MAX_SECONDS = 30  # of one file, on a busy machine
@@ -121,7 +128,18 @@ def read_damaged(folder: Path, samples: dict[str, bytes], n_files: int, seed: in
 
 
 def test_all_formats_are_among_the_samples(samples: dict[str, bytes]) -> None:
-    same = {".markdown", ".htm", ".xhtml", ".tsv", ".ndjson", ".pyi", ".tgz", ".tbz2", ".txz"}
+    same = {
+        *PICTURE_SUFFIXES,
+        ".markdown",
+        ".htm",
+        ".xhtml",
+        ".tsv",
+        ".ndjson",
+        ".pyi",
+        ".tgz",
+        ".tbz2",
+        ".txz",
+    }
     # A test can't make a message of Outlook.
     assert READERS.keys() - samples.keys() == same | {".tar.bz2", ".tar.xz", ".msg"}
 

@@ -1,7 +1,6 @@
 """E-mail: messages, their attachments and mailboxes."""
 
 import json
-from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,10 @@ from graphrag_index.readers.mail import read_mail
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import load, read, read_one, reasons, write
+from tests.fixtures.sample_files import make_message
 
 HEAD = "From: Anna Berg <anna@a.example>\nTo: Karl Ost <karl@a.example>\nSubject: Riga\n"
 DATE = "Date: Fri, 4 May 2001 14:05:44 -0400\n"
-
-
-def make_message(subject: str = "Budget", body: str = "The port of Riga pays.") -> EmailMessage:
-    message = EmailMessage()
-    message["From"] = "Jörg Müller <jm@a.example>"
-    message["To"] = "Karl Ost <karl@a.example>, eva@a.example"
-    message["Date"] = "Mon, 14 May 2001 16:39:00 -0700"
-    message["Subject"] = subject
-    message.set_content(body)
-    return message
 
 
 def test_a_message_is_a_document_that_says_who_wrote_what_to_whom_and_when(tmp_path: Path) -> None:

@@ -2,43 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.fixtures.read_documents import read_one, reasons
-
-SRT = """1
-00:00:01,000 --> 00:00:03,500
-Anna Berg met
-
-2
-00:00:03,600 --> 00:00:05,000
-<i>Karl Ost</i> in Riga.
-When did Dr. Holm&nbsp;go?
-
-3
-01:02:03,000 --> 01:02:04,000
-"""
-VTT = """WEBVTT - Talk
-
-NOTE a comment
-that is long
-
-STYLE
-::cue { color: red }
-
-intro
-00:01.000 --> 00:02.000 align:left
-<v.loud Anna Berg>Hello, <c.red>Karl</c>.</v>
-<v Karl Ost>Hello,
-
-01:00:02.500 --> 01:00:04.000
-<v Karl Ost>Anna &lt;3
-
-01:00:04.000 --> 01:00:05.000
-<v Karl Ost>Anna &lt;3
-"""
+from tests.fixtures.sample_files import SRT, VTT, make_cell
 
 
 def test_cues_are_joined_to_sentences_with_their_times(tmp_path: Path) -> None:
@@ -68,10 +36,6 @@ def test_speech_without_punctuation_is_cut_by_time(tmp_path: Path) -> None:
 def test_a_file_without_times_is_text(tmp_path: Path) -> None:
     assert read_one(tmp_path / "a.srt", "Just text.").text == "Just text."
     assert reasons(tmp_path / "b.vtt", "00:01.000 --> 00:02.000\n\n") == ["has no text"]
-
-
-def make_cell(kind: str, source: Any, *outputs: Any) -> dict[str, Any]:
-    return {"cell_type": kind, "source": source, "outputs": list(outputs)}
 
 
 def test_a_notebook_is_its_texts_code_and_outputs(tmp_path: Path) -> None:

@@ -26,53 +26,12 @@ from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from tests.fixtures.pdf import make_pdf
 from tests.fixtures.read_documents import write
+from tests.fixtures.sample_files import ENGLISH, FakeTesseract, picture
 
-pytest.importorskip("pypdfium2")
 Image = pytest.importorskip("PIL.Image")
+pytest.importorskip("pypdfium2")
 
-# A program that answers like tesseract: the picture is `$1`, its words are those of the file
-# words.tsv. Each page that it reads leaves a folder.
-FAKE = """#!/bin/sh
-PATH=/bin:/usr/bin
-cd {folder}
-case "$1" in
-  --version) echo "tesseract 5.0.1"; exit;;
-  --list-langs) echo "List of languages (3):"; echo deu; echo eng; echo osd; exit;;
-esac
-cat > /dev/null
-mkdir "run-$4-$$"
-{behaviour}
-"""
-ENGLISH = "The ship was in the ice and the crew of the station came with dogs from the coast."
 GERMAN = "Das Schiff lag im Eis und die Mannschaft der Station kam mit den Hunden von der Küste."
-
-
-def tsv(text: str) -> str:
-    """Return a table of tesseract: each word is 300 pixels of a page at 300 dpi wide."""
-    rows = [
-        "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tc\tt"
-    ]
-    for number, word in enumerate(text.split()):
-        line, left = number // 6, 100 + 300 * (number % 6)
-        rows.append(
-            f"5\t1\t1\t1\t{line}\t{number}\t{left}\t{1500 + 100 * line}\t250\t50\t96\t{word}"
-        )
-    return "\n".join(rows)
-
-
-class FakeTesseract:
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.command = folder, folder / "tesseract"
-
-    def install(self, text: str = ENGLISH, behaviour: str = "cat words.tsv") -> None:
-        (self.folder / "words.tsv").write_text(tsv(text), encoding="utf-8")
-        self.command.write_text(FAKE.format(folder=self.folder, behaviour=behaviour))
-        self.command.chmod(0o755)
-
-    @property
-    def runs(self) -> list[str]:
-        """The languages of the pages that were read."""
-        return sorted(path.name.split("-")[1] for path in self.folder.glob("run-*"))
 
 
 @pytest.fixture
@@ -83,12 +42,6 @@ def tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeTesseract:
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setattr(recognition, "RAPIDOCR", "no-such-package")
     return FakeTesseract(folder)
-
-
-def picture(shade: int = 200, size: tuple[int, int] = (850, 1100), dpi: int = 100) -> bytes:
-    content = io.BytesIO()
-    Image.new("L", size, shade).save(content, "PNG", dpi=(dpi, dpi))
-    return content.getvalue()
 
 
 def scan(*shades: int) -> bytes:

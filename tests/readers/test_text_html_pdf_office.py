@@ -3,7 +3,6 @@
 import io
 import subprocess
 import sys
-import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from graphrag_nlp.text.sentences import find_headings
 from tests.fixtures.cases import cases
 from tests.fixtures.pdf import make_pdf
 from tests.fixtures.read_documents import read_one, reasons, texts
+from tests.fixtures.sample_files import FORMATS, write_docx
 
 
 class TestPlainText:
@@ -344,94 +344,6 @@ class TestOffice:
         assert texts(tmp_path / "page", "<!doctype HTML><p>One") == ["One"]
 
 
-ODF = "urn:oasis:names:tc:opendocument:xmlns"
-RTF = (
-    rb"{\rtf1\ansi\ansicpg1252{\info{\title x}}{\b The port}\par J\'f6rg M\u252?ller of Riga\~Bay"
-    rb"\par\trowd\cellx1\cellx2 Ship\cell Year\cell\row"
-    rb"\trowd\cellx1\cellx2 Nova\cell 1910\cell\row}"
-)
-TABLE = "| Ship | Year |\n| --- | --- |\n| Nova | 1910 |"
-
-
-def make_odf(kind: str, body: str) -> bytes:
-    names = " ".join(
-        f'xmlns:{name}="{ODF}:{name}:1.0"' for name in ("office", "text", "table", "style")
-    )
-    content = f"<office:document-content {names}><office:body>{body}</office:body>"
-    return make_archive(
-        {
-            "mimetype": f"application/vnd.oasis.opendocument.{kind}",
-            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{ODF}:manifest:1.0"><m:file-entry '
-            'm:full-path="content.xml" m:media-type="text/xml"/></m:manifest>',
-            "content.xml": f'<?xml version="1.0"?>{content}</office:document-content>',
-        }
-    )
-
-
-def make_table(*rows: tuple[str, str]) -> str:
-    lines = (
-        "<table:table-row>"
-        + "".join(
-            f'<table:table-cell office:value-type="string"><text:p>{cell}</text:p>'
-            "</table:table-cell>"
-            for cell in row
-        )
-        + "</table:table-row>"
-        for row in rows
-    )
-    return f'<table:table table:name="Ships">{"".join(lines)}</table:table>'
-
-
-def make_epub() -> bytes:
-    parts = {"b.xhtml": "<h1>One</h1><p>Anna &amp; Karl.</p>", "a.xhtml": "<p>They left.</p>"}
-    items = "".join(
-        f'<item id="{name[0]}" href="{name}" media-type="application/xhtml+xml"/>' for name in parts
-    )
-    container = "urn:oasis:names:tc:opendocument:xmlns:container"
-    return make_archive(
-        {
-            "mimetype": "application/epub+zip",
-            "META-INF/container.xml": f'<container xmlns="{container}"><rootfiles>'
-            '<rootfile full-path="c.opf" media-type="application/oebps-package+xml"/>'
-            "</rootfiles></container>",
-            "c.opf": '<package xmlns="http://www.idpf.org/2007/opf"><metadata/>'
-            f'<manifest>{items}</manifest><spine><itemref idref="b"/><itemref idref="a"/></spine>'
-            "</package>",
-        }
-        | {name: f"<html><body>{body}</body></html>" for name, body in parts.items()}
-    )
-
-
-def make_archive(files: dict[str, str]) -> bytes:
-    with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
-FORMATS = {
-    ".rtf": (RTF, f"The port\n\nJörg Müller of Riga Bay\n\n{TABLE}"),
-    ".odt": (
-        make_odf(
-            "text",
-            '<office:text><text:h text:outline-level="2">The port</text:h><text:list>'
-            "<text:list-item><text:p>a_b &lt;c&gt;</text:p></text:list-item></text:list>"
-            f"{make_table(('Ship', 'Year'), ('Nova', '1910'))}</office:text>",
-        ),
-        f"## The port\n\n- a_b <c>\n\n{TABLE}",
-    ),
-    ".ods": (
-        make_odf(
-            "spreadsheet",
-            "<office:spreadsheet>"
-            f"{make_table(('Ship', 'Year'), ('Nova', '1910'))}</office:spreadsheet>",
-        ),
-        f"## Ships\n\n{TABLE}",
-    ),
-    ".epub": (make_epub(), "# One\n\nAnna & Karl.\n\nThey left."),
-}
-
-
 class TestFormats:
     """Files of the extra `formats`."""
 
@@ -462,22 +374,3 @@ class TestFormats:
         said = "is a damaged or incomplete .msg file: "
         part = "__properties_version1.0".encode("utf-16-le")
         assert reasons(tmp_path / "a.msg", old + part)[0].startswith(said)
-
-
-def write_docx(path: Path, text: str) -> None:
-    kind = "application/vnd.openxmlformats-"
-    office = "http://schemas.openxmlformats.org"
-    parts = {
-        "[Content_Types].xml": f'<Types xmlns="{office}/package/2006/content-types">'
-        f'<Default Extension="rels" ContentType="{kind}package.relationships+xml"/>'
-        '<Override PartName="/word/document.xml" '
-        f'ContentType="{kind}officedocument.wordprocessingml.document.main+xml"/></Types>',
-        "_rels/.rels": f'<Relationships xmlns="{office}/package/2006/relationships">'
-        f'<Relationship Id="r" Type="{office}/officeDocument/2006/relationships/officeDocument" '
-        'Target="word/document.xml"/></Relationships>',
-        "word/document.xml": f'<w:document xmlns:w="{office}/wordprocessingml/2006/main">'
-        f"<w:body><w:p><w:r><w:t>{text}</w:t></w:r></w:p></w:body></w:document>",
-    }
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, '<?xml version="1.0"?>' + content)

@@ -20,8 +20,8 @@ from tests.conftest import copy_project, run_project
 from tests.fixtures.agent_client import talk
 from tests.fixtures.commands import ask
 from tests.fixtures.pdf import make_pdf
+from tests.fixtures.sample_files import FakeTesseract, picture
 from tests.fixtures.served import serve
-from tests.readers.test_recognition import FakeTesseract, picture
 from tests.server.conftest import ADDRESS
 
 for package in ("openpyxl", "pptx", "mammoth", "pypdfium2", "liteparse"):

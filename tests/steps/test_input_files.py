@@ -259,10 +259,10 @@ class TestNothingToRead:
         assert failure(tmp_path).startswith(f"The input folder {tmp_path / 'input'} is empty: put")
 
     def test_no_file_of_a_type_that_is_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"a.gif": "x", "b.jar": "x", "c/d.gif": "x", "Makefile": b"\0"})
+        write(tmp_path, {"a.gif": "x", "b.mp4": "x", "c/d.gif": "x", "Makefile": b"\0"})
         message = failure(tmp_path)
         assert "has no file of a type that is read (.txt, .md, " in message
-        assert message.endswith(", or text): 4 files skipped: .gif 2, .jar 1, no suffix 1.")
+        assert message.endswith(", or text): 4 files skipped: .gif 2, .mp4 1, no suffix 1.")
 
     def test_no_file_that_matches(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.txt": "x"})

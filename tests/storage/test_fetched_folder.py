@@ -10,7 +10,7 @@ from graphrag_index.errors import InputError, TableError
 from graphrag_index.llm.ledger import DONE, FILE, OPEN, Ledger
 from graphrag_index.llm.request import Usage
 from graphrag_index.pipeline.run import run_workflow
-from graphrag_index.pipeline.workflow import Workflow
+from graphrag_index.pipeline.workflow import Workflow, make_services
 from graphrag_index.readers.input_files import find_files
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -85,7 +85,7 @@ def test_documents_that_cannot_be_read_are_told_with_their_address(
     address: str, tmp_path: Path
 ) -> None:
     put(address, a="")
-    Bucket(address)._store.put("image.png", b"x")
+    Bucket(address)._store.put("image.gif", b"x")
     for include, message in (
         (["*.txt"], r"The only file in s3://bucket-\d+/base could not be read"),
         (["*e", "image*"], r"The input folder s3://bucket-\d+/base has no file of a type"),
@@ -93,8 +93,9 @@ def test_documents_that_cannot_be_read_are_told_with_their_address(
     ):
         fetch_folder.cache_clear()
         settings = Settings(load_documents=LoadDocuments(folder=address, include=include))
+        services = make_services(settings, None, tmp_path)
         with pytest.raises(InputError, match=message):
-            run_workflow(Workflow("w", (load_documents,)), settings, tmp_path, {})
+            run_workflow(Workflow("w", (load_documents,)), settings, tmp_path, services)
 
 
 def write(folder: Path, replies: dict[str, str | None]) -> Path:
