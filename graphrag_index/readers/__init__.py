@@ -22,6 +22,7 @@ from graphrag_index.readers.archives import ARCHIVE_ERRORS, TAR_SUFFIXES, read_t
 from graphrag_index.readers.content import Content, identify_content
 from graphrag_index.readers.document import (
     NO_TEXT,
+    NO_TEXT_IN_PICTURE,
     Document,
     Member,
     NotText,
@@ -33,6 +34,7 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.embedded_data import is_only_data, replace_data
 from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.notebooks_subtitles import read_notebook, read_subtitles
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.source_code import read_python
 from graphrag_index.readers.text_html_pdf_office import (
@@ -211,6 +213,9 @@ def _read_copy(
                 title=f"{member.title}: {item.title}" if member.title else item.title,
                 creation_date=item.creation_date or member.creation_date,
             )
+        elif suffix in (".pdf", *PICTURE_SUFFIXES) and item.reason in (NO_TEXT, NO_TEXT_IN_PICTURE):
+            reason = "may be a scan, which is not read inside another file: save it as a file"
+            item = replace(item, reason=reason, is_skipped=suffix != ".pdf")
         elif member.title and item.reason == NO_TEXT:
             # Mail programs attach empty pages between pictures.
             item = replace(item, is_skipped=True)

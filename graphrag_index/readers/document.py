@@ -196,6 +196,7 @@ class Member:
     creation_date: str = ""
 
 
+NO_TEXT_IN_PICTURE = "is a picture without text"
 NO_TEXT = "has no text"  # reason of a file with no text, or with white space only
 
 

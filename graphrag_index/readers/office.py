@@ -71,7 +71,7 @@ def read_xlsx(data: bytes) -> tuple[str, list[PageText]]:
     for sheet in book.worksheets:
         rows = [list(map(_format_value, row)) for row in sheet.iter_rows(values_only=True)]
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _fill_merged_cells(rows, archive.read(sheet._worksheet_path))
+            wide = _fill_merged_cells(rows, archive.read(sheet._worksheet_path))
         numbers = [number for number, row in enumerate(rows, 1) if any(row)]
         rows = [rows[number - 1] for number in numbers]
         used = [
@@ -83,6 +83,11 @@ def read_xlsx(data: bytes) -> tuple[str, list[PageText]]:
         above = list(takewhile(lambda row: len({*row, ""}) <= 2, table[:-1]))
         titles = [next(filter(None, row)) for row in above] if len(used) > 1 else []
         if table:
+            # The row below a header with cells that span columns names the columns.
+            at = len(titles)
+            if numbers[at] in wide and len(table) > at + 2:
+                table[at : at + 2] = [join_headers(*table[at : at + 2])]
+                del numbers[at + 1]
             header, rule, *others = _format_rows(table[len(titles) :])
             lines = [*titles, f"{header}\n{rule}", *others]
             lines[0] = f"## {sheet.title}\n{lines[0]}"
@@ -105,11 +110,14 @@ def _join_places(kind: str, places: list[tuple[int, str, str]]) -> tuple[str, li
     ]
 
 
-def _fill_merged_cells(rows: list[list[str]], xml: bytes) -> None:
-    """Give each of some merged cells their value. The library tells them only with all cells."""
+def _fill_merged_cells(rows: list[list[str]], xml: bytes) -> set[int]:
+    """Give merged cells their value; return the numbers of rows where a cell spans columns.
+
+    The library tells which cells are merged only where it holds all cells.
+    """
     from openpyxl.utils import range_boundaries
 
-    has_values = list(map(any, rows))
+    has_values, wide = list(map(any, rows)), set[int]()
     for found in _MERGED.finditer(xml):
         left, top, right, bottom = range_boundaries(found[1].decode("ascii"))
         value = "".join(rows[top - 1][left - 1 : left] if top <= len(rows) else [])
@@ -119,6 +127,9 @@ def _fill_merged_cells(rows: list[list[str]], xml: bytes) -> None:
             if has_values[i]:
                 stop = min(right, len(rows[i]))
                 rows[i][left - 1 : stop] = [value] * (stop - left + 1)
+        if is_value and left < right:
+            wide.add(top)
+    return wide
 
 
 def _format_value(value: Any) -> str:

@@ -17,6 +17,7 @@ import yaml
 from graphrag_index.readers.content import DAMAGED_ARCHIVE, WITH_PASSWORD, identify_content
 from graphrag_index.readers.document import (
     NO_TEXT,
+    NO_TEXT_IN_PICTURE,
     Document,
     ReadFailure,
     RecognizedPage,
@@ -105,7 +106,7 @@ def read_office(
     document = make_document(text, "", name, settings)
     if isinstance(document, ReadFailure):
         is_picture = suffix in PICTURE_SUFFIXES
-        yield ReadFailure("is a picture without text", True) if is_picture else document
+        yield ReadFailure(NO_TEXT_IN_PICTURE, True) if is_picture else document
     else:
         yield replace(document, pages=pages)
 

@@ -233,6 +233,14 @@ class TestOffice:
             "## Sheet\nPumps, 2024\n\n"
             "| Zone | Pump |\n| --- | --- |\n| North | P-1 |\n| North | P-2 |"
         )
+        book = openpyxl.Workbook()
+        for row in [["Site", "2024"], [None, "Cost", "Staff"], ["Riga", 1, 2], ["Oslo", 5, 5]]:
+            book.active.append(row)
+        book.active.merge_cells("B1:C1")
+        book.save(stream := io.BytesIO())
+        text, rows = read_xlsx(stream.getvalue())
+        assert text.splitlines()[1] == "| Site | 2024 Cost | 2024 Staff |"
+        assert [row.number for row in rows] == [1, 3, 4]
         show = pptx.Presentation()
         shapes = show.slides.add_slide(show.slide_layouts[6]).shapes
         table = shapes.add_table(3, 2, 0, 0, 9, 9).table
