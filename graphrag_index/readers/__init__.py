@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from graphrag_index.errors import GraphRAGError
 from graphrag_index.readers.archives import ARCHIVE_ERRORS, TAR_SUFFIXES, read_tar, read_zip
 from graphrag_index.readers.content import Content, identify_content
 from graphrag_index.readers.document import (
@@ -135,6 +136,10 @@ def read_file(
         yield ReadFailure(f"cannot be read: {describe_os_error(error)}")
     except RecursionError:
         yield ReadFailure("is nested too deeply to be read")
+    except GraphRAGError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a damaged file costs itself, whatever it causes
+        yield ReadFailure(f"cannot be read: {error!r}").to_printable()
 
 
 def _allow(n_bytes: int) -> _Allowance:
@@ -148,6 +153,7 @@ def _read_member(
     """Read a file inside another one as if it lay in the input folder."""
     parts = [part for part in member.name.replace("\\", "/").split("/") if part.strip(". ")]
     inner = replace_surrogates("/".join(parts)) or "no name"
+    last = inner.rpartition("/")[2]
     try:
         allowance.take(member.size + _HEADER_BYTES)
         if member.name.endswith("/"):
@@ -158,10 +164,10 @@ def _read_member(
             yield replace(member.failure, member=inner)
         else:
             with TemporaryDirectory(prefix="graphrag-index-") as folder:
-                path = Path(folder, _make_safe(parts[-1]))
+                path = Path(folder, _make_safe(last))
                 _copy(member, path, allowance)
                 # The title of an attachment is that of its message with its own.
-                shown = parts[-1] if member.title else f"{name}/{inner}"
+                shown = last if member.title else f"{name}/{inner}"
                 yield from _read_copy(path, shown, inner, member, settings, allowance)
     except UnreadableFile as error:
         yield ReadFailure(str(error), member=inner)

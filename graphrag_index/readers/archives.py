@@ -25,7 +25,7 @@ ARCHIVE_ERRORS = (
     ValueError,
 )
 # Maximum number of bytes of the long name of a file in a tar archive.
-_MAX_HEADER_BYTES = 1 << 20
+_MAX_HEADER_BYTES = 1 << 16
 _HEADERS = (
     *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
     *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
@@ -44,13 +44,15 @@ def read_zip(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]
 
 
 class _Header(tarfile.TarInfo):
-    """A header whose name is not so long that it takes all memory."""
+    """A header that does not take all memory by the length of a name or a map of blocks."""
 
     @classmethod
     def frombuf(cls, buf: Any, encoding: str, errors: str) -> "_Header":
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > _MAX_HEADER_BYTES:
             raise tarfile.ReadError(f"a name has {found.size:,} bytes")
+        if found.type == tarfile.GNUTYPE_SPARSE:
+            raise tarfile.ReadError("it holds a sparse file")
         return found
 
 
@@ -61,7 +63,11 @@ def read_tar(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]
             path.open("rb") as stream,
             tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Header) as archive,
         ):
-            for one in archive:
+            while one := archive.next():
+                # Names are not kept.
+                archive.members.clear()  # type: ignore[attr-defined]
+                if one.size < 0:
+                    raise tarfile.ReadError("a size is negative")
                 failure = None if one.isfile() else ReadFailure("is not a regular file", True)
                 inner = f"{one.name}/" if one.isdir() else one.name
                 yield Member(inner, one.size, partial(archive.extractfile, one), failure)

@@ -25,13 +25,13 @@ _NAMED_TYPES = {
 # Folder in the archive of an Office file → suffix of the file.
 _OFFICE_FOLDERS = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
 # The fields of the header of an e-mail, up to the first empty line, and some that all have.
-_HEADER = re.compile(rb"(?:[!-9;-~]+:[ \t]?.*\r?\n(?:[ \t]+.*\r?\n)*)+\r?\n")
+_HEADER = re.compile(rb"(?>[!-9;-~]+:[^\n]*\n(?>[ \t]+[^\n]*\n)*+)++\r?\n")
 _MAIL_FIELDS = (b"from", b"to", b"date", b"subject", b"message-id", b"received", b"mime-version")
 _MIN_MAIL_FIELDS = 3
 
 
 # The line before each message of a mailbox; a line of a text may also begin with "From ".
-FROM_LINE = re.compile(rb"From .*\d\d:\d\d.*\d{4}\r?\n?$")
+FROM_LINE = re.compile(rb"From [^\n]{0,200}?\d\d:\d\d[^\n]{0,60}\d{4}\r?\n?$")
 
 
 # Suffixes of types of text that are told by their content.

@@ -58,7 +58,12 @@ def read_mailbox(path: Path, name: str, settings: LoadDocuments) -> Parts:
         if len(data) > MAX_MESSAGE_BYTES:
             yield ReadFailure(f"is larger than {MAX_MESSAGE_BYTES >> 20} MB", member=member)
         else:
-            yield from _read_message(data, f"{PurePosixPath(name).name} ({n_messages:,})", member)
+            try:
+                yield from _read_message(
+                    data, f"{PurePosixPath(name).name} ({n_messages:,})", member
+                )
+            except Exception as error:  # noqa: BLE001 - the messages after a damaged one are read
+                yield ReadFailure(f"is damaged: {error!r}"[:200], member=member)
     if not n_messages:
         raise UnreadableFile("has no messages")
 
@@ -84,12 +89,12 @@ def _split_mailbox(path: Path) -> Iterator[bytes]:
 def _read_message(data: bytes, title: str, member: str) -> Parts:
     """Yield the message and its attachments. `title` is that of a message without a subject."""
     message = message_from_bytes(data)
-    bodies: list[Message] = []
+    bodies: list[str] = []
     attachments: list[Message] = []
     _sort_parts(message, bodies, attachments)
     fields = {name: _read_field(message, name) for name in _SHOWN_FIELDS}
     head = "\n".join(f"{name}: {value}" for name, value in fields.items() if value)
-    body = "\n\n".join(filter(None, map(_read_body, bodies))).strip("\n")
+    body = "\n\n".join(filter(None, bodies)).strip("\n")
     title, date = fields["Subject"] or title, _read_date(fields["Date"])
     if not head:
         yield ReadFailure("is not an e-mail: it has no sender, date or subject", member=member)
@@ -109,23 +114,24 @@ def _read_message(data: bytes, title: str, member: str) -> Parts:
         yield Member(member_name, len(content), stream, title=title, creation_date=date)
 
 
-def _sort_parts(message: Message, bodies: list[Message], attachments: list[Message]) -> None:
-    """Sort the parts of a message into those that are its text and attachments."""
+def _sort_parts(message: Message, bodies: list[str] | None, attachments: list[Message]) -> None:
+    """Add the texts of a message, if they are wanted, and its attachments to lists."""
     kind = message.get_content_type()
     payload = message.get_payload()
     parts = [one for one in payload if isinstance(one, Message)] if message.is_multipart() else []
     if kind == "multipart/alternative" and parts:
-        found: list[list[Message]] = []
-        for part in parts:
-            found.append([])
-            _sort_parts(part, found[-1], attachments)
         # The first form is plain text; a form without words is there for programs only.
-        bodies += next((form for form in found if any(map(_read_body, form))), [])
+        found: list[str] = []
+        for part in parts:
+            _sort_parts(part, None if bodies is None or any(found) else found, attachments)
+        if bodies is not None:
+            bodies += found
     elif message.get_content_maintype() == "multipart" and parts:
         for part in parts:
             _sort_parts(part, bodies, attachments)
     elif kind in ("text/plain", "text/html") and not _is_attachment(message):
-        bodies.append(message)
+        if bodies is not None:
+            bodies.append(_read_body(message))
     else:
         attachments.append(message)
 

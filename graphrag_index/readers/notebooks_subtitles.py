@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -20,7 +21,7 @@ _TIMES = re.compile(
     r"(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})[.,]\d{1,3}.*$",
     re.MULTILINE,
 )
-_VOICE = re.compile(r"<v(?:\.[^ >]*)?[ \t]+([^>]+)>")
+_VOICE = re.compile(r"<v(?:\.[^ <>\n]*+)?[ \t]++([^<>\n]*)>")
 _MARKUP = re.compile(r"</?[a-zA-Z0-9.:#][^<>\n]*>|\{\\[^{}\n]*\}")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")
 # Cues are joined up to the end of a sentence, a pause or a length, both in seconds.
@@ -96,11 +97,10 @@ def _join_cues(cues: list[_Cue]) -> list[list[_Cue]]:
 def _write_sentences(cues: list[_Cue]) -> Iterator[str]:
     """Yield a line for each sentence, with the time of the cue that it begins in."""
     speaker = f"{cues[0].speaker}: " if cues[0].speaker else ""
-    ends = accumulate(len(cue.text) + 1 for cue in cues)
-    places = [(end, cue.start) for end, cue in zip(ends, cues, strict=True)]
+    ends = list(accumulate(len(cue.text) + 1 for cue in cues))
     text = " ".join(cue.text for cue in cues)
     for sentence in split_sentences(text):
-        start = next(start for end, start in places if end > sentence.start)
+        start = cues[bisect_right(ends, sentence.start)].start
         minutes, seconds = divmod(start, 60)
         time = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
         yield f"[{time}] {speaker}{text[sentence.start : sentence.end]}"
@@ -117,7 +117,7 @@ def read_notebook(
         about = book.get("metadata", {})
         language = about.get("language_info", about.get("kernelspec", {})).get("name", "")
         blocks = [block for cell in cells for block in _read_cell(cell, as_text(language))]
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
         raise UnreadableFile(f"is not a valid notebook: {error!r}") from error
     text = "\n\n".join(block.strip("\n") for block in blocks if block.strip())
     yield make_document(text, find_first_heading(text), name, settings)
@@ -126,7 +126,7 @@ def read_notebook(
 def _read_cell(cell: Any, language: str) -> Iterator[str]:
     source = _join(cell.get("source", cell.get("input", "")))
     if cell["cell_type"] == "heading":  # before version 4
-        yield f"{'#' * int(cell.get('level', 1))} {source}"
+        yield f"{'#' * min(max(int(cell.get('level', 1)), 1), 6)} {source}"
     elif cell["cell_type"] != "code":
         yield source
     elif source.strip():

@@ -195,7 +195,9 @@ def _read_shape(shape: Any, title: Any) -> Iterator[str]:
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
         for y, row in enumerate(shape.table.rows):
             for x, cell in enumerate(row.cells):
-                for i in range(y, y + cell.span_height) if cell.is_merge_origin else ():
+                for i in (
+                    range(y, min(y + cell.span_height, len(rows))) if cell.is_merge_origin else ()
+                ):
                     rows[i][x : x + cell.span_width] = [rows[y][x]] * cell.span_width
         yield "\n".join(["", *_format_rows(rows), ""])
     elif getattr(shape, "has_chart", False):

@@ -112,6 +112,10 @@ class FileParser:
                 limit = f"{seconds:.0f} s" if is_late else f"{MAX_BYTES >> 30} GB of memory"
                 what = f"its parser needs more than {limit}{'' if is_late else ', or fails'}"
                 raise UnreadableFile(f"cannot be read: {what}") from error
+            except BaseException:
+                # The answer to a question that was interrupted is not that to the next one.
+                self._stop()
+                raise
             finally:
                 timer.cancel()
         if isinstance(found, UnreadableFile):

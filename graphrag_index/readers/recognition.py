@@ -361,6 +361,7 @@ class _Languages:
         files: Sequence["InputFile"],
     ) -> None:
         self._engine, self._files, self._settings = engine, files, settings
+        self._place_of = {file.name: n for n, file in enumerate(files)}
         self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
         self._of_file: dict[str, str] = {}
         self._unavailable: set[str] = set()
@@ -400,11 +401,11 @@ class _Languages:
 
     def _ask_neighbours(self, file: _File) -> str:
         """Return the language of the nearest file with text, of the nearest twenty."""
-        names = [one.name for one in self._files]
-        at = names.index(file.name)
-        near = sorted(range(len(names)), key=lambda n: (abs(n - at), n))[1:21]
-        for n in near:
-            name = names[n]
+        at = self._place_of[file.name]
+        for n in (n for far in range(1, 11) for n in (at - far, at + far)):
+            if not 0 <= n < len(self._files):
+                continue
+            name = self._files[n].name
             if name not in self._of_file:
                 self._of_file[name] = detect_language(self._read_sample(self._files[n]))
             if self._of_file[name] != "und":

@@ -5,9 +5,11 @@ A file can be made so that its parser takes all memory or never ends, so the par
 process of its own.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from graphrag_index.readers.parse_process import MAX_BYTES, MAX_SECONDS, limit_process
 
@@ -18,9 +20,16 @@ def check_parsing(file: Path) -> str:
     """Parse a file in a process of its own; return the reason why it cannot be read, or ""."""
     command = [sys.executable, "-P", "-m", __name__, str(file)]
     try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=MAX_SECONDS, stdin=subprocess.DEVNULL, check=False
-        )
+        # What a process that is killed has unpacked goes with the folder.
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                timeout=MAX_SECONDS,
+                stdin=subprocess.DEVNULL,
+                check=False,
+                env={**os.environ, "TMPDIR": folder},
+            )
     except subprocess.TimeoutExpired:
         return f"it takes longer than {MAX_SECONDS} s to parse"
     if done.returncode == 0:

@@ -207,7 +207,12 @@ def read_page_picture(
         raise RequestError(404, "no_such_page", f"{file.name} has no page {page} in the index.")
     words, engine = found
     start, _, end = span.partition(":")
-    marks = words.filter(pl.col("start_char") < int(end), pl.col("end_char") > int(start))
+    marks = words.filter(
+        pl.col("start_char") < int(end),
+        pl.col("end_char") > int(start),
+        # A word of invisible characters has none in the text.
+        pl.col("start_char") < pl.col("end_char"),
+    )
     view = PageView(
         page,
         # Recognized words are not in the file.

@@ -1,6 +1,7 @@
 """Archives: their files are read as if they lay in the folder, within limits."""
 
 import gzip
+import io
 import tarfile
 from pathlib import Path
 
@@ -139,3 +140,18 @@ def test_a_damaged_file_costs_itself_and_a_cut_archive_what_follows(tmp_path: Pa
     locked = bytearray(make_zip({"a.txt": b"One."}))
     locked[locked.index(b"PK\1\2") + 8] |= 1
     assert reasons(tmp_path / "x.zip", bytes(locked)) == ["needs a password"]
+
+
+def test_headers_that_would_take_memory_or_raise_the_limits_end_an_archive(tmp_path: Path) -> None:
+    with tarfile.open(fileobj=(stream := io.BytesIO()), mode="w") as archive:
+        header = tarfile.TarInfo("a.txt")
+        header.pax_headers = {"GNU.sparse.size": "-1000000000000"}
+        archive.addfile(header)
+    assert reasons(tmp_path / "x.tar", stream.getvalue()) == [
+        "is a damaged or incomplete tar archive: a size is negative"
+    ]
+    sparse = tarfile.TarInfo("a.txt")
+    sparse.type = tarfile.GNUTYPE_SPARSE
+    assert reasons(tmp_path / "x.tar", sparse.tobuf(tarfile.GNU_FORMAT) + b"\0" * 1024) == [
+        "is a damaged or incomplete tar archive: it holds a sparse file"
+    ]

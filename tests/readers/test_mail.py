@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphrag_index.readers import Document, ReadFailure
+from graphrag_index.readers.content import identify_content
 from graphrag_index.readers.mail import read_mail
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.cases import cases
@@ -158,3 +159,35 @@ def test_no_header_stops_the_program(
     path.write_bytes("".join(lines).encode("latin-1"))
     for item in read_mail(path, "any.eml", LoadDocuments()):
         assert not isinstance(item, Document) or item.to_printable().text
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "Content-Type: multipart/mixed; boundary*=idna''abc",
+        "Content-Type: text/plain; charset*=a\0b''utf-8",
+        "From: " + "(" * 3_000,
+    ],
+)
+def test_a_damaged_message_costs_no_other(tmp_path: Path, field: str) -> None:
+    whole = "From: eva@a.example\nSubject: One\n\nThe port of Riga pays.\n"
+    begin = "From eva Mon May 14 16:39:00 2001\n"
+    mailbox = f"{begin}{whole}\n{begin}{field}\nSubject: Two\n\nNo.\n\n{begin}{whole}"
+    found = read(tmp_path / "a.mbox", mailbox.encode())
+    assert [item.member for item in found if isinstance(item, Document)][::2] == ["message 1"]
+    assert found[-1].member == "message 3"
+    assert read(tmp_path / "a.eml", f"{field}\nSubject: Two\n\nNo.\n".encode())
+
+
+@pytest.mark.parametrize("name", ["...", ".", ". .", "..", "a/.."])
+def test_an_attachment_without_a_name_is_read(tmp_path: Path, name: str) -> None:
+    message = make_message()
+    message.add_attachment("Karl Ost left.", filename=name)
+    found = read(tmp_path / "a.eml", message.as_bytes())
+    assert [type(item) for item in found] == [Document, Document]
+
+
+def test_text_that_looks_like_the_head_of_a_message_is_told_at_once(tmp_path: Path) -> None:
+    for text in ("key: value\r\n" * 5_000, "From " + "11:11 1111 " * 20_000, "a: b\n c\n" * 5_000):
+        (tmp_path / "a").write_bytes(text.encode())
+        assert identify_content(tmp_path / "a").suffix == ".txt"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fixtures.read_documents import read_one, reasons
+from tests.fixtures.read_documents import read, read_one, reasons
 from tests.fixtures.sample_files import SRT, VTT, make_cell
 
 
@@ -94,3 +94,17 @@ def test_notebooks_of_version_3_are_read(tmp_path: Path) -> None:
 def test_what_is_no_notebook_says_so(tmp_path: Path, content: str) -> None:
     (reason,) = reasons(tmp_path / "a.ipynb", content)
     assert reason.startswith("is not a valid notebook: ")
+
+
+def test_subtitles_made_to_be_searched_for_hours_are_read(tmp_path: Path) -> None:
+    time = "00:00:01,000 --> 00:00:02,000\n"
+    for body in (time + "<v a " * 20_000, time + "<v" + " " * 20_000, f"{time}Yes.\n\n" * 9_000):
+        assert read_one(tmp_path / "a.srt", body).text
+
+
+@pytest.mark.parametrize("level", ["1e400", "10" * 10, "-1"])
+def test_a_heading_of_a_notebook_has_a_level_of_headings(tmp_path: Path, level: str) -> None:
+    cell = f'{{"cell_type": "heading", "level": {level}, "source": "Riga"}}'
+    content = f'{{"worksheets": [{{"cells": [{cell}]}}]}}'
+    (found,) = read(tmp_path / "a.ipynb", content.encode())
+    assert getattr(found, "text", "# Riga").endswith("# Riga")
