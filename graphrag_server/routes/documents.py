@@ -3,6 +3,7 @@
 import atexit
 from functools import lru_cache
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Annotated, Any
 
 import polars as pl
@@ -35,6 +36,8 @@ MAX_WINDOW = 100_000
 # Seconds for the picture of a page, and the number of pictures that are kept (some 200 kB each).
 MAX_DRAWING_SECONDS, MAX_PICTURES = 10, 64
 _DRAWING = FileParser(MAX_DRAWING_SECONDS)
+# Pictures that may wait for the process that draws them, so that other requests find a thread.
+_WAITING = BoundedSemaphore(8)
 atexit.register(_DRAWING.close)
 
 
@@ -230,6 +233,8 @@ def read_page_picture(
 @lru_cache(MAX_PICTURES)
 def _draw(file: Path, stamp: tuple[int, int], view: PageView) -> bytes:
     """Draw a page in a process with limits; `stamp` tells a changed file."""
+    if not _WAITING.acquire(blocking=False):
+        raise RequestError(503, "busy", "Too many pages are being drawn: try again later.")
     parser = "page of .pdf" if file.suffix.lower() == ".pdf" else "page of a picture"
     try:
         picture: bytes = _DRAWING.call(file, parser, view)
@@ -238,6 +243,8 @@ def _draw(file: Path, stamp: tuple[int, int], view: PageView) -> bytes:
         if isinstance(error, ChangedFile):
             raise RequestError(404, "file_changed", text) from None
         raise RequestError(422, "unreadable_file", text) from None
+    finally:
+        _WAITING.release()
     return picture
 
 

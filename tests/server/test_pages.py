@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from threading import BoundedSemaphore
 
 import pytest
 from fastapi.testclient import TestClient
@@ -180,6 +181,18 @@ def test_the_picture_of_a_scan_marks_what_was_recognized(client: TestClient) -> 
     red, _, blue = shown.getpixel((420 * 110 // 300, 1_520 * 110 // 300))
     assert blue < 180 < red
     assert shown.getpixel((720 * 110 // 300, 1_520 * 110 // 300))[2] > 220
+
+
+def test_not_all_threads_wait_for_pictures(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = BoundedSemaphore(1)
+    monkeypatch.setattr("graphrag_server.routes.documents._WAITING", waiting)
+    number = find_document(client, "survey.pdf")
+    with waiting:
+        busy = client.get(f"/v1/indexes/p/documents/{number}/pages/1.jpg?span=3:4")
+    assert (busy.status_code, busy.json()["code"]) == (503, "busy")
+    assert read_picture(client, number, 1, "3:4").size
 
 
 def test_lines_are_marked_whole_and_words_in_part() -> None:
