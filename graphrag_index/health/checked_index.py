@@ -207,6 +207,9 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
                     notes.append(_describe_recognized(rows))
             elif name == "skipped_files":
                 notes.append(describe_skipped(read_skipped(store, version)))
+            elif name == "unread_files" and stored.rows:
+                what = "file or record was" if stored.rows == 1 else "files or records were"
+                notes.append(f"{stored.rows:,} {what} not read: status --all lists them.")
         except TableError as error:
             damaged.append(Finding(name, 1, 1, (), str(error)))
         except (pl.exceptions.PolarsError, OSError) as error:

@@ -122,7 +122,9 @@ class TestRun:
         listed = call(root, "status", "--all").stdout
         assert "\n  bad.json: is not valid JSON in or after record 1" in listed
         assert f"\n{told}\n  .git: is hidden\n  a.bin: is application/octet-stream by" in listed
-        assert f'"{told}"' in call(root, "check", "--json").stdout
+        checked = call(root, "check", "--json").stdout
+        assert f'"{told}"' in checked
+        assert '"1 file or record was not read: status --all lists them."' in checked
         # A file more is seen, although no document has changed.
         (root / "input" / "c.bin").write_bytes(b"\0")
         (root / "input" / "bad.json").unlink()
