@@ -70,6 +70,11 @@ export interface DocumentText {
   text: string; start_char: number; end_char: number; n_characters: number;
   text_units: { number: number; start_char: number; end_char: number }[];
   mentions: { entity: number; title: string; start_char: number; end_char: number }[];
+  /** Pages, slides or rows of a sheet; none in a file without a server. */
+  pages?: PageSpan[];
+}
+export interface PageSpan {
+  kind: string; number: number; label: string; engine: string; start_char: number; end_char: number;
 }
 export interface Page<Row> { items: Row[]; next_cursor: string | null; total: number | null }
 export interface Rows {
@@ -180,6 +185,10 @@ export interface IndexData {
   documentText(
     document: number, start: number, end: number, signal: AbortSignal,
   ): Promise<DocumentText>;
+  /** Draw a page of a document with a span marked; a file without a server has no pictures. */
+  pagePicture?(
+    document: number, page: number, span: { start: number; end: number }, signal: AbortSignal,
+  ): Promise<Blob>;
   suggest(text: string, query: Query, signal: AbortSignal): Promise<Suggestions>;
   paths(from: number, to: number, signal: AbortSignal): Promise<Paths>;
   /** Read the part of the map inside a community, or the coarsest level for ROOT. */

@@ -293,6 +293,7 @@ export const texts = {
     showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",
     citations: "Citations of the answer", previous: "Previous citation", next: "Next citation",
     citationOf: (of: number, all: number) => `Citation ${of} of ${number(all)}`,
+    page: (label: string, engine: string) => `Page ${label}${engine && ", read by OCR"}`,
     earlier: "Show earlier text", later: "Show later text",
   },
   methods: {

@@ -1,15 +1,20 @@
 """Readers of the explorer: they ask, follow what an answer rests on, and look around."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 import graphrag_query
 from graphrag_index.export.explorer_page import write_page
 from graphrag_query.question.entity_linking import find_entities_like
-from tests.explorer.conftest import Keep, press_until
+from graphrag_server.server_settings import ServerSettings
+from tests.conftest import copy_project, run_project
+from tests.explorer.conftest import SCREENSHOTS, Keep, press_until
+from tests.fixtures.pdf import make_pdf
+from tests.fixtures.served import serve
 
 QUESTION = "How are Tom Crean and Frank Worsley connected?"
 
@@ -33,6 +38,51 @@ def test_a_citation_leads_to_its_marked_span(page: Page, keep: Keep) -> None:
     expect(marked.first).to_be_in_viewport()
     assert "".join(marked.all_inner_texts()) == quote
     keep("citation")
+
+
+def test_a_citation_of_a_pdf_opens_its_page_with_the_passage_marked(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for package in ("pypdfium2", "liteparse"):
+        pytest.importorskip(package)
+    project = copy_project(tmp_path / "project")
+    shutil.rmtree(project / "input")
+    (project / "input").mkdir()
+    lines = ["The tide gauge of Dunmere", "was repaired by Ida Falk in 1954."]
+    first = [(72, 720, "The harbour of Brackenfell was built in 1911.")]
+    second = [(72, 700 - 14 * n, line) for n, line in enumerate(lines)]
+    (project / "input" / "survey.pdf").write_bytes(make_pdf([first, second]))
+    run_project(project)
+    with serve(ServerSettings(indexes={"p": project})) as served:
+        page = browser.new_page(base_url=served.url)
+        page.goto("/")
+        page.get_by_label("Search", exact=True).select_option("local")
+        page.get_by_label("Question").fill("Who repaired the tide gauge of Dunmere?")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Citation 1:").first.click()
+        picture = page.get_by_role("img", name="Page 2", exact=True)
+        expect(picture).to_be_visible()
+        expect(page.locator("mark").first).to_be_attached()
+        page.wait_for_function("document.querySelector('.page-picture img').complete")
+        marked = picture.evaluate(
+            """(image) => {
+                const canvas = document.createElement("canvas");
+                [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+                const context = canvas.getContext("2d");
+                context.drawImage(image, 0, 0);
+                const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+                const rows = new Set();
+                for (let at = 0; at < data.length; at += 4)
+                    if (data[at] > 200 && data[at + 1] > 200 && data[at + 2] < 120)
+                        rows.add(Math.round(at / 4 / canvas.width / canvas.height * 792));
+                return [Math.min(...rows), Math.max(...rows)];
+            }"""
+        )
+        page.screenshot(path=SCREENSHOTS / "page-of-a-citation.png")
+        page.close()
+    # The two lines stand 92 to 106 points below the top.
+    assert 75 < marked[0] < 92
+    assert 100 < marked[1] < 115
 
 
 def read_quotes(page: Page) -> list[str]:

@@ -1,11 +1,12 @@
 /** A document with a marked span. More of its text is loaded as the reader scrolls. */
 
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Citation, Document, DocumentText, TextUnitDetails } from "../api";
+import type { Citation, Document, DocumentText, PageSpan, TextUnitDetails } from "../api";
 import { ConversationContext } from "../ask/conversation";
 import { Busy, Failure } from "../parts/Loading";
 import { EntityChip } from "../parts/Link";
 import { useData } from "../parts/useData";
+import { useLoaded } from "../parts/useLoaded";
 import { type Selection, surround, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
@@ -172,8 +173,11 @@ function DocumentPages({ number, span }: PagesProps) {
   if (error) return <Failure error={error} onRetry={() => setError(null)} />;
   if (!first || !last) return <Busy />;
   const length = last.n_characters;
+  const page = span && parts.flatMap((part) => part.pages ?? [])
+    .find(({ kind, start_char, end_char }) => kind === "page" && start_char <= span.start && span.start < end_char);
   return (
     <div class="document" ref={body}>
+      {span && page && data.pagePicture && <PagePicture document={number} page={page} span={span} />}
       {first.start_char > 0 && (
         <LoadEdge label={texts.evidence.earlier}
           onReach={() => load(Math.max(0, first.start_char - WINDOW), first.start_char, "before")} />
@@ -184,6 +188,30 @@ function DocumentPages({ number, span }: PagesProps) {
           onReach={() => load(last.end_char, Math.min(length, last.end_char + WINDOW), "after")} />
       )}
     </div>
+  );
+}
+
+interface PictureProps { document: number; page: PageSpan; span: NonNullable<Selection["span"]> }
+
+/** The page as a person saw it, with the span marked. */
+function PagePicture({ document, page, span }: PictureProps) {
+  const { data } = useData();
+  const picture = useRef<HTMLImageElement>(null);
+  const { value, error } = useLoaded(
+    async (signal) => URL.createObjectURL(await data.pagePicture!(document, page.number, span, signal)),
+    [document, page.number, span.start, span.end],
+  );
+  useEffect(() => (value ? () => URL.revokeObjectURL(value) : undefined), [value]);
+  if (error) return <p class="muted">{error.message}</p>;
+  if (!value) return <Busy />;
+  const name = texts.evidence.page(page.label || String(page.number), page.engine);
+  return (
+    <figure class="page-picture">
+      <a href={value} target="_blank" rel="noreferrer">
+        <img ref={picture} src={value} alt={name} onLoad={() => picture.current?.scrollIntoView({ block: "nearest" })} />
+      </a>
+      <figcaption class="muted">{name}</figcaption>
+    </figure>
   );
 }
 

@@ -59,6 +59,12 @@ export class ServedIndex implements IndexData {
     return this.get<DocumentText>(`/documents/${document}/text`, { start, end }, signal);
   }
 
+  async pagePicture(document: number, page: number, span: { start: number; end: number }, signal: AbortSignal) {
+    const query = formatQuery({ span: `${span.start}:${span.end}`, as_of: this.version });
+    const path = `${this.root}/documents/${document}/pages/${page}.jpg${query}`;
+    return (await this.connection.fetch(path, { signal })).blob();
+  }
+
   suggest(text: string, query: Query, signal: AbortSignal) {
     return this.get<Suggestions>("/suggest", { ...query, q: text.slice(0, 200) }, signal);
   }
