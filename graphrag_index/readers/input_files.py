@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from graphrag_nlp.text.normalize import translate_glob
 
 # Folder below the input folder that holds the files that the server stores.
 UPLOAD_FOLDER = "uploads"
+# Types of files that a message names.
+MAX_NAMED_TYPES = 16
 # Files of the report of an evaluation, and of a proposal of `graphrag-index tune`.
 REPORT_FILES, PROPOSAL_FILES = {"evaluation.json", "evaluation.html"}, {"prompts", "changes.diff"}
 # Files and folders of a project, which may be in its input folder.
@@ -104,7 +107,7 @@ def find_files(
             f"The input folder {folder} {what}: put your documents there, "
             "or name their folder in load_documents.folder."
         )
-    types = ", ".join(READERS)
+    types = ", ".join([*islice(READERS, MAX_NAMED_TYPES), "e-mail, archives and others"])
     found = list(_walk_files(folder, root, settings))
     files = sorted(file for file in found if isinstance(file, InputFile))
     skipped = [] if skipped is None else skipped
