@@ -427,8 +427,12 @@ def _read_parquet_records(path: Path, settings: LoadDocuments) -> Iterator[Numbe
                 raise UnreadableFile(f"has lists in field {column!r}, not text")
             batches = file.iter_batches(batch_size=_PARQUET_BATCH_ROWS, use_threads=False)
             # Convert rows with polars, since pyarrow needs pandas for nanosecond timestamps.
-            rows = (row for batch in batches for row in pl.DataFrame(batch).iter_rows(named=True))
-            yield from enumerate(rows, 1)
+            n_rows = 1
+            for batch in batches:
+                # Polars ends the program where a text is not valid UTF-8.
+                batch.validate(full=True)
+                yield from enumerate(pl.DataFrame(batch).iter_rows(named=True), n_rows)
+                n_rows += batch.num_rows
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError) as error:
         # Raise errors of the system, which have an errno. Without it, the file is damaged.
         if isinstance(error, OSError) and error.errno is not None:

@@ -376,6 +376,13 @@ class TestParquet:
         assert len(found) > 256
         assert isinstance(found[-1], ReadFailure)
 
+    def test_a_text_that_is_not_valid_ends_the_file_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        broken = pa.array([b"One.", b"Two \xff\xfe."]).view(pa.string())
+        pq.write_table(pa.table({"text": broken}), path)
+        (reason,) = reasons(path, path.read_bytes())
+        assert reason.startswith("is not a readable Parquet file: ")
+
     def test_a_file_without_the_text_column_is_named_once(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
         pq.write_table(pa.table({"content": ["a", "b"]}), path)
