@@ -13,7 +13,23 @@ from tests.fixtures.served import Served, serve
 CHROMIUM = shutil.which("chromium")
 # Pictures of the pages are kept here.
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-
+# Pages count the requests that have not been answered whole.
+COUNT_REQUESTS = """
+    window.requestsInFlight = 0;
+    const fetchCounted = window.fetch;
+    window.fetch = async (...request) => {
+        window.requestsInFlight += 1;
+        try {
+            const response = await fetchCounted(...request);
+            if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
+                await response.clone().blob();
+            }
+            return response;
+        } finally {
+            window.requestsInFlight -= 1;
+        }
+    };
+"""
 
 Keep = Callable[[str], None]
 
@@ -59,6 +75,7 @@ def context(browser: Browser, server: Served) -> Iterator[BrowserContext]:
         # Only so that the test may add axe-core to a page.
         bypass_csp=True,
     )
+    context.add_init_script(COUNT_REQUESTS)
     context.new_page().goto("/")
     yield context
     context.close()

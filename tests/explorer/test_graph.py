@@ -17,13 +17,14 @@ from tests.explorer.conftest import Keep, press_until
 
 SVG = "{http://www.w3.org/2000/svg}"
 GEXF = "{http://gexf.net/1.3}"
-# What the list of drawn things says, when it has been the same for some time.
+# What the list of drawn things says, when it has been the same for some time and frames, and no
+# request that could change it is waited for.
 SETTLED = """async () => {
     const read = () => JSON.stringify(
         [...document.querySelectorAll(".graph-view")].map((view) => ({ ...view.dataset })));
-    for (let before = null, same = 0; same < 4; before = read()) {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        same = read() === before ? same + 1 : 0;
+    for (let before = null, same = 0; same < 5; before = read()) {
+        await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)));
+        same = window.requestsInFlight === 0 && read() === before ? same + 1 : 0;
     }
     return JSON.parse(read());
 }"""
