@@ -1,7 +1,8 @@
 """An index of any size, made directly as tables: no documents are read and nothing is embedded.
 
 Entities belong to topics of a hundred, and text units name mostly those of one topic; some
-entities are named everywhere. Vectors lie around those of their topics.
+entities are named everywhere. Vectors lie around those of their topics. Documents are reports of
+companies on eight quarters.
 """
 
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ DIMENSIONS = load_static_model().dimension
 WORDS = 40_000
 # Share of mentions and relationships that leave their topic.
 ABROAD = 0.15
+QUARTERS = [f"Q{quarter} {year}" for year in (2021, 2022) for quarter in (1, 2, 3, 4)]
 BATCH = 8_192
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeo"]
 
@@ -78,6 +80,11 @@ def make_tables(*, settings: MakeTables) -> Frames:
 def title_of(entity: int) -> str:
     """Give twenty entities one surname, each with another first name."""
     return f"{_name(entity % 20 + entity // 20 % 50 * 20, 2)} {_name(entity // 20, 4)}"
+
+
+def company_of(document: int) -> str:
+    """Name the company of a document; the next ones are of its other quarters."""
+    return f"{_name(document // len(QUARTERS) + 1, 5)} Holdings"
 
 
 def _name(number: int, least: int) -> str:
@@ -177,7 +184,7 @@ class _Maker:
             }
         n_documents = -(-self.n_text_units // TEXT_UNITS_OF_DOCUMENT)
         number = np.arange(n_documents)
-        title = self.words.gather(number % WORDS) + " " + self.words.gather(number // WORDS)
+        title = [f"{company_of(i)} {QUARTERS[i % len(QUARTERS)]} report" for i in number.tolist()]
         documents = pl.DataFrame(
             {"id": self.ids("d", number), "human_readable_id": number, "title": title}
         ).with_columns(path=pl.col("title") + ".md", language=pl.lit("en"))

@@ -147,6 +147,8 @@ class Cell:
     value: str = ""
     citations: tuple[int, ...] = ()
     days: "Period | None" = field(default=None, repr=False, compare=False)
+    # Whether the documents say of themselves that they are about these days.
+    is_dated: bool = field(default=True, repr=False, compare=False)
 
     @property
     def label(self) -> str:

@@ -197,14 +197,22 @@ def _subject_tables(
     """
     head = pl.col("text").str.slice(0, HEAD_CHARS)
     columns = documents.select("title", "path", head, "metadata", "creation_date")
-    schema = {"label": pl.String, "entity": pl.String, "first_day": pl.Int32, "last_day": pl.Int32}
+    schema = {
+        **{"label": pl.String, "entity": pl.String, "first_day": pl.Int32, "last_day": pl.Int32},
+        **{"is_fiscal": pl.Boolean, "fiscal_shift": pl.Int32},
+    }
     n_rows = 0
     found.append(pl.DataFrame(schema={"name": pl.String, "document": pl.Int32}))
     for batch in read_batches(columns, LONG_ROWS_PER_BATCH):
         filled = batch.with_columns(pl.col("title", "path", "text", "creation_date").fill_null(""))
         subjects = [find_subject(*row) for row in filled.iter_rows()]
         periods = [subject.period for subject in subjects]
-        days = [(p.first.toordinal(), p.last.toordinal()) if p else (0, 0) for p in periods]
+        days = [
+            (p.first.toordinal(), p.last.toordinal(), bool(p.is_fiscal), p.shift)
+            if p
+            else (0, 0, False, 0)
+            for p in periods
+        ]
         rows = [(s.label, s.entity, *span) for s, span in zip(subjects, days, strict=True)]
         yield {"document_subjects": pl.DataFrame(rows, schema, orient="row")}
         names = pl.Series("name", [s.names for s in subjects], pl.List(pl.String)).to_frame()

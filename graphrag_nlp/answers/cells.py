@@ -124,10 +124,13 @@ class Topic:
             sum(self.rarity[word] for word in self.rarity if word in said) / total if total else 0
         )
 
-    def choose(self, cell: int, period: Period | None, question: str) -> list[CellStatement]:
+    def choose(
+        self, cell: int, period: Period | None, question: str, *, is_dated: bool = True
+    ) -> list[CellStatement]:
         """Return the statements of a cell that may answer, the likeliest first.
 
-        Left out are those of another period.
+        Left out are those of another period, and where documents say no period (`is_dated` is
+        false), those that do not name the asked one.
         """
         found, seen = [], set()
         # A question may ask for a forecast.
@@ -140,6 +143,8 @@ class Topic:
             if is_timed and _is_of_other_time(statement.text, language):
                 continue
             if _is_of_other_period(statement.text, period):
+                continue
+            if period and not is_dated and not _names(statement.text, period):
                 continue
             value = self._find_value(statement, language)
             has_figure = value is not None or _has_figure(statement.text)
@@ -257,8 +262,15 @@ def _is_of_other_time(text: str, language: Language) -> bool:
 
 
 def _is_of_other_period(text: str, period: Period | None) -> bool:
-    named = find_periods(text) if period else []
-    return bool(named and period) and not any(period.overlaps(one) for one in named)  # type: ignore[union-attr]
+    return period is not None and bool(find_periods(text)) and not _names(text, period)
+
+
+def _names(text: str, period: Period) -> bool:
+    """Return whether a text names a period that shares a day with another one.
+
+    A document that goes by fiscal years may say "the quarter ended June 30, 2022" of its Q3.
+    """
+    return any(period.numbered_as(one).overlaps(one) for one in find_periods(text))
 
 
 def _is_of(time: str, text: str, language: Language) -> bool:

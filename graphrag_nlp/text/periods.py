@@ -1,11 +1,12 @@
 """Periods in a question or a title: days, months, quarters, halves, years, and their ranges.
 
 A period is a range of days. In "from Q1 2022 to Q3 2022" and "since May 2021", several parts make
-one period. A fiscal year counts as the calendar year of its number, which is right where questions
-and documents both name fiscal years.
+one period. "The quarter ended June 30, 2022" is April to June. "Fiscal Q3 2022" has the days of Q3
+2022 until a document says how far its fiscal years are ahead of the calendar.
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, date, timedelta
 from functools import cache
@@ -15,8 +16,10 @@ from graphrag_nlp.text.languages import MONTHS, Language, expand_pattern, read_l
 from graphrag_nlp.text.normalize import fold
 from graphrag_nlp.text.values import range_of_day, range_of_months
 
-# Number of characters before a period that are searched for a word such as "since".
-BEFORE_CHARS = 30
+# Number of characters before a period that are searched for words such as "since".
+BEFORE_CHARS = 40
+# The same for "fiscal".
+FISCAL_CHARS = 12
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(MAXYEAR, 12, 31)
 # Lengths in months, and the lists of their names.
 _LENGTHS = {12: "years", 6: "halves", 3: "quarters", 1: "months"}
@@ -26,12 +29,26 @@ _DASH = re.compile(r"\s*(?:[-–—]|\.\.)\s*")
 
 
 class Period(NamedTuple):
-    """The days `first` to `last`, inclusive, and the characters of a text that name them."""
+    """The days `first` to `last`, inclusive, and the characters of a text that name them.
+
+    If `is_fiscal`, the days are those that have the same number in the calendar: Q3 2022 of "Q3
+    FY22". It is None where a text does not say so: "Q3 2022". `shift` is the number of months that
+    fiscal years are ahead of the calendar, 0 if that is not known: 3 if they end in September,
+    since Q3 FY22 is April to June 2022.
+    """
 
     start: int
     end: int
     first: date
     last: date
+    is_fiscal: bool | None = None
+    shift: int = 0
+
+    @classmethod
+    def from_days(cls, first: int, last: int, is_fiscal: int = 0, shift: int = 0) -> "Period":
+        """Return the period from one ordinal day to another, which stands in no text."""
+        days = date.fromordinal(first), date.fromordinal(last)
+        return cls(0, 0, *days, bool(is_fiscal), shift)
 
     def overlaps(self, other: "Period") -> bool:
         """Return whether the two periods share a day."""
@@ -41,14 +58,26 @@ class Period(NamedTuple):
         """Return whether all days of the other period are in this one."""
         return self.first <= other.first and other.last <= self.last
 
+    def numbered(self, *, fiscal: bool) -> "Period":
+        """Return the period by the numbers of fiscal years or by the calendar; as is if unknown."""
+        if bool(self.is_fiscal) == fiscal or not self.shift:
+            return self
+        months = self.shift if fiscal else -self.shift
+        first, last = _move(self.first, months), _move(self.last, months)
+        return self._replace(first=first, last=last, is_fiscal=fiscal)
+
+    def numbered_as(self, other: "Period") -> "Period":
+        """Return the period by the numbers of another one; as is if that does not say which."""
+        return self if other.is_fiscal is None else self.numbered(fiscal=other.is_fiscal)
+
     @property
     def n_days(self) -> int:
         """The number of days."""
         return (self.last - self.first).days + 1
 
     def __str__(self) -> str:
-        """Return the period as it is written: 2022, Q3 2022, May 2022 or 2022-05-04."""
-        return format_period(self.first, self.last)
+        """Return the period as it is written: 2022, fiscal Q3 2022, 2022-05 or 2022-05-04."""
+        return "fiscal " * bool(self.is_fiscal) + format_period(self.first, self.last)
 
 
 def format_period(first: date, last: date) -> str:
@@ -82,6 +111,39 @@ def find_periods(text: str) -> list[Period]:
         return []
     parts = [part for part in _find_parts(text) if not part.is_bare]
     return [*_join_ranges(text, _resolve_years(parts))]
+
+
+def apply_fiscal_year(period: Period, text: str) -> Period:
+    """Set how the period of a text is numbered and the shift, if the text tells of fiscal years.
+
+    It does so by "fiscal Q3 2022" beside "the quarter ended June 30, 2022", or by a year's end: a
+    "fiscal year ended September 30" has the number of the calendar year in which it ends.
+    """
+    folded = _fold_letters(text)
+    # Most texts have none of the words: that is found out far sooner than where a period stands.
+    ended = (word.rstrip("*") in folded for word in _words("ended"))
+    if not any(ended) or not _pattern("ENDS").search(folded):
+        return period
+    parts = list(_find_parts(text))
+    ends = [part for part in parts if part.n_ended]
+    dated = _resolve_years([part for part in ends if part.year])
+    fiscal = _resolve_years([part for part in parts if part.is_fiscal])
+    shifts = (
+        _month_of(one.last) - _month_of(other.last)
+        for one in fiscal
+        for other in dated
+        # Months have 28 to 31 days.
+        if abs(one.n_days - other.n_days) < 5 and abs((one.last - other.last).days) < 360
+    )
+    ends_of_years = (part.month - part.ends_early for part in ends if part.n_ended == 12)
+    shift = next(shifts, -next(ends_of_years, 0) % 12)
+    if not shift:
+        return period
+    by_fiscal_year = [*fiscal, *(one._replace(shift=shift).numbered(fiscal=True) for one in dated)]
+    is_fiscal = period.is_fiscal
+    if is_fiscal is None:
+        is_fiscal = period[2:4] in [one[2:4] for one in by_fiscal_year]
+    return period._replace(is_fiscal=is_fiscal, shift=shift)
 
 
 def find_dates(text: str, language: Language) -> list["DatePart"]:
@@ -130,14 +192,30 @@ def names_birth(label: str) -> bool:
 def period_around(period: Period, n_months: int) -> Period:
     """Return the year, half, quarter or month with all days of a period, or else the period."""
     month = (period.first.month - 1) // n_months * n_months + 1
-    around = Period(0, 0, *range_of_months(str(period.first.year), month, n_months))
+    first, last = range_of_months(str(period.first.year), month, n_months)
+    around = period._replace(start=0, end=0, first=first, last=last)
     return around if around.contains(period) else period._replace(start=0, end=0)
+
+
+def _month_of(day: date) -> int:
+    return 12 * day.year + day.month - 1
+
+
+def _move(day: date, months: int) -> date:
+    """Return a day some months later; the last day of a month becomes that of another."""
+    if day in (FIRST_DAY, LAST_DAY):
+        return day
+    year, month = divmod(_month_of(day) + months, 12)
+    n_days = monthrange(year, month + 1)[1]
+    is_last = day.day == monthrange(day.year, day.month)[1]
+    return date(year, month + 1, n_days if is_last else min(day.day, n_days))
 
 
 class DatePart(NamedTuple):
     """A part of a period: its first month, number of months, and day; 0 is not known.
 
-    `is_bare` is true for a month or day that has no year beside it.
+    `is_bare` is true for a month or day that has no year beside it. `n_ended` is the number of
+    months of "the quarter ended June 30" and the like, 0 for a day or month alone.
     """
 
     text: str
@@ -148,6 +226,13 @@ class DatePart(NamedTuple):
     n_months: int
     day: int = 0
     is_bare: bool = False
+    is_fiscal: bool = False
+    n_ended: int = 0
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a quarter of weeks that ends on this day is that of the month before."""
+        return 0 < self.day <= 15
 
     @property
     def compact(self) -> str:
@@ -175,8 +260,8 @@ def _is_in(word: str, words: frozenset[str]) -> bool:
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    """Compile the pattern of the parts of periods, for texts of `_fold_letters`."""
+def _pattern(name: str = "PART") -> re.Pattern[str]:
+    """Compile a pattern of the lists, such as that of parts, for texts of `_fold_letters`."""
     lists = read_lists("graphrag_nlp/text/data/periods")
     words = {name: text for name, text in lists.items() if isinstance(text, str)}
     words["ordinals"] = " ".join(lists["ordinals"].values())
@@ -188,12 +273,13 @@ def _pattern() -> re.Pattern[str]:
         )
         for name, text in words.items()
     }
-    return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, "PART"))
+    return re.compile(expand_pattern({**alternatives, **lists["patterns"]}, name))
 
 
 def _find_parts(text: str) -> Iterator[DatePart]:
     """Yield the parts of periods in a text, in their order."""
-    for found in _pattern().finditer(_fold_letters(text)):
+    folded = _fold_letters(text)
+    for found in _pattern().finditer(folded):
         named = {name.split("_")[0]: value for name, value in found.groupdict().items() if value}
         place = text[slice(*found.span())], *found.span()
         if named.pop("iso", ""):
@@ -204,7 +290,11 @@ def _find_parts(text: str) -> Iterator[DatePart]:
         year = int(named.get("year", 0)) or (2000 + int(named["short"]) if "short" in named else 0)
         if name := named.get("month") or named.get("bare"):
             month = int(name) if name.isdigit() else _months()[name]
-            yield DatePart(*place, year, month, 1, int(named.get("day", 0)), "bare" in named)
+            before = max(0, found.start() - BEFORE_CHARS)
+            ended = _pattern("IS_ENDED").search(folded, before, found.start())
+            n_ended = int(ended.lastgroup[1:]) if ended and ended.lastgroup else 0
+            day = int(named.get("day", 0))
+            yield DatePart(*place, year, month, 1, day, "bare" in named, n_ended=n_ended)
             continue
         number, n_months = 1, 12
         if "kind" in named:
@@ -213,7 +303,10 @@ def _find_parts(text: str) -> Iterator[DatePart]:
             number = _number_of(named["ordinal"])
             n_months = 6 if _is_in(named["noun"], _words("halves")) else 3
         if number * n_months <= 12:
-            yield DatePart(*place, year, n_months * (number - 1) + 1, n_months)
+            month = n_months * (number - 1) + 1
+            before = max(0, found.start() - FISCAL_CHARS)
+            is_fiscal = _pattern("IS_FISCAL").search(folded, before, found.end()) is not None
+            yield DatePart(*place, year, month, n_months, is_fiscal=is_fiscal)
 
 
 @cache
@@ -250,8 +343,15 @@ def _resolve_years(parts: Sequence[DatePart]) -> list[Period]:
             if year
             else None
         )
+        if span and part.n_ended:
+            last = _move(span[1].replace(day=1), -part.ends_early)
+            span = range_of_months(str(last.year), last.month, 1)
+            span = _move(span[0], 1 - part.n_ended), span[1]
         if span:
-            found.append(Period(part.start, part.end, *span))
+            # Days, months, and what ended on a day are of the calendar.
+            is_dated = part.n_months == 1
+            is_fiscal = part.is_fiscal or (False if is_dated else None)
+            found.append(Period(part.start, part.end, *span, is_fiscal))
     return found
 
 
@@ -278,7 +378,9 @@ def _join_ranges(text: str, periods: Sequence[Period]) -> Iterator[Period]:
             if one.first <= other.first and (
                 is_range or _DASH.fullmatch(between) or (is_pair and opens)
             ):
-                yield Period(one.start, other.end, one.first, max(one.last, other.last))
+                is_fiscal = one.is_fiscal or other.is_fiscal
+                last = max(one.last, other.last)
+                yield Period(one.start, other.end, one.first, last, is_fiscal)
                 i += 2
                 continue
         yield _open_side(one, before[0]) if before else one
@@ -287,13 +389,12 @@ def _join_ranges(text: str, periods: Sequence[Period]) -> Iterator[Period]:
 
 def _open_side(period: Period, word: str) -> Period:
     """Open a period at one side by the word before it."""
-    start, end, first, last = period
     if _is_in(word, _words("since")):
-        return Period(start, end, first, LAST_DAY)
+        return period._replace(last=LAST_DAY)
     if _is_in(word, _words("after")):
-        return Period(start, end, last + timedelta(days=1), LAST_DAY)
+        return period._replace(first=period.last + timedelta(days=1), last=LAST_DAY)
     if _is_in(word, _words("before")):
-        return Period(start, end, FIRST_DAY, first - timedelta(days=1))
+        return period._replace(first=FIRST_DAY, last=period.first - timedelta(days=1))
     if _is_in(word, _words("until")):
-        return Period(start, end, FIRST_DAY, last)
+        return period._replace(first=FIRST_DAY)
     return period

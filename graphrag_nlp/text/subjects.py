@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from graphrag_nlp.text.normalize import fold_name
-from graphrag_nlp.text.periods import Period, find_periods, names_birth
+from graphrag_nlp.text.periods import Period, apply_fiscal_year, find_periods, names_birth
 
 # Number of characters, and of lines with text, at the start of a document that are read.
 HEAD_CHARS = 1_500
@@ -93,7 +93,10 @@ def find_subject(
         [blank[value] for value in fields.values()], [blank[one] for one in titles]
     )
     entity = entity or next(filter(None, map(_spell_name, parts)), "")
-    return Subject(tuple(names), label[:MAX_LABEL_CHARS], entity, _choose_period(found))
+    period = _choose_period(found)
+    if period is not None:
+        period = apply_fiscal_year(period, "\n".join([*titles, text[:HEAD_CHARS]]))
+    return Subject(tuple(names), label[:MAX_LABEL_CHARS], entity, period)
 
 
 def _read_head(text: str) -> tuple[str, dict[str, str]]:
@@ -134,12 +137,16 @@ def _read_metadata(metadata: str | None) -> Iterator[tuple[str, str]]:
 
 
 def _choose_period(periods: Sequence[Period]) -> Period | None:
-    """Return the shortest of the periods that a title names, and of equal ones all together."""
+    """Return the shortest of the periods that a title names, and of equal ones all together.
+
+    Fiscal ones go before others: "Q3 FY22 (quarter ended June 30, 2022)".
+    """
     if not periods:
         return None
     # Months have 28 to 31 days, and quarters three of these.
     lengths = [period.n_days // 28 or period.n_days / 28 for period in periods]
     shortest = [p for p, n in zip(periods, lengths, strict=True) if n == min(lengths)]
+    shortest = [p for p in shortest if p.is_fiscal] or shortest
     first, last = min(p.first for p in shortest), max(p.last for p in shortest)
     return shortest[0]._replace(first=first, last=last)
 

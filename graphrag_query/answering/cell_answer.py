@@ -171,7 +171,7 @@ def _choose(
 ) -> _Choice:
     from graphrag_nlp.answers.cells import MAX_WORDS_BEFORE_AT_ONCE, MIN_SHARE
 
-    found = topic.choose(place, cell.days, question.text)
+    found = topic.choose(place, cell.days, question.text, is_dated=cell.is_dated)
     if found and _is_record(topic, place):
         # All that is known of a record is its row, which words such as "deeper" need not repeat.
         is_clear = found[0].share >= MIN_SHARE
@@ -181,7 +181,7 @@ def _choose(
         return _Choice(found[0], is_clear=True)
     if not topic.has_read_others:
         topic.read_others(_read_others(question, topic), question.text)
-    found = topic.choose(place, cell.days, question.text)
+    found = topic.choose(place, cell.days, question.text, is_dated=cell.is_dated)
     if found and topic.is_clear(found[0]):
         return _Choice(found[0], is_clear=True)
     near = next((one for one in found if one.share >= MIN_SHARE), None)

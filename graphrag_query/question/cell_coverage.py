@@ -171,50 +171,79 @@ def _find_cells(index: IndexStore, facets: Facets, thing: Thing, n_things: int) 
     each = _find_each_period(facets, covered)
     if 0 < len(each) <= max(MIN_CELLS_PER_THING, MAX_CELLS // n_things):
         return [
-            Cell(thing.text, str(own), "found", _documents_of(thing, [own]), days=own)
-            for own in each
+            Cell(thing.text, str(shown), "found", _documents_of(thing, [own]), days=own)
+            for own, shown in each
         ]
     cells: list[Cell] = []
     for period in asked:
         # Those about the asked period, a part of it, or a longer one.
-        fitting = [p for p in covered if not period or period.contains(p) or p.contains(period)]
+        fitting = _list_fitting(covered, period)
         if period is not None and covered and not fitting:
-            is_gap = covered[0].first <= period.first and period.last <= covered[-1].last
-            if is_gap or len(covered) == 1:
-                span = ", ".join(map(str, covered[:MAX_CELLS]))
+            known = [own.numbered_as(period) for own in covered]
+            is_gap = known[0].first <= period.first and period.last <= known[-1].last
+            if is_gap or len(known) == 1:
+                span = ", ".join(map(str, known[:MAX_CELLS]))
             else:
-                span = f"{covered[0]} to {covered[-1]}"
+                span = f"{known[0]} to {known[-1]}"
             cells.append(Cell(thing.text, str(period), "no_period", covered=span))
             continue
         if not covered or len(fitting) > max(MIN_CELLS_PER_THING, MAX_CELLS // n_things):
-            chosen = _documents_of(thing, fitting)
-            cells.append(Cell(thing.text, str(period or ""), "found", chosen, days=period))
+            chosen = _documents_of(thing, [own for own, _ in fitting])
+            name, is_dated = str(period or ""), bool(covered)
+            cells.append(Cell(thing.text, name, "found", chosen, days=period, is_dated=is_dated))
             continue
         cells += [
-            Cell(thing.text, str(own), "found", _documents_of(thing, [own]), days=own)
-            for own in fitting
+            Cell(thing.text, str(shown), "found", _documents_of(thing, [own]), days=own)
+            for own, shown in fitting
         ]
     return cells
 
 
-def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[Period]:
-    """Return the periods of documents that "each quarter" asks for, and shorter ones in others."""
-    units: dict[Period, list[Period]] = {}
+def _list_fitting(covered: Sequence[Period], asked: Period | None) -> list[tuple[Period, Period]]:
+    """Return the periods of documents that fit the asked one, and each by the numbers asked for.
+
+    "Q3 2022" goes by the numbers of the documents, or if none fits, by those of the calendar.
+    """
+    if asked is None:
+        return [(own, own) for own in covered]
+    by_number = [(own, own.numbered_as(asked)) for own in covered]
+    fitting = [(own, shown) for own, shown in by_number if _is_part(shown, asked)]
+    if fitting or asked.is_fiscal:
+        return fitting
+    by_calendar = [(own, own.numbered(fiscal=False)) for own in covered]
+    return [(own, shown) for own, shown in by_calendar if _is_part(shown, asked)]
+
+
+def _is_part(one: Period, other: Period) -> bool:
+    return one.contains(other) or other.contains(one)
+
+
+def _find_each_period(facets: Facets, covered: Sequence[Period]) -> list[tuple[Period, Period]]:
+    """Return the periods of documents that "each quarter" asks for, and shorter ones in others.
+
+    They are as those of `_list_fitting`.
+    """
+    units: dict[Period, list[tuple[Period, Period]]] = {}
     for own in covered if facets.each else ():
-        unit = period_around(own, facets.each)
+        shown = own.numbered_as(facets.periods[0]) if facets.periods else own
+        unit = period_around(shown, facets.each)
         if not facets.periods or any(asked.contains(unit) for asked in facets.periods):
-            units.setdefault(unit, []).append(own)
+            units.setdefault(unit, []).append((own, shown))
     # A report on a year tells its figures, and those on quarters do not.
-    return [own for unit, held in units.items() for own in ([unit] if unit in held else held)]
+    return [
+        one
+        for unit, held in units.items()
+        for one in ([pair for pair in held if pair[1] == unit] or held)
+    ]
 
 
 def _documents_of(thing: Thing, periods: Sequence[Period]) -> tuple[int, ...]:
     """Return the documents of a thing about some periods; all of them if none is known."""
     if not periods:
         return tuple(thing.documents.tolist())
-    days = {(p.first.toordinal(), p.last.toordinal()) for p in periods}
-    rows = zip(thing.documents.tolist(), map(tuple, thing.days.tolist()), strict=True)
-    return tuple(document for document, span in rows if span in days)
+    wanted = set(periods)
+    rows = zip(thing.documents.tolist(), thing.days.tolist(), strict=True)
+    return tuple(one for one, days in rows if days[0] and Period.from_days(*days) in wanted)
 
 
 def _rank_in_cells(

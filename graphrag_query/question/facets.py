@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from datetime import date
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,7 +65,7 @@ class Thing(NamedTuple):
     """The subject of some documents, as the question writes it at `start` to `end`.
 
     `share` is the share of the subject's name that the question says. `documents` are ascending;
-    `days` has a row (first, last) for each, as ordinals, 0 if they are not known.
+    `days` has a row for each, as `IndexStore.document_days`.
     """
 
     text: str
@@ -79,8 +78,11 @@ class Thing(NamedTuple):
     @property
     def periods(self) -> list[Period]:
         """The periods of the documents, ascending, without duplicates."""
-        known = {(first, last) for first, last in self.days.tolist() if first}
-        return [Period(0, 0, date.fromordinal(a), date.fromordinal(b)) for a, b in sorted(known)]
+        return [
+            Period.from_days(*days)
+            for days in sorted(set(map(tuple, self.days.tolist())))
+            if days[0]
+        ]
 
     @property
     def is_code(self) -> bool:

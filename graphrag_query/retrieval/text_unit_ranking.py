@@ -175,7 +175,7 @@ def _find_dated_text_units(
     """
     if not index.has_table("document_subjects"):
         return []
-    first, n_more = index.document_days[:, 0], np.diff(index.document_days)[:, 0]
+    first, n_more = index.document_days[:, 0], np.diff(index.document_days[:, :2])[:, 0]
     days = {int(day): date.fromordinal(day).isoformat() for day in np.unique(first) if day}
     is_dated = np.zeros(len(first), bool)
     for asked in dates:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -21,7 +20,7 @@ from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
 from graphrag_nlp.text.normalize import MAX_TITLE_COLUMNS, letters
-from graphrag_nlp.text.periods import format_period
+from graphrag_nlp.text.periods import Period
 from graphrag_query.store.document_dates import find_document_dates
 from graphrag_query.store.links import Links
 from graphrag_query.store.question_embedding import QuestionEmbedder
@@ -42,6 +41,9 @@ MAX_CONCURRENT_SEARCHES = 8
 # Minimum share (0 to 1) of the documents in a language whose words are compared with a question in
 # another language. The language of a short document is often told wrongly.
 MIN_SHARE_OF_LANGUAGE = 0.01
+
+# What tells the period of a document, in the order of `Period.from_days`.
+PERIOD_COLUMNS = ("first_day", "last_day", "is_fiscal", "fiscal_shift")
 
 Reason = Literal["match", "name", "link"]
 
@@ -153,9 +155,15 @@ class IndexStore:
 
     @cached_property
     def document_days(self) -> "Numbers":
-        """The first and the last day of each document (row) as ordinals, 0 if not known."""
-        days = self.open_mapped("document_subjects").columns("first_day", "last_day")
-        return days.to_numpy()
+        """The period of each document (row), for `Period.from_days`; 0 if it is not known."""
+        table = self.open_mapped("document_subjects")
+        return table.columns(*self._period_columns).cast(pl.Int32).to_numpy()
+
+    @cached_property
+    def _period_columns(self) -> tuple[str, ...]:
+        """The columns of periods; those of fiscal years are missing in an older index."""
+        known = self.open_mapped("document_subjects").column_names
+        return tuple(name for name in PERIOD_COLUMNS if name in known)
 
     @cached_property
     def has_periods(self) -> bool:
@@ -315,11 +323,12 @@ class IndexStore:
         """
         if not self.has_table("document_subjects"):
             return
-        columns = ("label", "first_day", "last_day")
-        rows = self.open_mapped("document_subjects").rows(documents, *columns)
-        for label, first, last in rows.iter_rows():
-            days = (date.fromordinal(day) for day in (first, last)) if first else None
-            yield label, format_period(*days) if days else "" if self.has_periods else None
+        table = self.open_mapped("document_subjects")
+        for label, *days in table.rows(documents, "label", *self._period_columns).iter_rows():
+            yield (
+                label,
+                str(Period.from_days(*days)) if days[0] else "" if self.has_periods else None,
+            )
 
     def pages(self, document: int, start: int, end: int) -> list[dict[str, Any]]:
         """Fetch the pages, slides or rows of sheets that hold some characters of a document.

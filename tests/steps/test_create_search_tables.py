@@ -227,7 +227,7 @@ def test_documents_are_found_by_their_titles_without_brackets_too() -> None:
 
 
 def test_documents_are_found_by_the_names_of_their_subjects() -> None:
-    head = "Company: Fram\nPeriod: Q3 2022\n\nThe margin was 4%."
+    head = "Company: Fram\nPeriod: Q3 2022\n\nOur fiscal year ends in June."
     documents = (
         {"id": "d0", "title": "b.txt", "path": "b.txt", "text": head},
         {"id": "d1", "title": "Fram Q4 2022", "path": "c.txt", "metadata": None},
@@ -243,10 +243,10 @@ def test_documents_are_found_by_the_names_of_their_subjects() -> None:
     )
     days = [date(2022, *day).toordinal() for day in ((7, 1), (9, 30), (10, 1), (12, 31), (5, 4))]
     assert found["document_subjects"].rows() == [
-        ("Company: Fram; Period: Q3 2022", "Fram", days[0], days[1]),
-        ("Fram Q4 2022", "Fram", days[2], days[3]),
-        ("who: Tom Müller", "Tom Müller", 0, 0),
-        ("", "", days[4], days[4]),
+        ("Company: Fram; Period: Q3 2022", "Fram", days[0], days[1], False, 6),
+        ("Fram Q4 2022", "Fram", days[2], days[3], False, 0),
+        ("who: Tom Müller", "Tom Müller", 0, 0, False, 0),
+        ("", "", days[4], days[4], False, 0),
     ]
     assert found["subject_names"].rows() == [
         *(("b", [0]), ("c", [1, 2]), ("fram", [0, 1]), ("tom muller", [2]))

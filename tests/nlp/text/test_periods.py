@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graphrag_nlp.text.languages import language_of
 from graphrag_nlp.text.periods import (
+    apply_fiscal_year,
     find_dates,
     find_each,
     find_periods,
@@ -21,7 +22,7 @@ from tests.fixtures.cases import cases
 # Parts of periods, so that random texts have some.
 WORDS = (
     "Q1 3Q24 H2 2022 1999 0000 9999 FY24 '24 since before after until to from bis entre and et y "
-    "– - . , first dritten quarter trimestre half of the May mai mayo 31 4 02 1900 １９９９ İ ß à"
+    "– - . , fiscal year ended first dritten quarter trimestre half of the May mai mayo 31 4 02 1900 １９９９ İ ß à"
 ).split()
 texts = st.one_of(
     st.text(), *(st.lists(st.sampled_from(WORDS)).map(joint.join) for joint in (" ", "", "-"))
@@ -37,6 +38,18 @@ def test_the_periods_of_a_text(text: str, periods: str) -> None:
     assert shown(text) == periods
     # Case and what stands around do not matter.
     assert shown(f"What was it ({text.upper()})?") == periods
+
+
+@cases("title, head, is_fiscal, in_calendar")
+def test_a_text_tells_how_fiscal_years_differ(
+    title: str, head: str, is_fiscal: bool, in_calendar: str
+) -> None:
+    found = apply_fiscal_year(find_periods(title)[0], f"{title}\n{head}")
+    assert (bool(found.is_fiscal), found.first) == (is_fiscal, find_periods(title)[0].first)
+    calendar = found.numbered(fiscal=False)
+    assert str(calendar).removeprefix("fiscal ") == in_calendar
+    # The way back leads to the same days, and nothing changes where nothing is told.
+    assert calendar.numbered(fiscal=is_fiscal) == found
 
 
 @cases("text")

@@ -1,5 +1,7 @@
+import re
+
 import polars as pl
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graphrag_index.schema.settings.step_sections import CreateTextUnits
@@ -260,10 +262,17 @@ def test_code_is_found(text: str, code: list[str]) -> None:
 
 
 @given(st.text("ab`~\n <!->{};"))
+@example("~~~")
+@example("a\n~~~\nb\n```\nc")
 def test_blanking_moves_and_adds_nothing(text: str) -> None:
     blanked = blank_code(text)
     assert len(blanked) == len(text)
     inside = {at for start, end in find_code(text) for at in range(start, end)}
+    # A fence that nothing closes is removed alone, unless it underlines a heading.
+    fences = (m.span() for m in re.finditer(r"(?m)^ *(?:~~~|```).*$", text))
+    inside |= {
+        at for start, end in fences if blanked[start:end].isspace() for at in range(start, end)
+    }
     for at, (before, after) in enumerate(zip(text, blanked, strict=True)):
         assert after == (" " if at in inside and before != "\n" else before)
 

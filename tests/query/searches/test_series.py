@@ -18,7 +18,7 @@ from graphrag_query.index import Index
 from graphrag_query.store.index_store import RankedTextUnit
 from tests.fixtures.cases import cases
 from tests.fixtures.commands import REPOSITORY, ask
-from tests.fixtures.planted_series import MARGINS, evidence, planted_series
+from tests.fixtures.planted_series import MARGINS, evidence, planted_fiscal_years, planted_series
 from tests.model_server import Faults, Server
 from tests.model_server.chat import ChatRequest
 
@@ -52,6 +52,19 @@ def test_an_answer_by_cell(index: Index, question: str, text: str, cells: Sequen
     assert answer.outcome == (Outcome.ANSWERED if is_found else Outcome.NO_EVIDENCE)
     numbers = [number for cell in answer.cells for number in cell.citations]
     assert numbers == [citation.number for citation in answer.citations]
+
+
+@pytest.fixture(scope="module")
+def fiscal_years(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return graphrag_query.open(planted_fiscal_years(tmp_path_factory) / "output")
+
+
+@cases("question, cells")
+def test_fiscal_periods_are_those_that_the_documents_tell(
+    fiscal_years: Index, question: str, cells: Sequence[str]
+) -> None:
+    for method in ("local", "basic"):
+        assert cells_of(fiscal_years.search(method, question)) == list(cells)
 
 
 @pytest.mark.parametrize("question", [OF_ALL, TWO, "How did Ostwick fare in the latest quarter?"])
