@@ -62,8 +62,9 @@ LOG_LINE = re.compile(rf"^{expand_pattern(_PATTERNS, 'STAMP')}[^\n]*", re.MULTIL
 _LAYOUT_BREAK = re.compile(_PATTERNS["LAYOUT_BREAK"])
 # Minimum length of a text without a capital letter whose sentences begin in lower case.
 MIN_UNCASED_CHARACTERS = 200
-# Character at which a boundary can begin. Searching for it first is much faster.
-_BOUNDARY_START = re.compile(r"[.!?…。！？｡؟۔।॥።\n#|]")
+# What a boundary can begin with. Searching for it first is much faster; of a run of stops, all have
+# the same end.
+_BOUNDARY_START = re.compile(r"[.!?…]+|[。！？｡؟۔।॥።\n#|]")
 _LABEL_AT_END = re.compile(expand_pattern(_PATTERNS, "LABEL_AT_END"))
 _LAST_WORD = re.compile(r"[^\s(\[\"“„«]+$")
 _NEXT_WORD = re.compile(r"[\"'“„‘«(\[*_]*(\w+)")
