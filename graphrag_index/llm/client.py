@@ -33,6 +33,8 @@ from graphrag_index.llm.protocol import (
     RequestWriter,
     encode_json,
     error_in_body,
+    has_picture,
+    is_blind,
     join_parts,
     mark_reasoning,
     parse_error,
@@ -134,6 +136,11 @@ class LLMClient:
                 else:
                     reply = read_chat(await self.post("/chat/completions", body))
             except (UnsupportedError, ServerError) as error:
+                if has_picture(body) and is_blind(error):
+                    raise ModelError(
+                        f"Model {self.name}: {self.settings.model} at {self.address} does not see "
+                        f"pictures ({self.redact(str(error))}): name a model that does."
+                    ) from None
                 if not await self.probe.adapt_to_error(error, body, format, sent, sent_at):
                     raise
                 continue

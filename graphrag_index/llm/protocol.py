@@ -54,6 +54,17 @@ REFUSAL_WORDS = re.compile(
     r"|prohibited|blocklist",
     re.IGNORECASE,
 )
+# Words of an error about a picture, and of one that says that the model sees none.
+_PICTURE_WORDS = re.compile(
+    r"image|picture|vision|multi-?modal|content.{0,40}string", re.IGNORECASE
+)
+_BLIND_WORDS = re.compile(
+    r"(?:images?|image_url|vision|multi-?modal)\b.{0,20}(?:is|are) (?:not|only) supported"
+    r"|n(?:o|ot|['’]t) support\w* .{0,20}(?:image|vision|multi-?modal)|support image input"
+    r"|not a (?:multi-?modal|vision)|unknown variant .image_url|text-only|content.{0,40}string"
+    r"|at most 0 image|missing data required for image",
+    re.IGNORECASE,
+)
 # Parts of a request that every server must support.
 REQUIRED_PARTS = frozenset(("model", "messages", "input"))
 
@@ -115,7 +126,8 @@ class RequestWriter:
         """Write the body of a chat request."""
         settings, dropped = self.settings, self.capabilities.dropped
         response_format = self.capabilities.response_format if format.schema else "plain"
-        body: dict[str, Any] = {"model": self.model, "messages": list(messages)}
+        written: list[Any] = [_write_message(message) for message in messages]
+        body: dict[str, Any] = {"model": self.model, "messages": written}
         if self.limits:
             body[self.limits[0]] = max_tokens
         if settings.temperature is not None:
@@ -131,9 +143,9 @@ class RequestWriter:
         body |= format_parts(response_format, format)
         if response_format in ("json_object", "text"):
             # Describe the format in words at the end of the first message.
-            first, *rest = messages
+            first = messages[0]
             content = f"{first['content']}\n\n{format.instructions}"
-            body["messages"] = [Message(role=first["role"], content=content), *rest]
+            written[0] = _write_message({**first, "content": content})
         return body
 
     def embedding_body(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -157,6 +169,8 @@ class RequestWriter:
         if self.capabilities != sent:
             return True
         text = str(error).lower()
+        if _PICTURE_WORDS.search(text) and has_picture(body):
+            return False
         # Errors of other kinds contain words such as "stream" too, but not in quotation marks.
         if isinstance(error, ServerError) and not (
             _FORMAT_NAMES.search(text)
@@ -259,6 +273,30 @@ class RequestWriter:
             return False
         self.update_capabilities(response_format=RESPONSE_FORMATS[position])
         return True
+
+
+def _write_message(message: Message) -> dict[str, Any]:
+    """Write a message; a picture becomes a part of its content."""
+    picture = message.get("picture")
+    if picture is None:
+        return {"role": message["role"], "content": message["content"]}
+    data = base64.b64encode(picture.data).decode("ascii")
+    url = f"data:{picture.media_type};base64,{data}"
+    parts = [
+        {"type": "text", "text": message["content"]},
+        {"type": "image_url", "image_url": {"url": url}},
+    ]
+    return {"role": message["role"], "content": parts}
+
+
+def has_picture(body: Mapping[str, Any]) -> bool:
+    """Return whether the body of a request has a picture."""
+    return any(isinstance(message["content"], list) for message in body.get("messages", ()))
+
+
+def is_blind(error: Exception) -> bool:
+    """Return whether an error says that the model takes no pictures."""
+    return _BLIND_WORDS.search(str(error)) is not None
 
 
 def _reports_unknown_parameter(text: str, name: str) -> bool:

@@ -1,12 +1,13 @@
 """Requests to a model: messages, reply formats, outcomes, attempts, cache keys, tokens."""
 
 import json
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, NotRequired, Protocol, TypedDict, TypeVar
 
 from graphrag_index.llm.tokens import count_tokens, load_encoding
 from graphrag_index.schema.settings.models import ModelSettings
@@ -31,11 +32,41 @@ TOO_LONG = "too long"
 T = TypeVar("T")
 
 
+# Tokens of a picture: for each tile of so many pixels a side, after its shorter side has been
+# scaled down to a limit, and for all (OpenAI, guide to vision, "Calculating costs", for GPT-4o).
+# Other models count otherwise.
+TILE_SIDE, MAX_SHORT_SIDE, TOKENS_PER_TILE, TOKENS_PER_PICTURE = 512, 768, 170, 85
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of a message, as PNG or JPEG; `digest` is a hash of its pixels."""
+
+    data: bytes = field(repr=False, compare=False)
+    media_type: str
+    width: int
+    height: int
+    digest: str
+
+    @property
+    def n_tokens(self) -> int:
+        """About the tokens that the picture costs."""
+        scale = min(1.0, MAX_SHORT_SIDE / min(self.width, self.height))
+        n_tiles = math.prod(math.ceil(s * scale / TILE_SIDE) for s in (self.width, self.height))
+        return TOKENS_PER_PICTURE + TOKENS_PER_TILE * n_tiles
+
+
 class Message(TypedDict):
     """One message of a conversation: `role` is system, user or assistant."""
 
     role: str
     content: str
+    picture: NotRequired[Picture]
+
+
+def count_picture_tokens(messages: Iterable[Message]) -> int:
+    """Return about the tokens of the pictures of messages."""
+    return sum(message["picture"].n_tokens for message in messages if "picture" in message)
 
 
 @dataclass(frozen=True)
@@ -289,13 +320,14 @@ def prompt_tokens(request: Request, settings: ModelSettings, window: int | None 
     """
     texts = [message["content"] for message in request.messages]
     texts += [request.format.instructions, request.format.schema_text]
-    estimate = sum(map(estimate_tokens, texts))
+    of_pictures = count_picture_tokens(request.messages)
+    estimate = of_pictures + sum(map(estimate_tokens, texts))
     max_reply = request.max_output_tokens or settings.max_output_tokens
     # A text has at most one token per byte, and the estimate is over a quarter of the bytes.
     if 4 * estimate + max_reply <= (window or settings.context_window):
         return estimate
     encoding = load_encoding(ENCODING)
-    return max(estimate, sum(count_tokens(text, encoding) for text in texts))
+    return max(estimate, of_pictures + sum(count_tokens(text, encoding) for text in texts))
 
 
 def expected_tokens(request: Request) -> int:
@@ -311,6 +343,8 @@ def request_key(request: Request, settings: ModelSettings) -> str:
     parts = [identity, str(request.max_output_tokens), format.name, format.schema_text]
     for message in request.messages:
         parts += (message["role"], message["content"])
+        if "picture" in message:
+            parts.append(message["picture"].digest)
     return content_id(*parts)
 
 

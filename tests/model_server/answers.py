@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.model_server.chat import ChatRequest
 from tests.model_server.reading import items, kind_of, rows, sentences, sentences_with_names, words
+from tests.model_server.seeing import describe
 from tests.model_server.shaping import line_formats, rename, shape, write_lines
 
 Json = dict[str, Any]
@@ -122,7 +123,9 @@ def claim(request: ChatRequest) -> Json:
 
 
 def summarize(request: ChatRequest) -> Json:
-    """Join the descriptions, each once, up to the length of a summary."""
+    """Join the descriptions, each once, up to the length of a summary; or describe a picture."""
+    if request.pictures:
+        return {"description": describe(request.pictures[0])}
     text = passage(request)
     parts = items(text) or list(dict.fromkeys(sentences(text)))
     said = " ".join(part if part[-1] in ".!?。" else f"{part}." for part in parts)

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tests.model_server.seeing import urls_of
+
 Json = dict[str, Any]
 FINGERPRINT = "fp_44709d6fcb"
 # Characters of a completion that one event of a stream carries.
 CHUNK = 64
+TOKENS_PER_PICTURE = 765
 # A prompt's beginning is remembered in steps of 512 characters, about 128 tokens, and counts as
 # cached from 4,096 on, as the large providers do it.
 CACHE_STEP, CACHE_FROM = 512, 4096
@@ -60,8 +63,14 @@ class ChatRequest:
         return [content_of(message) for message in self.messages]
 
     @cached_property
+    def pictures(self) -> list[str]:
+        """The addresses of the pictures."""
+        return urls_of(self.messages)
+
+    @cached_property
     def n_tokens(self) -> int:
-        return count_tokens("".join(self.texts)) + 4 * len(self.texts)
+        n_tokens = count_tokens("".join(self.texts)) + 4 * len(self.texts)
+        return n_tokens + TOKENS_PER_PICTURE * len(self.pictures)
 
     @property
     def max_tokens(self) -> int | None:

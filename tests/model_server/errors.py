@@ -6,6 +6,7 @@ from time import time
 from typing import Any, TypeGuard
 
 from tests.model_server.chat import ChatRequest, Json, count_tokens
+from tests.model_server.seeing import complain
 
 # Inputs in one request for embeddings, and tokens in one input.
 MAX_INPUTS, MAX_INPUT_TOKENS = 2048, 8192
@@ -143,6 +144,8 @@ def _about_chat(body: Json) -> tuple[str, str] | None:
         return "you must provide a model parameter", "model"
     if not body.get("messages"):
         return "Invalid type for 'messages': expected a list of messages.", "messages"
+    if why := complain(body["messages"]):
+        return why, "messages"
     response_format = body.get("response_format") or {}
     if response_format.get("type") == "json_object":
         said = " ".join(ChatRequest(body).texts).lower()
