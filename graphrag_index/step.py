@@ -194,8 +194,8 @@ def step(
         raises a `GraphRAGError` if the step cannot run, for example without an input file.
     input_table
         Name of the table with the documents of the input folder. Only for the step that reads
-        the documents, and that needs no other service than `settings`, `root`, `progress` and
-        `page_reader`.
+        the documents, and that needs no other service than `settings`, `root`, `progress`,
+        `page_reader` and `describes_figures`.
         A dry run calls this step to find out which documents have changed.
     request_keys
         For a step that reuses replies without looking them up in the ledger: a function from

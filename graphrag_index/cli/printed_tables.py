@@ -323,6 +323,8 @@ def write_requests(estimate: Estimate, out: TextIO) -> None:
             f"the model will find are a guess, by names that rules find: {join_names(ranges)}.",
             out,
         )
+    if any(line.step == "describe_figures" and line.n_to_ask for line in lines):
+        print_lines("Tokens of figures are approximate: they are counted as for GPT-4o.", out)
     if not all(line.replies_are_known for line in lines):
         print_lines(
             f"Before a step has made {MIN_PAST_CALLS} calls, the length of its replies is a guess: "

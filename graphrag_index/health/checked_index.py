@@ -231,18 +231,17 @@ def open_own(output: Path, as_of: int | None = None) -> CheckedIndex:
 
 
 def _describe_recognized(pages: pl.LazyFrame) -> str:
-    """Say how many pages were read by OCR; empty if none was."""
-    is_read = pl.col("engine") != ""
-    n, n_documents = (
-        pages.filter(is_read)
-        .select(pl.len(), documents=pl.col("document_id").n_unique())
-        .collect()
-        .row(0)
-    )
-    if not n:
-        return ""
-    what = format_count("documents", n_documents)
-    return f"{format_count('pages', n)} of {what} read by OCR, which makes mistakes."
+    """Say how many pages were read by OCR, and how many figures described; empty if none."""
+    found = pages.filter(pl.col("engine") != "").select("kind", "document_id").collect()
+    said = []
+    for kind, what, end in (
+        ("page", "pages", "read by OCR, which makes mistakes."),
+        ("figure", "figures", "described by a model, which makes mistakes."),
+    ):
+        rows = found.filter(kind=kind)
+        of = format_count("documents", rows["document_id"].n_unique())
+        said += [f"{format_count(what, rows.height)} of {of} {end}"] * bool(rows.height)
+    return " ".join(said)
 
 
 def open_microsoft(folder: Path) -> CheckedIndex:

@@ -22,6 +22,7 @@ from graphrag_index.pipeline.run import (
 )
 from graphrag_index.pipeline.workflow import (
     Workflow,
+    describes_figures,
     find_asking_steps,
     make_services,
     select_sections,
@@ -310,6 +311,8 @@ def _read_input_documents(
     with closing(watcher), closing(PastReplies(locate_output(root, settings))) as past:
         if "page_reader" in loader.services:
             services["page_reader"] = PageReader(lambda: past, only_known=True)
+        if "describes_figures" in loader.services:
+            services["describes_figures"] = describes_figures(root, settings)
         return digest_documents(documents()), unread
 
 

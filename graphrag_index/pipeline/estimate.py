@@ -38,6 +38,7 @@ from graphrag_index.llm.request import (
     ReplyError,
     Request,
     Usage,
+    count_picture_tokens,
     prompt_tokens,
 )
 from graphrag_index.llm.tokens import count_tokens, load_encoding
@@ -71,7 +72,7 @@ DELIMITER_TOKENS_PER_MESSAGE = 4
 # token of the passage in the prompt, or per reply. The values are rough, because they depend on
 # the model and the text.
 TOKENS_PER_PASSAGE_TOKEN = {"extraction": 2.0, "claims": 0.5}
-TOKENS_PER_REPLY = {"description": 160, "community_report": 700}
+TOKENS_PER_REPLY = {"description": 160, "community_report": 700, "figure": 200}
 DEFAULT_TOKENS_PER_REPLY = 60
 # Dimension of the dummy vectors, if the settings do not set a dimension.
 DUMMY_DIMENSION = 8
@@ -238,7 +239,7 @@ class CountingChatModel(CachedModel):
         return max(1, n_reply)
 
     def _count_prompt(self, request: Request) -> int:
-        n_prompt = sum(
+        n_prompt = count_picture_tokens(request.messages) + sum(
             _count_tokens(message["content"]) + DELIMITER_TOKENS_PER_MESSAGE
             for message in request.messages
         )
@@ -532,9 +533,14 @@ class _SampleRuns:
             def load_sample() -> Iterator[Mapping[str, pl.DataFrame]]:
                 for name, table in loaded.tables.items():
                     rows = store.scan(name, table)
-                    is_sampled = name == loader.input_table
-                    for batch in sample.sample_documents(rows) if is_sampled else [rows.collect()]:
-                        yield {name: batch}
+                    if name == loader.input_table:
+                        for batch in sample.sample_documents(rows):
+                            yield {name: batch}
+                    elif name == "skipped_files":
+                        # A picture without text may become a document.
+                        yield {name: rows.collect()[:: sample.step]}
+                    else:
+                        yield {name: rows.collect()}
 
             source = step(writes=loader.writes)(load_sample)
             steps = [source if one is loader else one for one in steps]
@@ -624,6 +630,11 @@ class Sample:
     n_documents: int = 0
     n_sampled: int = 0
     growth: GrowthRatios = field(default_factory=GrowthRatios)
+
+    @property
+    def step(self) -> int:
+        """Of so many documents, about one is in the sample."""
+        return max(1, round(self.n_documents / max(1, self.n_sampled)))
 
     def sample_documents(self, documents: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """Keep evenly spaced documents, and measure the growth from the sample to all documents.

@@ -25,12 +25,14 @@ from graphrag_index.llm.local.local_models import (
     load_embedding_model,
 )
 from graphrag_index.llm.prompts import Prompts
+from graphrag_index.readers.input_files import find_figure_files
 from graphrag_index.readers.recognition import PageReader
 from graphrag_index.schema.settings.models import find_model, identity
 from graphrag_index.schema.settings.project_settings import Settings
 from graphrag_index.schema.settings.section import Section, describe_validation_error, read_yaml
 from graphrag_index.step import Project, Step
 from graphrag_index.steps import STEPS
+from graphrag_index.storage.atomic import hash_files
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable
 from graphrag_index.storage.working_copy import locate_output
@@ -311,11 +313,29 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
         ),
         # The page reader of `load_documents`.
         "page_reader": Service(open=lambda step, section: open_page_reader()),
+        # The PDF and picture files of the input folder, which `describe_figures` reads again.
+        "figure_files": Service(
+            open=lambda step, section: find_figure_files(settings.load_documents, root),
+            identity=lambda step, section: hash_files(
+                file.path for file in find_figure_files(settings.load_documents, root).values()
+            ),
+        ),
+        # Whether pictures without text are no failure of `load_documents`.
+        "describes_figures": Service(
+            open=lambda step, section: describes_figures(root, settings),
+            identity=lambda step, section: describes_figures(root, settings),
+        ),
         "prompts": Service(
             open=lambda step, section: prompts,
             identity=lambda step, section: prompts.project_prompts(),
         ),
     }
+
+
+def describes_figures(root: Path, settings: Settings) -> bool:
+    """Return whether the workflow of the settings describes figures."""
+    path = root / "workflows" / f"{settings.workflow}.yaml"
+    return path.exists() and "describe_figures" in read_step_names(path)
 
 
 def _get_chat_model_name(section: Any) -> str:

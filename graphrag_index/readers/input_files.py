@@ -16,6 +16,7 @@ from graphrag_index.readers import (
     find_suffix,
     find_type,
 )
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.bucket import Bucket, fetch_folder, is_bucket
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
@@ -130,6 +131,13 @@ def find_files(
         f"No file in the input folder {place} matches load_documents.include "
         f"({join_names(settings.include)}) and not load_documents.exclude: change the patterns."
     )
+
+
+def find_figure_files(settings: LoadDocuments, root: Path) -> dict[str, InputFile]:
+    """Return the PDF and picture files of the input folder by name, in the order of the names."""
+    files = find_files(settings, root, may_be_empty=True)
+    types = (".pdf", *PICTURE_SUFFIXES)
+    return {file.name: file for file in files if file.type in types and not file.problem}
 
 
 def _walk_files(

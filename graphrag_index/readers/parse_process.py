@@ -38,6 +38,9 @@ PARSERS = {
     # Return the pages that are pictures, and the words of one.
     "pictures": ("graphrag_index.readers.recognition", "find_pictures"),
     "words of a page": ("graphrag_index.readers.recognition", "recognize_page"),
+    # Return the figures of a file, and the picture of one.
+    "figures": ("graphrag_index.readers.figures", "find_figures"),
+    "picture of a figure": ("graphrag_index.readers.figures", "draw_figure"),
 }
 # The types of the extra `formats`; the others are those of `documents`.
 _FORMATS = {".rtf", ".odt", ".ods", ".epub", ".msg"}
@@ -103,7 +106,8 @@ class FileParser:
             try:
                 assert process.stdin
                 assert process.stdout
-                pickle.dump((path, parser, *arguments), process.stdin)
+                # The process may have been started in another folder.
+                pickle.dump((path.absolute(), parser, *arguments), process.stdin)
                 process.stdin.flush()
                 found = pickle.load(process.stdout)
             except (EOFError, OSError, pickle.UnpicklingError) as error:

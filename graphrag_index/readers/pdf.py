@@ -193,7 +193,7 @@ def _arrange_paragraphs(paragraphs: Sequence[Sequence[Line]], running: set[int])
     blocks = []
     for paragraph in paragraphs:
         runs = [
-            [run for run in _split_runs(line) if id(run[0]) not in running] for line in paragraph
+            [run for run in split_runs(line) if id(run[0]) not in running] for line in paragraph
         ]
         lines = [[word for run in line for word in run] for line in runs if line]
         if lines:
@@ -333,19 +333,19 @@ def _read_words(data: bytes) -> list[list[_Word]]:
 
     try:
         with pypdfium2.PdfDocument(data) as document:
-            return [_read_page(document, number) for number in range(len(document))]
+            return [read_page(document, number) for number in range(len(document))]
     except pypdfium2.PdfiumError as error:
         raise DamagedFile(str(error)) from error
 
 
-def _read_page(document: Any, number: int) -> list[_Word]:
+def read_page(document: Any, number: int) -> list[_Word]:
     import pypdfium2.raw as raw
 
     page = document[number]
     textpage = page.get_textpage()
     source = textpage.get_text_range()
     is_direct = len(source) == textpage.count_chars()
-    to_view = _view(page)
+    to_view = map_to_view(page)
     box = raw.FS_RECTF()
     reference, get_box = ctypes.byref(box), raw.FPDFText_GetLooseCharBox
     corners: list[tuple[float, float, float, float]] = []
@@ -393,7 +393,7 @@ def draw_page(data: bytes, view: PageView) -> bytes:
     try:
         with PDFIUM, pypdfium2.PdfDocument(data) as document:
             n_pages = len(document)
-            words = _read_page(document, view.number - 1) if view.number <= n_pages else []
+            words = read_page(document, view.number - 1) if view.number <= n_pages else []
             places = {(round(10 * word.left), round(10 * word.top)) for word in words}
             n_found = len(places.intersection(view.words))
             if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
@@ -426,7 +426,7 @@ def mark_picture(image: Any, scale: float, view: PageView) -> bytes:
     return stream.getvalue()
 
 
-def _view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+def map_to_view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the rows x, y and 1 of the map to points from the top left, as the page is seen."""
     width, height = page.get_size()
     scale = 100
@@ -458,7 +458,7 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
     smallest = np.vstack([area, np.full(len(words), 1e12)]).argmin(0).tolist()
     runs: list[list[Line]] = [[] for _ in (*blocks, None)]
     reached = 0
-    for run in _split_runs(words):
+    for run in split_runs(words):
         if id(run[0]) in running:
             reached += len(run)
             continue
@@ -481,7 +481,7 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
     return blocks
 
 
-def _split_runs(words: list[_Word]) -> Iterator[Line]:
+def split_runs(words: list[_Word]) -> Iterator[Line]:
     """Split the words of a page into pieces of lines without wide gaps."""
     run = [words[0]]
     for one, two in pairwise(words):
@@ -602,7 +602,7 @@ def _find_running_lines(pages: Sequence[list[_Word]], heights: Sequence[float]) 
     """
     found: list[dict[int, str]] = []
     for words, height in zip(pages, heights, strict=True):
-        runs = list(_split_runs(words)) if words else []
+        runs = list(split_runs(words)) if words else []
         outer: dict[int, str] = {}
         for is_top in (True, False):
             ordered = sorted(runs, key=lambda run: run[0].top if is_top else -run[0].bottom)

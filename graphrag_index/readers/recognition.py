@@ -520,7 +520,7 @@ def draw_picture(data: bytes, view: PageView) -> bytes:
 
     from graphrag_index.readers.pdf import limit_scale, mark_picture
 
-    pixels, scale = _open_picture(data, view.number)
+    pixels, scale = open_picture(data, view.number)
     height, width = pixels.shape
     smaller = min(scale, limit_scale(width / scale, height / scale))
     size = [max(1, round(side * smaller / scale)) for side in (width, height)]
@@ -537,7 +537,7 @@ def recognize_page(
 
         pixels, scale = render_page(data, number, scale, MAX_SIDE)
     else:
-        pixels, scale = _open_picture(data, number)
+        pixels, scale = open_picture(data, number)
     if engine.name == TESSERACT:
         words = _read_by_tesseract(pixels, scale, engine, languages, max_seconds)
     else:
@@ -564,8 +564,8 @@ def recognize_page(
     )
 
 
-def _open_picture(data: bytes, number: int) -> tuple[Any, float]:
-    """Return a picture as an array of grey pixels, and its pixels a point."""
+def open_picture(data: bytes, number: int, mode: str = "L") -> tuple[Any, float]:
+    """Return a picture as an array of pixels, grey by default, and its pixels a point."""
     import numpy as np
     from PIL import Image, ImageOps
 
@@ -577,13 +577,13 @@ def _open_picture(data: bytes, number: int) -> tuple[Any, float]:
         if "A" in upright.getbands() or "transparency" in upright.info:
             upright = upright.convert("RGBA")
             upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
-        grey = upright.convert("L")
-    factor = min(1.0, MAX_SIDE / max(grey.size))
+        shown = upright.convert(mode)
+    factor = min(1.0, MAX_SIDE / max(shown.size))
     if factor < 1:
-        grey = grey.resize([max(1, round(side * factor)) for side in grey.size])
+        shown = shown.resize([max(1, round(side * factor)) for side in shown.size])
     # Cameras and programs write 72 or 96 without meaning it.
-    dpi = dpi * factor if dpi > 96 else max(grey.size) / 11.7
-    return np.asarray(grey), dpi / 72
+    dpi = dpi * factor if dpi > 96 else max(shown.size) / 11.7
+    return np.asarray(shown), dpi / 72
 
 
 Paragraphs = list[list[list[RecognizedWord]]]

@@ -1,6 +1,6 @@
 """Cutting of documents into text units: passages that fit a prompt and are embedded."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -104,7 +104,9 @@ def create_text_units(
     progress.start(loaded_documents.select(pl.len()).collect().item(), "documents")
     n_documents = n_units = 0
     pages = None if loaded_pages is None else _LoadedPages(loaded_pages)
-    work = _prepare_shards(loaded_documents, _PreviousRows(previous))
+    figures = TABLES["loaded_pages"].empty().lazy() if loaded_pages is None else loaded_pages
+    starts = figures.filter(kind="figure").group_by(id="document_id").agg(figures="start_char")
+    work = _prepare_shards(loaded_documents, _PreviousRows(previous), starts.collect())
     for (batch, known), cut_now in shards.map(_cut_documents, work, settings):
         found = {
             name: pl.concat([rows, cut_now[name]]).sort("at", maintain_order=True)
@@ -157,15 +159,19 @@ class _LoadedPages:
 
 
 def _prepare_shards(
-    loaded_documents: pl.LazyFrame, previous: "_PreviousRows"
+    loaded_documents: pl.LazyFrame, previous: "_PreviousRows", figures: pl.DataFrame
 ) -> Iterator[tuple[tuple[pl.DataFrame, Mapping[str, pl.DataFrame]], ShardFrames]]:
-    """Yield ((documents, rows of unchanged documents), shard with the changed documents)."""
+    """Yield ((documents, rows of unchanged documents), shard with the changed documents).
+
+    `figures` has the offsets in the texts where the description of a figure starts.
+    """
     for rows in read_batches(loaded_documents, SHARD_DOCUMENTS, has_long_texts=True):
         for batch in split_by_size(rows, SHARD_BYTES):
             places = batch.with_row_index("at")
             known = previous.find_rows(places)
             new = places.join(known["documents"], on="at", how="anti", maintain_order="left")
-            yield (batch, known), {"documents": new.select("at", *INPUT_COLUMNS)}
+            new = new.join(figures, on="id", how="left", maintain_order="left")
+            yield (batch, known), {"documents": new.select("at", *INPUT_COLUMNS, "figures")}
 
 
 class _PreviousRows:
@@ -220,12 +226,13 @@ def _cut_documents(shard: ShardFrames, settings: CreateTextUnits) -> ShardFrames
     """Cut the documents of a shard; return their rows by table, with the schemas `CUT_SCHEMAS`."""
     rows: dict[str, list[Any]] = {name: [] for name in CUT_SCHEMAS}
     may_break = may_break_words(shard["documents"]["text"])
-    for number, (at, document_id, text, metadata) in enumerate(shard["documents"].iter_rows()):
+    documents = shard["documents"].iter_rows()
+    for number, (at, document_id, text, metadata, figures) in enumerate(documents):
         headings, starts = find_cut_offsets(text)
         joins, tables = find_joins(text) if may_break[number] else [], list(find_tables(text))
         rows["sentences"] += make_sentence_rows(at, text, starts)
         ids = []
-        passages = TextCutter(text, settings, starts, headings).passages()
+        passages = TextCutter(text, settings, starts, headings, figures or ()).passages()
         for start, end, n_tokens, path in passages:
             # The id contains the span, because one document may repeat a passage.
             words = text[start:end]
@@ -272,8 +279,8 @@ def make_sentence_rows(
 class TextCutter:
     """A text that is cut into passages of at most `max_tokens` tokens.
 
-    The text may be cut only before the offsets in `starts`. Every character of the text that is
-    not white space is in a passage. No passage is empty.
+    The text may be cut only before the offsets in `starts`, and is cut before those in `figures`.
+    Every character of the text that is not white space is in a passage. No passage is empty.
     """
 
     def __init__(
@@ -282,8 +289,9 @@ class TextCutter:
         settings: CreateTextUnits,
         starts: Sequence[int],
         headings: Sequence[Heading],
+        figures: Collection[int] = (),
     ) -> None:
-        self.text, self.headings = text, headings
+        self.text, self.headings, self.figures = text, headings, frozenset(figures)
         self.max_tokens, self.overlap_tokens = settings.max_tokens, settings.overlap_tokens
         self.encoding = load_encoding(settings.encoding)
         self.counts = TokenCounts(text, self.encoding)
@@ -337,6 +345,7 @@ class TextCutter:
         for stop in range(first + 1, len(self.segments)):
             segment = self.segments[stop]
             is_full = n_tokens + segment.n_tokens > self.max_tokens
+            is_full |= segment.start in self.figures
             if is_full or (segment.opens_section and n_tokens * 4 >= self.max_tokens):
                 return stop
             n_tokens += segment.n_tokens

@@ -25,6 +25,7 @@ from graphrag_index.readers.archives import read_tar, read_zip
 from graphrag_index.readers.document import MISSING, PageText, get_field
 from graphrag_index.readers.input_files import HIDDEN, check_output_folder, find_files, name_input
 from graphrag_index.readers.mail import read_mail, read_mailbox
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.recognition import PageReader, describe_engine
 from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -89,6 +90,7 @@ def load_documents(
     root: Path,
     progress: Progress,
     page_reader: PageReader | None = None,
+    describes_figures: bool = False,
 ) -> Iterator[Mapping[str, pl.DataFrame]]:
     """Read all documents of the input folder, file by file and record by record.
 
@@ -148,7 +150,8 @@ def load_documents(
                 yield _make_batch_tables(documents, pages, unread)
                 documents, pages, unread, n_characters = [], [], [], 0
         progress.advance(left)
-    if files and not n_documents:
+    has_pictures = describes_figures and any(file.type in PICTURE_SUFFIXES for file in files)
+    if files and not n_documents and not has_pictures:
         where = f"in {name_input(settings, root)} could"
         raise InputError(
             f"None of the {len(files):,} files {where} be read; "

@@ -48,6 +48,15 @@ def digest_file(path: Path) -> str:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
+def hash_files(paths: Iterable[Path]) -> str:
+    """Return a hash of the contents of files; one that cannot be read has none."""
+    whole = blake2b(digest_size=16)
+    for path in paths:
+        with suppress(OSError):
+            whole.update(digest_file(path).encode("ascii"))
+    return whole.hexdigest()
+
+
 def temporary_path(path: Path) -> Path:
     """Return the path of a file until it is complete; `remove_leftovers` deletes such files."""
     return path.with_name(f".{path.name}.tmp")

@@ -53,6 +53,8 @@ def name_pages(pages: Sequence[Mapping[str, Any]]) -> str:
     kind, sheet = pages[0]["kind"], pages[0]["label"]
     shown = "label" if kind == "page" else "number"
     numbers = [str(one[shown]) for one in pages if kind != "row" or one["label"] == sheet]
+    if kind == "figure":
+        return f"p. {pages[0]['label']}, figure described by {pages[0]['engine']}"
     names = {"page": ("p.", "pp."), "slide": ("slide", "slides")}
     words = names.get(kind, (f"sheet {sheet}, row", f"sheet {sheet}, rows"))
     span = "–".join(dict.fromkeys([numbers[0], numbers[-1]]))
@@ -346,19 +348,22 @@ class IndexStore:
         return table.rows(numbers).to_dicts() if len(numbers) else []
 
     def page_boxes(self, document: int, number: int) -> tuple[pl.DataFrame, str] | None:
-        """Fetch the words of a page of a PDF, and the engine that recognized them.
+        """Fetch the words and the figures of a page of a PDF, and the engine that recognized it.
 
-        The words have spans, and places in tenths of points. None if the document has no such page.
+        Each has its `kind` ("page" or "figure"), its span, and its place in tenths of points. None
+        if the document has no such page.
         """
         if not self.has_table("pages"):
             return None
-        is_page = (pl.col("number") == number) & (pl.col("kind") == "page")
+        is_page = (pl.col("number") == number) & pl.col("kind").is_in(["page", "figure"])
         of_document = pl.col("document_id") == self.documents([document])["id"][0]
-        rows = self.scan("pages").filter(of_document & is_page).select("boxes", "engine").collect()
-        if not rows.height:
+        rows = self.scan("pages").filter(of_document & is_page)
+        found = rows.select("kind", "boxes", "engine").collect()
+        if not found.height:
             return None
-        words = rows.select("boxes").explode("boxes").unnest("boxes").drop_nulls()
-        return words, rows["engine"][0]
+        boxes = found.select("kind", "boxes").explode("boxes").unnest("boxes").drop_nulls()
+        engines = found.filter(kind="page")["engine"].to_list()
+        return boxes, "".join(engines[:1])
 
     def locate(self, citations: "Sequence[Citation]") -> "tuple[Citation, ...]":
         """Add the page, and the words for the place, to citations."""

@@ -76,10 +76,10 @@ class Mention(BaseModel):
 class PageSpan(BaseModel):
     """The position of a page, slide or row of a sheet in its document, in characters."""
 
-    kind: str
+    kind: str  # "page", "slide", "row", or "figure" for the description of one
     number: int
     label: str
-    engine: str  # that recognized the text in a picture of the page; empty for text of the file
+    engine: str  # that recognized the text of the page or described the figure; else empty
     start_char: int
     end_char: int
 
@@ -208,19 +208,22 @@ def read_page_picture(
     found = opened.whole.page_boxes(number, page)
     if found is None:
         raise RequestError(404, "no_such_page", f"{file.name} has no page {page} in the index.")
-    words, engine = found
+    boxes, engine = found
     start, _, end = span.partition(":")
-    marks = words.filter(
+    marks = boxes.filter(
         pl.col("start_char") < int(end),
         pl.col("end_char") > int(start),
         # A word of invisible characters has none in the text.
         pl.col("start_char") < pl.col("end_char"),
     )
+    words, figures = (marks.filter(kind=kind).drop("kind") for kind in ("page", "figure"))
+    places = ("left", "top", "width", "height")
     view = PageView(
         page,
         # Recognized words are not in the file.
-        () if engine else tuple(words.select("left", "top").iter_rows()),
-        mark_lines(marks, int(start), int(end)),
+        () if engine else tuple(boxes.filter(kind="page").select("left", "top").iter_rows()),
+        # A figure is marked whole.
+        (*mark_lines(words, int(start), int(end)), *figures.select(places).iter_rows()),
     )
     status = file.stat()
     picture = _draw(file, (status.st_mtime_ns, status.st_size), view)

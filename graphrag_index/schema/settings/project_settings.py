@@ -48,6 +48,7 @@ class Settings(Section):
     )
     load_documents: sections.LoadDocuments = sections.LoadDocuments()
     read_graph: sections.ReadGraph = sections.ReadGraph()
+    describe_figures: sections.DescribeFigures = sections.DescribeFigures()
     create_text_units: sections.CreateTextUnits = sections.CreateTextUnits()
     extract_graph_nlp: sections.ExtractGraphNlp = sections.ExtractGraphNlp()
     extract_graph: sections.ExtractGraph = sections.ExtractGraph()

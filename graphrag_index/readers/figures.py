@@ -1,0 +1,288 @@
+"""Figures of PDF files and picture files: pictures, and drawings above a caption.
+
+`find_figures` and `draw_figure` run in the process of a `FileParser`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BytesIO
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.pdf import PDFIUM, map_to_view, read_page, split_runs
+from graphrag_index.readers.recognition import MAX_FRAMES, MIN_SIDE, open_picture
+from graphrag_nlp.text.languages import read_lists, word_set
+
+# Pixels of the longer side, and bytes of a picture that is sent.
+MAX_SENT_SIDE, MAX_SENT_BYTES = 2_048, 1_000_000
+# Pixels a point of what is drawn: 200 an inch.
+DRAWN_SCALE = 200 / 72
+# A smaller share of a page is an icon or a rule, a larger one a background or a scan.
+MIN_SHARE, MAX_SHARE = 0.02, 0.9
+# Lengths in points: from a drawing to its caption, between two of its parts, and to a label.
+MAX_TO_CAPTION, MAX_GAP_DOWN, MAX_GAP_ACROSS, MAX_LABEL_GAP = 72.0, 72.0, 12.0, 30.0
+# A line of more words is prose, not a label; so many of these may be above a caption.
+MAX_LABEL_WORDS, MAX_LINES_BETWEEN = 6, 2
+MAX_PARTS = 50_000  # of a page that are looked at
+_WORDS = "|".join(
+    re.escape(word)
+    for word in sorted(word_set(read_lists("graphrag_index/readers/data/figures")["words"]))
+)
+# The name and the number of a figure, such as "Fig. 2a", and what follows a number of a caption.
+FIGURE_NAME = re.compile(rf"(?<!\w)(?i:{_WORDS})\.?\s?(\d{{1,3}}(?:[.\-–]\d{{1,3}}){{0,2}})(?!\d)")
+_CAPTION_MARK = re.compile(r"[a-z]?\s*[.:：．|–—-]|\n|\Z")
+
+Boxes = npt.NDArray[np.float64]  # one row a box: left, top, right, bottom in points, as it is seen
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure on a page; lengths are tenths of points, those of the page points.
+
+    `name` is that of its caption, such as "Figure 2", and `caption` the first line of it.
+    """
+
+    page: int
+    label: str
+    left: int
+    top: int
+    width: int
+    height: int
+    page_width: float
+    page_height: float
+    scale: float  # pixels a point at which it is drawn
+    name: str = ""
+    caption: str = ""
+
+
+def is_caption(text: str, name: re.Match[str]) -> bool:
+    """Return whether a text that names a figure goes on as a caption, not as a sentence."""
+    after = text[name.end() : name.end() + 2]
+    is_title = after[:1].isspace() and not after[1:].islower()
+    return is_title or _CAPTION_MARK.match(text, name.end()) is not None
+
+
+def find_figures(data: bytes, suffix: str, max_figures: int) -> tuple[list[Figure], int]:
+    """Return the first figures of a file in the order of its pages, and the number of all."""
+    if suffix != ".pdf":
+        return _find_in_picture(data, max_figures)
+    found = list(_find_in_pdf(data))
+    return found[:max_figures], len(found)
+
+
+def draw_figure(data: bytes, suffix: str, figure: Figure) -> tuple[bytes, str, int, int, str]:
+    """Draw a figure, on white, with its longer side at most `MAX_SENT_SIDE`.
+
+    Return a PNG or JPEG, its type, its width and height in pixels, and a hash of the pixels.
+    """
+    from PIL import Image
+
+    if suffix == ".pdf":
+        picture = _draw_of_pdf(data, figure)
+    else:
+        picture = Image.fromarray(open_picture(data, figure.page, "RGB")[0])
+    picture.thumbnail((MAX_SENT_SIDE, MAX_SENT_SIDE))
+    digest = blake2b(repr(picture.size).encode() + picture.tobytes(), digest_size=16).hexdigest()
+    encoded, media_type = _encode(picture, "PNG"), "image/png"
+    for scale in (1.0, 0.7, 0.5, 0.35, 0.25):
+        if len(encoded) > MAX_SENT_BYTES:
+            picture.thumbnail([max(1, round(MAX_SENT_SIDE * scale))] * 2)
+            encoded, media_type = _encode(picture, "JPEG"), "image/jpeg"
+    return encoded, media_type, picture.width, picture.height, digest
+
+
+def _encode(picture: Any, format: str) -> bytes:
+    stream = BytesIO()
+    picture.save(stream, format, quality=85)
+    return stream.getvalue()
+
+
+def _draw_of_pdf(data: bytes, figure: Figure) -> Any:
+    import pypdfium2
+
+    left, top = figure.left / 10, figure.top / 10
+    right = figure.page_width - left - figure.width / 10
+    bottom = figure.page_height - top - figure.height / 10
+    with PDFIUM, pypdfium2.PdfDocument(data) as document:
+        page = document[figure.page - 1]
+        crop = tuple(max(side, 0.0) for side in (left, bottom, right, top))
+        bitmap = page.render(scale=figure.scale, crop=crop, may_draw_forms=False)
+        return bitmap.to_pil().convert("RGB")
+
+
+def _find_in_picture(data: bytes, max_figures: int) -> tuple[list[Figure], int]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(BytesIO(data)) as picture:
+            n_frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
+            n_frames *= min(picture.size) >= MIN_SIDE
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        raise UnreadableFile("is a damaged picture, or no picture") from error
+    found = list[Figure]()
+    for number in range(1, min(n_frames, max_figures) + 1):
+        pixels, scale = open_picture(data, number)
+        height, width = (side / scale for side in pixels.shape)
+        place = (0, 0, round(10 * width), round(10 * height))
+        found.append(Figure(number, str(number), *place, width, height, scale))
+    return found, n_frames
+
+
+def _find_in_pdf(data: bytes) -> Iterator[Figure]:
+    import pypdfium2
+
+    with PDFIUM, pypdfium2.PdfDocument(data) as document:
+        pages = [_PageParts(document, number) for number in range(len(document))]
+    # A picture on several pages is a logo or a background.
+    n_pages = Counter(chain.from_iterable({key for key, *_ in page.pictures} for page in pages))
+    named = set[str]()
+    for page in pages:
+        yield from page.find_figures(named, {key for key, n in n_pages.items() if n > 1})
+
+
+class _PageParts:
+    """The drawings and the lines of text of a page of a PDF."""
+
+    def __init__(self, document: Any, number: int) -> None:
+        import pypdfium2.raw as raw
+
+        page = document[number]
+        self.number = number + 1
+        self.size: tuple[float, float] = page.get_size()
+        self.label = document.get_page_label(number) or str(number + 1)
+        boxes = list[tuple[float, ...]]()
+        # Of each picture: a hash of what it holds, its place in `boxes` and its sides in pixels.
+        self.pictures = list[tuple[str, int, int, int]]()
+        for item, bounds in islice(_list_parts(page), MAX_PARTS):
+            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+                key = blake2b(bytes(item.get_data()), digest_size=16).hexdigest()
+                self.pictures.append((key, len(boxes), *item.get_px_size()))
+            boxes.append(bounds)
+        corners = np.array(boxes).reshape(-1, 4)
+        to_view = map_to_view(page)
+        ends = [corners[:, sides] @ to_view[:2] + to_view[2] for sides in ([0, 1], [2, 3])]
+        limit = [*self.size, *self.size]
+        self.boxes = np.clip(np.hstack([np.minimum(*ends), np.maximum(*ends)]), 0, limit)
+        page.close()
+        words = read_page(document, number)
+        runs = list(split_runs(words)) if words else []
+        # The lines of the page: their texts, their boxes, and their numbers of words.
+        self.texts = ["".join(word.before + word.text for word in run).strip() for run in runs]
+        places = [np.array([word[1:5] for word in run]) for run in runs]
+        sides = [[*place[:, :2].min(0), *place[:, 2:].max(0)] for place in places]
+        self.lines: Boxes = np.array(sides).reshape(-1, 4)
+        self.n_words = np.array([len(run) for run in runs], int)
+
+    def find_figures(self, named: set[str], repeated: set[str]) -> list[Figure]:
+        """Return the figures from the top; `named` gets the names of those with a caption."""
+        found, regions = list[Figure](), list[Boxes]()
+        for at, text in enumerate(self.texts):
+            match = FIGURE_NAME.match(text)
+            if match is None or match[1] in named or not is_caption(text, match):
+                continue
+            region = self._find_region(self.lines[at], regions)
+            if region is not None:
+                named.add(match[1])
+                regions.append(region)
+                name = match[0].strip()
+                found.append(self._make_figure(region, DRAWN_SCALE, name, text))
+        for key, at, width, height in self.pictures:
+            box = self.boxes[at]
+            is_known = any(_overlap(box, region) > 0.5 * _area(box) for region in regions)
+            if key in repeated or is_known or min(width, height) < MIN_SIDE or not self._fits(box):
+                continue
+            # As fine as the picture is, whichever way it is turned.
+            scale = max(width, height) / float(max(box[2:] - box[:2]))
+            regions.append(box)
+            found.append(self._make_figure(box, scale))
+        return sorted(found, key=lambda figure: (figure.top, figure.left))
+
+    def _make_figure(self, box: Boxes, scale: float, name: str = "", text: str = "") -> Figure:
+        left, top = (round(10 * side) for side in box[:2])
+        width, height = (round(10 * side) for side in box[2:] - box[:2])
+        scale = min(scale, 10 * MAX_SENT_SIDE / max(width, height))
+        place = (left, top, width, height, *self.size)
+        return Figure(self.number, self.label, *place, scale, name, text)
+
+    def _fits(self, box: Boxes) -> bool:
+        share = _area(box) / (self.size[0] * self.size[1])
+        return bool(MIN_SHARE <= share <= MAX_SHARE)
+
+    def _find_region(self, caption: Boxes, taken: list[Boxes]) -> Boxes | None:
+        """Return the box of what is drawn above a caption, with its labels; None if nothing is.
+
+        It grows from the part that is nearest to the caption over those that are near to it.
+        """
+        left, top, right, _ = caption
+        parts = self.boxes
+        above = [box for box in taken if box[3] <= top and box[0] < right and box[2] > left]
+        highest = max((box[3] for box in above), default=0.0)
+        area = (parts[:, 2] - parts[:, 0]) * (parts[:, 3] - parts[:, 1])
+        is_free = (parts[:, 3] < top + 6) & (parts[:, 1] >= highest - 1) & (parts[:, 1] < top)
+        parts = parts[is_free & (area < MAX_SHARE * self.size[0] * self.size[1])]
+        is_near = (parts[:, 2] > left) & (parts[:, 0] < right)
+        is_near &= top - parts[:, 3] < MAX_TO_CAPTION
+        if not is_near.any():
+            return None
+        region = parts[is_near][parts[is_near][:, 3].argmax()].copy()
+        lines = self.lines[(self.lines[:, 3] <= top + 2) & (self.n_words > MAX_LABEL_WORDS)]
+        lines = lines[(lines[:, 0] < right) & (lines[:, 2] > left)]
+        # What is inside of a drawn part is no prose.
+        x, y = (lines[:, :2] + lines[:, 2:]).T[:, :, None] / 2
+        is_in = (parts[:, 0] < x) & (x < parts[:, 2]) & (parts[:, 1] < y) & (y < parts[:, 3])
+        prose = lines[~is_in.any(1)]
+        if (prose[:, 1] > region[3] - 2).sum() > MAX_LINES_BETWEEN:
+            return None
+        highest = max(highest, prose[prose[:, 3] <= region[1] + 2, 3].max(initial=0.0))
+        is_label = (self.lines[:, 3] <= top + 2) & (self.n_words <= MAX_LABEL_WORDS)
+        labels = self.lines[is_label & (self.lines[:, 1] >= highest)]
+        parts = parts[parts[:, 1] >= highest - 2]
+        before = None
+        while before is None or (region != before).any():
+            before = region.copy()
+            for boxes, across, down in (
+                (parts, MAX_GAP_ACROSS, MAX_GAP_DOWN),
+                (labels, MAX_GAP_ACROSS, MAX_LABEL_GAP),
+            ):
+                is_near = (boxes[:, 0] < region[2] + across) & (boxes[:, 2] > region[0] - across)
+                # A figure may have several panels side by side.
+                is_near |= (boxes[:, 0] < right) & (boxes[:, 2] > left) & (boxes is parts)
+                is_near &= (boxes[:, 1] < region[3] + down) & (boxes[:, 3] > region[1] - down)
+                region[:2] = boxes[is_near, :2].min(0, initial=np.inf).clip(max=region[:2])
+                region[2:] = boxes[is_near, 2:].max(0, initial=0).clip(min=region[2:])
+        region[3] = max(region[3], top - 1)
+        return region if self._fits(region) else None
+
+
+def _list_parts(page: Any, form: Any = None) -> Iterator[tuple[Any, tuple[float, ...]]]:
+    """Yield what is drawn on a page with its bounds; parts of a form if it is the whole page."""
+    import pypdfium2
+    import pypdfium2.raw as raw
+
+    width, height = page.get_size()
+    for item in page.get_objects(max_depth=1, form=form):
+        try:
+            left, bottom, right, top = item.get_bounds()
+        except pypdfium2.PdfiumError:  # it has no size
+            continue
+        is_page = (right - left) * (top - bottom) > MAX_SHARE * width * height
+        if item.type == raw.FPDF_PAGEOBJ_FORM and is_page and form is None:
+            yield from _list_parts(page, item)
+        elif item.type != raw.FPDF_PAGEOBJ_TEXT:
+            yield item, (left, bottom, right, top)
+
+
+def _area(box: Boxes) -> float:
+    return float((box[2] - box[0]) * (box[3] - box[1]))
+
+
+def _overlap(one: Boxes, two: Boxes) -> float:
+    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
+    return float(sides.prod()) if (sides > 0).all() else 0.0
