@@ -293,7 +293,8 @@ export const texts = {
     showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",
     citations: "Citations of the answer", previous: "Previous citation", next: "Next citation",
     citationOf: (of: number, all: number) => `Citation ${of} of ${number(all)}`,
-    page: (label: string, engine: string) => `Page ${label}${engine && ", read by OCR"}`,
+    page: (label: string, engine: string, kind: string) =>
+      `Page ${label}${engine && (kind === "figure" ? `, figure described by ${engine}` : ", read by OCR")}`,
     earlier: "Show earlier text", later: "Show later text",
   },
   methods: {

@@ -174,7 +174,7 @@ function DocumentPages({ number, span }: PagesProps) {
   if (!first || !last) return <Busy />;
   const length = last.n_characters;
   const page = span && parts.flatMap((part) => part.pages ?? [])
-    .find(({ kind, start_char, end_char }) => kind === "page" && start_char <= span.start && span.start < end_char);
+    .find(({ kind, start_char, end_char }) => ["page", "figure"].includes(kind) && start_char <= span.start && span.start < end_char);
   return (
     <div class="document" ref={body}>
       {span && page && data.pagePicture && <PagePicture document={number} page={page} span={span} />}
@@ -204,7 +204,7 @@ function PagePicture({ document, page, span }: PictureProps) {
   useEffect(() => (value ? () => URL.revokeObjectURL(value) : undefined), [value]);
   if (error) return <p class="muted">{error.message}</p>;
   if (!value) return <Busy />;
-  const name = texts.evidence.page(page.label || String(page.number), page.engine);
+  const name = texts.evidence.page(page.label || String(page.number), page.engine, page.kind);
   return (
     <figure class="page-picture">
       <a href={value} target="_blank" rel="noreferrer">
