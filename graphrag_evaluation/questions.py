@@ -3,7 +3,7 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,8 @@ class EvaluationQuestion:
 
     Documents are named by id, path or title. Each field allows its own measures: `documents` and
     `spans` those of retrieval, `statements` coverage, `answers` the short answer, and
-    `is_answerable` the outcome `no_evidence`.
+    `is_answerable` the outcome `no_evidence`. If only `wrong_answers` are known, a right answer
+    may be another one or a refusal.
     """
 
     id: str
@@ -52,6 +53,7 @@ class EvaluationQuestion:
     spans: tuple[GoldSpan, ...] = ()
     statements: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()  # the answer, then other ways to write it
+    wrong_answers: tuple[str, ...] = ()
     is_answerable: bool = True
     split: str = ""  # tune or report
 
@@ -68,9 +70,14 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
     Raises `SettingsError` if the file cannot be read, a record has no question, or two records
     have the same id.
     """
+    return parse_questions(read_records(path), path)
+
+
+def parse_questions(records: Iterable[Any], path: Path) -> list[EvaluationQuestion]:
+    """Parse the records of a file of questions; `path` is its name in errors (SettingsError)."""
     questions = [
         _read_question(record, f"{path}, question {number}", str(number))
-        for number, record in enumerate(_read_records(path), start=1)
+        for number, record in enumerate(records, start=1)
     ]
     if not questions:
         raise SettingsError(f"{path} has no questions.")
@@ -82,7 +89,8 @@ def read_questions(path: Path) -> list[EvaluationQuestion]:
     return questions
 
 
-def _read_records(path: Path) -> Iterator[Any]:
+def read_records(path: Path) -> Iterator[Any]:
+    """Yield the records of a file of JSON or JSON Lines. Raises `SettingsError`."""
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
@@ -107,7 +115,7 @@ def _parse_json(text: str, place: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise SettingsError(f"{place}: this is not JSON: {error}.") from error
+        raise SettingsError(f"{place}: this is not JSON: {error}; correct it.") from error
 
 
 def _read_question(record: Any, place: str, number: str) -> EvaluationQuestion:
@@ -139,6 +147,7 @@ def _parse_question(record: Any, place: str, number: str) -> EvaluationQuestion:
         ),
         statements=tuple(_texts(_first_value(record, _STATEMENTS))),
         answers=tuple(dict.fromkeys(answers)),
+        wrong_answers=tuple(_texts(record.get("wrong_answers"))),
         is_answerable=_parse_flag(_first_value(record, _IS_ANSWERABLE)),
         split=str(_first_value(record, _SPLIT) or ""),
     )
@@ -211,6 +220,7 @@ def _make_record(question: EvaluationQuestion) -> dict[str, Any]:
         "type": question.kind,
         "split": question.split,
         "answers": list(question.answers),
+        "wrong_answers": list(question.wrong_answers),
         "documents": list(question.documents),
         "spans": [vars(span) for span in question.spans],
         "statements": list(question.statements),

@@ -196,12 +196,18 @@ def outcome_scores(question: EvaluationQuestion, answer: Answer) -> dict[str, fl
     A search that failed has neither answered nor refused: its outcome is wrong, and that is all.
     The mean of `no_evidence_precision` over the questions that the search refused is the share
     that it refused rightly; that of `no_evidence_recall`, over the questions that cannot be
-    answered, is the share that it refused.
+    answered, is the share that it refused. Of a question of which only wrong answers are known,
+    `not_wrong` is the only score.
     """
     if answer.outcome.is_failure:
         return {"outcome_right": 0.0}
     refused = answer.outcome is Outcome.NO_EVIDENCE
-    scores = {"outcome_right": float(refused != question.is_answerable)}
+    scores: dict[str, float] = {}
+    if question.wrong_answers:
+        scores["not_wrong"] = float(fold(answer.text) not in map(fold, question.wrong_answers))
+        if question.is_answerable and not question.answers:
+            return scores
+    scores["outcome_right"] = float(refused != question.is_answerable)
     if refused:
         scores["no_evidence_precision"] = float(not question.is_answerable)
     if not question.is_answerable:

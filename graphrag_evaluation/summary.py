@@ -29,6 +29,7 @@ MEANINGS = {
     "coverage@n": "share of the gold statements that n tokens of context state",
     "outcome_right": "1 if the index answers what it can, and refuses what it cannot",
     "said": "1 if the answer has the short answer",
+    "not_wrong": "1 if the answer is none that is known to be wrong",
     "citations_valid": "share of the citations whose quotation stands at its place in the document",
     "supported": "share of the sentences of the answer that the passages they cite state",
     "no_evidence_precision": "of the refused questions: share that cannot be answered",

@@ -541,7 +541,7 @@ def run_evaluation(
     as_json: Json = False,
 ) -> None:
     """Measure searches on questions with known answers; a model may judge the answers."""
-    from graphrag_evaluation.questions import read_questions
+    from graphrag_evaluation.judgements import read_known_answers
     from graphrag_evaluation.report import evaluation_page as reports
     from graphrag_evaluation.report.evaluation_record import record_evaluation
     from graphrag_evaluation.summary import Evaluation, check_measures
@@ -554,7 +554,7 @@ def run_evaluation(
     limits = parse_limits("--fail-below", fail_below)
     check_measures(limits)
     tokens = _parse_budgets(budgets)
-    asked = read_questions(questions)
+    asked = read_known_answers(questions)
     places = [Place(root, as_of), *(Place.parse(text, root) for text in against or ())]
     searches = [method.strip() for method in methods.split(",")]
     name = reports.report_name(questions, name)

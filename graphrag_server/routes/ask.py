@@ -1,15 +1,25 @@
-"""Questions over HTTP: answers of all searches, whole or streamed, and contexts."""
+"""Questions over HTTP: answers of all searches, contexts, and judgements of answers."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from graphrag_evaluation import EVALUATIONS
+from graphrag_evaluation.judgements import (
+    FILE,
+    JudgedAnswer,
+    Judgement,
+    add_judgement,
+    read_judgements,
+)
+from graphrag_index.errors import why_unread
 from graphrag_query.answer import Answer, Citation, Outcome, RatedReport, SubQuestion, Usage
 from graphrag_query.index import Index
 from graphrag_query.question.conversation import Turn
 from graphrag_query.searches.router import METHODS
-from graphrag_server.access import AskIndex, Caller, CurrentCaller, ReadIndex
+from graphrag_server.access import AskIndex, Caller, CurrentCaller, ReadIndex, WriteIndex
 from graphrag_server.asking import (
     AnswerEvent,
     AskedQuestion,
@@ -21,6 +31,8 @@ from graphrag_server.asking import (
 )
 from graphrag_server.event_stream import stream_events, write_event
 from graphrag_server.hosted_index import HostedIndex
+from graphrag_server.problems import RequestError, reason_not_stored
+from graphrag_server.table_pages import MAX_LIMIT
 from graphrag_server.tracing import current_record
 
 router = APIRouter(prefix="/v1/indexes/{index}", tags=["ask"])
@@ -242,3 +254,42 @@ def _reply(answer: Answer, with_context: bool) -> dict[str, Any]:
         # Empty if the server sends no traces.
         "trace_id": record.trace_id if record else "",
     }
+
+
+class Judgements(BaseModel):
+    """The judgements that count, the newest first: the last one of each answer to a question.
+
+    `problem` names the first line of the file that is no judgement; it is empty without one.
+    """
+
+    judgements: list[Judgement]
+    total: int
+    problem: str = ""
+
+
+@router.get("/judgements")
+def list_judgements(
+    index: ReadIndex,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum judgements.")] = 50,
+) -> Judgements:
+    """List what people have judged of answers. `graphrag-index evaluate` reads the file."""
+    try:
+        found, problem = read_judgements(index.root / EVALUATIONS / FILE)
+    except OSError as error:
+        text = f"{FILE} cannot be read: {why_unread(error)}."
+        raise RequestError(503, "unreadable_judgements", text) from None
+    return Judgements(judgements=found[::-1][:limit], total=len(found), problem=problem)
+
+
+@router.post("/judgements")
+def judge_answer(body: JudgedAnswer, index: WriteIndex, caller: CurrentCaller) -> Judgement:
+    """Keep the judgement of a person on an answer, in the project of the index."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    judgement = Judgement(**body.model_dump(), author=caller.name, date=date)
+    try:
+        add_judgement(index.root / EVALUATIONS, judgement)
+    except OSError as error:
+        reason = reason_not_stored(error)
+        text = f"The judgement was not kept: {reason}; judge the answer again once that is mended."
+        raise RequestError(507, "not_stored", text) from None
+    return judgement

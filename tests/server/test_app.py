@@ -159,6 +159,10 @@ BODIES: list[tuple[str, dict]] = [
     ("/resolutions", {"kind": "rename", "name": "a", "title": "b", "names": []}),
     ("/resolutions/preview", {"kind": "split", "name": "a", "parts": [{"title": "b"}], "x": 1}),
     ("/resolutions/preview", {"kind": "split", "name": "a", "parts": [{"title": "b", "y": 1}]}),
+    (
+        "/judgements",
+        {"verdict": "up", "question": "Who?", "method": "local", "reasons": "", "version": 1},
+    ),
 ]
 
 
