@@ -120,6 +120,8 @@ export interface AnswerGraph {
 export interface Citation {
   number: number; document: string; document_id: string; path: string; start_char: number;
   end_char: number; quote: string; text_unit: number; cited_as: string;
+  /** Where a person finds it, such as "p. 12". */
+  location?: string;
 }
 export interface Usage {
   calls: number; prompt_tokens: number; completion_tokens: number; cost: number | null;
@@ -153,6 +155,8 @@ export interface Answer {
 }
 export interface Question {
   question: string; method: string; names?: string[]; filters: Filters; version: number | null;
+  /** Settings of the search to override. */
+  settings?: Record<string, unknown>;
   conversation: { question: string; answer: string; asked?: string }[];
 }
 /** What a question reports while it is answered. */

@@ -4,6 +4,7 @@ export type Theme = "system" | "light" | "dark";
 
 const KEY = "graphrag-key";
 const THEME = "graphrag-theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
 const THEMES: readonly string[] = ["system", "light", "dark"];
 
 // A browser may refuse storage, for example in a frame: then values last until the page is left.
@@ -34,13 +35,16 @@ export function readTheme(): Theme {
   return THEMES.includes(theme) ? (theme as Theme) : "system";
 }
 
-/** Show a theme, and keep it for the next visit. The style sheet knows the system's own. */
+/** Show a theme, and keep it for the next visit. */
 export function setTheme(theme: Theme): void {
   write(() => localStorage, THEME, theme);
   showTheme(theme);
 }
 
 export function showTheme(theme: Theme): void {
-  if (theme === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+  const show = () => {
+    document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
+  };
+  dark.onchange = show;
+  show();
 }

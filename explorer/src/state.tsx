@@ -48,6 +48,10 @@ export interface Address {
   panel: string;
   question: string;
   method: string;
+  /** The kept conversation, or one that a link carries; empty for a new one. */
+  conversation: string;
+  /** The columns that answer a question side by side; none: the graph is shown. */
+  beside: string[];
   /** The text that lists are searched for. */
   search: string;
   table: string;
@@ -68,7 +72,7 @@ export interface Address {
 export const NO_FILTERS: Filters = { documents: {}, types: [], since: "", until: "" };
 
 export const EMPTY_ADDRESS: Address = {
-  index: "", selection: null, panel: "ask", question: "", method: "ask", search: "",
+  index: "", selection: null, panel: "ask", question: "", method: "ask", search: "", conversation: "", beside: [],
   table: "entities", filters: NO_FILTERS, version: null, compare: null, path: null, around: null,
   only: null, mode: "graph", colourBy: "community",
 };
@@ -96,7 +100,7 @@ export function changeAddress(address: Address, change: Partial<Address>): Addre
 
 const KINDS: readonly string[] = ["entity", "relationship", "community", "text_unit", "document"];
 // Keys of the parameters that are one text each, with the value that is left out.
-const TEXTS = ["panel", "question", "method", "search", "table"] as const;
+const TEXTS = ["panel", "question", "method", "search", "table", "conversation"] as const;
 // Keys of the parts of surroundings: lists of numbers, and types of entities.
 const LISTS = ["pinned", "hidden"] as const;
 const TYPES = ["expanded", "collapsed"] as const;
@@ -127,6 +131,7 @@ export function parseAddress(hash: string): Address {
   address.version = wholeNumber(parameters.get("version"));
   address.compare = wholeNumber(parameters.get("compare"));
   address.only = wholeNumber(parameters.get("only"));
+  address.beside = parameters.getAll("beside");
   const [, from, to] = /^(\d+)-(\d+)$/.exec(parameters.get("path") ?? "") ?? [];
   address.path = from && to ? { from: Number(from), to: Number(to) } : null;
   address.around = parseSurroundings(parameters);
@@ -151,6 +156,7 @@ export function formatAddress(address: Address): string {
   if (address.version !== null) parameters.set("version", String(address.version));
   if (address.compare !== null) parameters.set("compare", String(address.compare));
   if (address.only !== null) parameters.set("only", String(address.only));
+  for (const column of address.beside) parameters.append("beside", column);
   if (path) parameters.set("path", `${path.from}-${path.to}`);
   if (around) {
     parameters.set("around", `${around.kind}-${around.number}`);

@@ -26,6 +26,10 @@ const files = counted("file", "files");
 const requests = counted("request", "requests");
 const questions = counted("question", "questions");
 const checks = counted("check", "checks");
+const calls = counted("call of a model", "calls of a model");
+const tokens = counted("token", "tokens");
+const formatCost = (cost: number | null) => (cost === null ? "cost unknown" : money.format(cost));
+const conversations = counted("conversation", "conversations");
 
 function formatBytes(bytes: number): string {
   return bytes < 1e6 ? `${short.format(Math.ceil(bytes / 1e3))} kB` : `${short.format(bytes / 1e6)} MB`;
@@ -84,7 +88,7 @@ export const texts = {
     documents: "Documents", mentions: "Mentions", share: "Share",
   } as Record<string, string>,
   menu: {
-    label: "Panels", ask: "Ask", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
+    label: "Panels", ask: "Ask", conversations: "History", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
     documents: "Documents", names: "Names", health: "Health", evaluations: "Evaluations",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
@@ -311,7 +315,7 @@ export const texts = {
   ask: {
     label: "Question", placeholder: "Ask about these documents", next: "Ask a follow-up question", send: "Ask",
     method: "Search", cancel: "Cancel", cancelled: "Cancelled.", clear: "New conversation",
-    again: "Ask again", searching: "Searching", ready: "The answer is complete.",
+    newShort: "New", again: "Ask again", searching: "Searching", ready: "The answer is complete.",
     welcome: "Ask these documents",
     holds: (nDocuments: number, nEntities: number, nRelationships: number, nReports: number) =>
       `This index holds ${documents(nDocuments)}, ${entities(nEntities)}, ` +
@@ -336,11 +340,37 @@ export const texts = {
     parameters: "Settings of this search", trace: "trace id",
     leftOut: (count: number) => `${reports(count)} were not used:`,
     counts: "Counts",
-    calls: counted("call of a model", "calls of a model"),
-    noModel: "no model was called",
-    tokens: counted("token", "tokens"),
-    cost: (cost: number | null) => (cost === null ? "cost unknown" : money.format(cost)),
+    calls, cost: formatCost,
+    effort: ({ method, usage: { calls: n, cost, seconds, prompt_tokens, completion_tokens } }: Answer): string[] => [
+      texts.methods[method]?.[0] ?? method, texts.seconds(seconds),
+      ...(n ? [calls(n), tokens(prompt_tokens + completion_tokens), formatCost(cost)] : ["no model was called"]),
+    ],
     pin: "Show the index at this version", copy: "Copy", copied: "Copied",
+  },
+  beside: {
+    title: "Side by side", question: "Question to all columns", ask: "Ask all", add: "Add a column", close: "Back to the graph",
+    column: (at: number) => `Column ${at}`, remove: "Remove the column", version: "Version", current: "current version",
+    settings: "Settings of the search, separated by commas", settingsForm: "settings, such as top_k_text_units=5",
+    onlyHere: "only here",
+    evidence: (all: number, only: number, hasOthers: boolean) =>
+      `${texts.ask.sources(all)}${hasOthers && all ? `: ${number(all - only)} shared, ${number(only)} only here` : ""}`,
+  },
+  judge: {
+    label: "Judge this answer", up: "The answer is right", down: "The answer is wrong", reason: "Why? (may be empty)",
+    keep: "Keep", kept: "Kept for evaluations. Press again to withdraw.",
+  },
+  conversations: {
+    name: "Name of the conversation", share: "Share", copied: "The link is copied.", copyThis: "Copy this link:",
+    forms: { link: "Copy a link", markdown: "Save as Markdown", html: "Save as a page (HTML)" },
+    tooLong: "This conversation is too long for a link: save it as a file, and send that.",
+    damaged: "This link is damaged or cut off: ask for it again, or for the conversation as a file.",
+    shared: "This conversation came with a link: this server has not checked its answers.",
+    dropped: (count: number) => `The browser keeps a limited number: ${conversations(count)} that you had not changed for longest had to go.`,
+    notKept: "This browser cannot keep the conversation, for its storage is full or closed: save it as a file.",
+    explained: "This browser keeps the conversations about this index, until you delete them. Other people who use this browser can read them.",
+    search: "Search names, questions and answers", remove: (name: string) => `Delete ${name}`,
+    earlier: (count: number) => `${conversations(count)} kept`,
+    size: (count: number, changed: Date) => `${questions(count)} · ${changed.toLocaleString(LANGUAGE, { dateStyle: "medium", timeStyle: "short" })}`,
   },
   sections: {
     Reports: "Reports", Sources: "Passages", Entities: "Entities", Relationships: "Relationships",

@@ -13,6 +13,7 @@ from tests.fixtures.served import Served, serve
 CHROMIUM = shutil.which("chromium")
 # Pictures of the pages are kept here.
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+AXE = Path(__file__).parents[2] / "explorer" / "node_modules" / "axe-core" / "axe.min.js"
 # Pages count the requests that have not been answered whole.
 COUNT_REQUESTS = """
     window.requestsInFlight = 0;
@@ -41,6 +42,19 @@ def press_until(page: Page, key: str, condition: str) -> None:
         if page.evaluate(condition):
             return
     raise AssertionError(f"{key} does not lead to {condition}")
+
+
+def find_faults(page: Page) -> list[str]:
+    """Return the faults of a page that axe-core finds and that are more than minor."""
+    if not page.evaluate("'axe' in window"):
+        page.add_script_tag(path=AXE)
+    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [
+        f"{fault['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for fault in found["violations"]
+        if fault["impact"] != "minor"
+        for node in fault["nodes"]
+    ]
 
 
 @pytest.fixture(scope="package")

@@ -1,11 +1,10 @@
 """axe-core looks for faults that shut out readers, on each kind of view."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
-AXE = Path(__file__).parents[2] / "explorer" / "node_modules" / "axe-core" / "axe.min.js"
+from tests.explorer.conftest import AXE, find_faults
+
 pytestmark = pytest.mark.skipif(
     not AXE.is_file(), reason="needs axe-core: run `npm ci` in explorer/"
 )
@@ -30,18 +29,6 @@ VIEWS = {
 }
 # The other views have the same colours.
 DARK_VIEWS = {"start", "entity", "neighbours", "document", "table"}
-
-
-def find_faults(page: Page) -> list[str]:
-    if not page.evaluate("'axe' in window"):
-        page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run({ resultTypes: ['violations'] })")
-    return [
-        f"{fault['id']}: {node['html'][:200]} {node['failureSummary']}"
-        for fault in found["violations"]
-        if fault["impact"] != "minor"
-        for node in fault["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

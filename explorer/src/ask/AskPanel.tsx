@@ -1,18 +1,21 @@
 /** The panel of questions: a conversation, and the field for the next question. */
 
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import { ConversationContext } from "./conversation";
+import { ConversationHead } from "./Conversations";
+import { useConversation } from "./conversation";
+import { listKept } from "./kept";
 import { TurnView } from "./TurnView";
 import { type Ask, useAsk } from "./useAsk";
 
 export function AskPanel() {
-  const { address } = useAddress();
-  const turns = useTurns();
+  const { address, go } = useAddress();
+  const conversation = useConversation();
+  const { turns } = conversation;
   const ask = useAsk();
   const body = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
@@ -21,8 +24,14 @@ export function AskPanel() {
     const at = turns.map((turn) => turn.question).lastIndexOf(address.question);
     body.current?.querySelectorAll(".turn")[at]?.scrollIntoView({ block: "start" });
   }, [address.question, last?.id, last?.state]);
+  useEffect(() => {
+    const { conversation: wanted } = address;
+    // What a link carries becomes a conversation of this reader.
+    if (wanted && wanted !== conversation.id) void conversation.open(wanted).then((id) => go({ conversation: id }, true));
+  }, [address.conversation, conversation]);
   return (
     <>
+      <ConversationHead />
       <div class="panel-body conversation" ref={body}>
         {turns.length === 0 && <Welcome ask={ask} />}
         {turns.map((turn) => <TurnView key={turn.id} turn={turn} ask={ask} isLast={turn === last} />)}
@@ -35,25 +44,14 @@ export function AskPanel() {
   );
 }
 
-/** Return the turns of the conversation, and draw again when they change. */
-function useTurns() {
-  const conversation = useContext(ConversationContext);
-  const [turns, setTurns] = useState(conversation.turns);
-  useEffect(() => {
-    setTurns(conversation.turns);
-    return conversation.subscribe(() => setTurns(conversation.turns));
-  }, [conversation]);
-  return turns;
-}
-
 /** What stands here before the first question: what the index holds, and what one may ask. */
 function Welcome({ ask }: { ask: Ask }) {
   const { data, summary } = useData();
+  const { href } = useAddress();
+  const nKept = listKept(summary.name).length;
   const { documents = 0, entities = 0, relationships = 0 } = summary.tables;
   const reports = summary.tables.community_reports ?? 0;
-  const main = useLoaded(
-    async (signal) => (await data.page("entities", { limit: 2 }, signal)).items, [summary.name],
-  );
+  const main = useLoaded(async (signal) => (await data.page("entities", { limit: 2 }, signal)).items, [summary.name]);
   const [first, second] = main.value ?? [];
   const examples = [
     ...(reports ? [texts.ask.themes] : []), texts.ask.named,
@@ -66,23 +64,33 @@ function Welcome({ ask }: { ask: Ask }) {
       <p>{texts.ask.holds(documents, entities, relationships, reports)}</p>
       <ul class="suggestions">
         {examples.map((question) => (
-          <li key={question}>
-            <button type="button" onClick={() => ask(question, "ask")}>{question}</button>
-          </li>
+          <li key={question}><button type="button" onClick={() => ask(question, "ask")}>{question}</button></li>
         ))}
       </ul>
+      {nKept > 0 && <p><a href={href({ panel: "conversations" })}>{texts.conversations.earlier(nKept)}</a></p>}
     </div>
   );
 }
 
-function QuestionForm({ ask }: { ask: Ask }) {
-  const conversation = useContext(ConversationContext);
+/** The choice of a search. */
+export function SearchSelect({ value, onChange }: { value: string; onChange: (method: string) => void }) {
   const { summary } = useData();
+  return (
+    <select aria-label={texts.ask.method} value={value} title={texts.methods[value]?.[1]}
+      onChange={(event) => onChange(event.currentTarget.value)}>
+      {["ask", ...summary.methods.filter((method) => method !== "ask")].map((method) => (
+        <option key={method} value={method}>{texts.methods[method]?.[0] ?? method}</option>
+      ))}
+    </select>
+  );
+}
+
+function QuestionForm({ ask }: { ask: Ask }) {
+  const conversation = useConversation();
   const { address, go } = useAddress();
   const [text, setText] = useState(address.question);
   const field = useRef<HTMLTextAreaElement>(null);
-  const turns = useTurns();
-  const isAsking = turns.at(-1)?.state === "asking";
+  const { turns, isAsking } = conversation;
   useEffect(() => {
     // A question from a link waits here: asking may cost money, so a link alone never asks.
     const isAsked = turns.some((turn) => turn.question === address.question);
@@ -105,18 +113,10 @@ function QuestionForm({ ask }: { ask: Ask }) {
         placeholder={turns.length ? texts.ask.next : texts.ask.placeholder} aria-label={texts.ask.label}
         onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} />
       <div class="question-tools">
-        <select aria-label={texts.ask.method} value={address.method}
-          title={texts.methods[address.method]?.[1]}
-          onChange={(event) => go({ method: event.currentTarget.value }, true)}>
-          {["ask", ...summary.methods.filter((method) => method !== "ask")].map((method) => (
-            <option key={method} value={method}>{texts.methods[method]?.[0] ?? method}</option>
-          ))}
-        </select>
-        {turns.length > 0 && (
-          <button type="button" class="plain" onClick={() => { conversation.clear(); go({ question: "" }); }}>
-            {texts.ask.clear}
-          </button>
-        )}
+        <SearchSelect value={address.method} onChange={(method) => go({ method }, true)} />
+        <button type="button" onClick={() => go({
+          question: text.trim() || address.question, beside: [address.method, address.method === "local" ? "basic" : "local"],
+        })}>{texts.beside.title}</button>
         <span class="grow" />
         {isAsking
           ? <button type="button" onClick={() => conversation.cancel()}>{texts.ask.cancel}</button>

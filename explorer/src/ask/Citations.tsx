@@ -1,6 +1,7 @@
 /** Numbered citations: in the text of an answer, and as a list of passages below it. */
 
-import { useRef, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useRef, useState } from "preact/hooks";
 import type { Answer, Citation } from "../api";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
@@ -8,12 +9,24 @@ import { useAddress, usePointing } from "../state";
 import { texts } from "../texts";
 import { citedRow, highlightOfCitation } from "./citedRows";
 
+/** The answers that stand beside an answer; null for one that stands alone. */
+export const OtherAnswers = createContext<readonly Answer[] | null>(null);
+
+/** Return whether a passage is cited by none of the answers beside this one; false without others. */
+export function isOnlyHere(citation: Citation, { version }: Answer, others: readonly Answer[] | null): boolean {
+  // Passages have other numbers in another version.
+  const isSame = (other: Citation, at: Answer) => (at.version === version && other.text_unit === citation.text_unit) ||
+    (other.document_id === citation.document_id && other.start_char < citation.end_char && citation.start_char < other.end_char);
+  return Boolean(others?.length) && !others!.some((answer) => answer.citations.some((other) => isSame(other, answer)));
+}
+
 interface CitationProps { citation: Citation; answer: Answer }
 
 export function CitationMark({ citation, answer }: CitationProps) {
   const link = useCitation({ citation, answer });
+  const isOnly = isOnlyHere(citation, answer, useContext(OtherAnswers));
   return (
-    <a class="citation" {...link} data-citation={citation.number}
+    <a class={isOnly ? "citation only" : "citation"} {...link} data-citation={citation.number}
       aria-label={texts.ask.citation(citation.number, citation.document)}
       title={`${citation.document}: “${citation.quote}”`}>
       {citation.number}
@@ -68,9 +81,7 @@ export function CitationList({ answer }: { answer: Answer }) {
       <summary>{texts.ask.sources(answer.citations.length)}</summary>
       <ol>
         {isOpen && answer.citations.map((citation) => (
-          <li key={citation.number} value={citation.number}>
-            <CitedPassage citation={citation} answer={answer} />
-          </li>
+          <li key={citation.number} value={citation.number}><CitedPassage citation={citation} answer={answer} /></li>
         ))}
       </ol>
     </details>
@@ -111,13 +122,14 @@ function CitedPassage({ citation, answer }: CitationProps) {
   const link = useCitation({ citation, answer });
   const { select } = useAddress();
   const { section, number } = citedRow(citation);
+  const isOnly = isOnlyHere(citation, answer, useContext(OtherAnswers));
   return (
     <div class="cited" data-citation={citation.number}>
       <a class="passage" {...link}>
         <span class="citation-number" aria-hidden="true">{citation.number}</span>
         <span class="row-name">
           <QuoteInContext citation={citation} version={answer.version} />
-          <span class="row-note" dir="auto">{citation.document}</span>
+          <span class="row-note" dir="auto">{citation.document}{isOnly && <span class="tag only">{texts.beside.onlyHere}</span>}</span>
         </span>
       </a>
       {section === "Reports" && (

@@ -24,9 +24,7 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
       <summary>{texts.ask.lookedAt}</summary>
       {notes.length > 0 && <ul class="notes">{notes.map((note) => <li key={note} dir="auto">{note}</li>)}</ul>}
       {counts.length > 0 && (
-        <p class="facts">
-          {counts.map(([name, count]) => <span key={name}>{texts.lookedAtCount(name, count)}</span>)}
-        </p>
+        <p class="facts">{counts.map(([name, count]) => <span key={name}>{texts.lookedAtCount(name, count)}</span>)}</p>
       )}
       {SECTIONS.map(([section, kind]) => (
         <ReadRows key={section} section={section} kind={kind} rows={readRows(answer, section)} />
@@ -69,14 +67,11 @@ function SubQuestions({ answer, ask }: LookedAtProps) {
   if (!asked.length) return null;
   return (
     <details>
-      <summary>
-        {texts.ask.subQuestions} <span class="count">{texts.number(asked.length)}</span>
-      </summary>
+      <summary>{texts.ask.subQuestions} <span class="count">{texts.number(asked.length)}</span></summary>
       <ol class="list">
         {asked.map(({ question, answer: said, score }) => (
           <li key={question}>
-            <button type="button" class="plain" dir="auto" title={texts.ask.askThis}
-              onClick={() => ask(question)}>
+            <button type="button" class="plain" dir="auto" title={texts.ask.askThis} onClick={() => ask(question)}>
               {question}
             </button>
             {score !== null && <span class="row-note"> {formatNote(score)}</span>}
@@ -94,9 +89,7 @@ function ReadRows({ section, kind, rows }: ReadRowsProps) {
   if (!rows.length) return null;
   return (
     <details>
-      <summary>
-        {texts.sections[section] ?? section} <span class="count">{texts.number(rows.length)}</span>
-      </summary>
+      <summary>{texts.sections[section] ?? section} <span class="count">{texts.number(rows.length)}</span></summary>
       <ul class="list">
         {rows.map((row, at) => (
           <li key={at}>
@@ -136,9 +129,7 @@ function LeftOut({ numbers }: { numbers: number[] }) {
     <p class="muted">
       {texts.ask.leftOut(numbers.length)}{" "}
       {numbers.slice(0, 20).map((number) => (
-        <a key={number} href={select({ kind: "community", number })}>
-          {texts.referenceMark("community", number)}{" "}
-        </a>
+        <a key={number} href={select({ kind: "community", number })}>{texts.referenceMark("community", number)}{" "}</a>
       ))}
     </p>
   );

@@ -1,7 +1,7 @@
 /** One question with its answer: text, citations, what was looked at, cost and time. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useContext, useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
@@ -9,10 +9,11 @@ import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { type Address, AddressContext, type AddressStore, useAddress, useKeeping } from "../state";
 import { texts } from "../texts";
-import { CitationList, CitationMark } from "./Citations";
-import type { Turn } from "./conversation";
+import { CitationList, CitationMark, isOnlyHere, OtherAnswers } from "./Citations";
 import { CountBars } from "./CountBars";
 import { type Evidence, loadEvidence } from "./citedRows";
+import { JudgeAnswer } from "./JudgeAnswer";
+import type { Turn } from "./kept";
 import { LookedAt } from "./LookedAt";
 import type { Ask } from "./useAsk";
 
@@ -30,6 +31,7 @@ export function TurnView({ turn, ask, isLast }: TurnProps) {
         ? (
           <AtVersion version={answer.version}>
             <AnswerView answer={answer} ask={ask} isLast={isLast} asked={question} />
+            <JudgeAnswer turn={turn} />
           </AtVersion>
         )
         : text && <FormattedText text={text} />}
@@ -71,9 +73,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
   const evidence = useLoaded(async () => (isShown ? loadEvidence(answer, data) : null), [isShown]).value;
   // The graph shows the evidence of the newest answer for as long as the reader is at the conversation.
   useKeeping(isLast && evidence ? evidence.highlight : null);
-  const byNumber = useMemo(
-    () => new Map(citations.map((citation) => [citation.number, citation])), [citations],
-  );
+  const byNumber = useMemo(() => new Map(citations.map((citation) => [citation.number, citation])), [citations]);
   const citation: DrawCitation = (number) => {
     const found = byNumber.get(number);
     return found ? <CitationMark citation={found} answer={answer} /> : `[${number}]`;
@@ -144,17 +144,13 @@ function Suggested({ answer, ask }: { answer: Answer; ask: Ask }) {
 
 function Cost({ answer }: { answer: Answer }) {
   const { href } = useAddress();
-  const { usage, method, version } = answer;
-  const { calls, cost, seconds, prompt_tokens, completion_tokens } = usage;
-  const parts = [
-    texts.seconds(seconds),
-    calls ? texts.ask.calls(calls) : texts.ask.noModel,
-    ...(calls ? [texts.ask.tokens(prompt_tokens + completion_tokens), texts.ask.cost(cost)] : []),
-  ];
+  const { citations, version } = answer;
+  const others = useContext(OtherAnswers);
+  const nOnly = citations.filter((citation) => isOnlyHere(citation, answer, others)).length;
   return (
     <p class="cost">
-      <span>{texts.methods[method]?.[0] ?? method}</span>
-      {parts.map((part) => <span key={part}>{part}</span>)}
+      {texts.ask.effort(answer).map((part) => <span key={part}>{part}</span>)}
+      {others && <span>{texts.beside.evidence(citations.length, nOnly, others.length > 0)}</span>}
       <a href={href({ version })} title={texts.ask.pin}>{texts.version(version)}</a>
       <CopyButton answer={answer} />
     </p>

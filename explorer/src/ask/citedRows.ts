@@ -55,9 +55,7 @@ async function readEvidence(answer: Answer, data: IndexData): Promise<Evidence> 
     };
   }
   if (answer.outcome !== "answered") return { highlight: NO_HIGHLIGHT, entities: [] };
-  const lit = await Promise.all(
-    citations.map((citation) => highlightOfCitation(citation, answer, data, signal)),
-  );
+  const lit = await Promise.all(citations.map((citation) => highlightOfCitation(citation, answer, data, signal)));
   // Rows that were read and not cited are no evidence; a global answer weighs all reports.
   const read = answer.method === "global" ? numbersOf(contextRows(answer, "Reports")) : [];
   const first = (numbers: number[]) => [...new Set(numbers)].slice(0, MAX_LIT);
@@ -66,9 +64,7 @@ async function readEvidence(answer: Answer, data: IndexData): Promise<Evidence> 
     highlight: {
       entities: first(lit.flatMap((one) => one.entities)),
       relationships: first(lit.flatMap(({ relationships }) => relationships)),
-      communities: first([
-        ...lit.flatMap(({ communities }) => communities), ...reportsNamedIn(answer.answer), ...read,
-      ]),
+      communities: first([...lit.flatMap(({ communities }) => communities), ...reportsNamedIn(answer.answer), ...read]),
     },
   };
 }

@@ -1,36 +1,32 @@
 /** The questions and answers of one conversation. It outlives the panel that shows it. */
 
 import { createContext } from "preact";
-import { type Answer, ApiError, type IndexData, type Question } from "../api";
+import { useContext } from "preact/hooks";
+import { ApiError, type IndexData, type Question } from "../api";
+import { Observed, useObserved } from "../parts/Observed";
+import { hasFilters } from "../state";
 import { texts } from "../texts";
+import { keep, listKept, readLink, type Turn } from "./kept";
 
-export interface Turn {
-  id: number;
-  question: string;
-  method: string;
-  state: "asking" | "answered" | "failed" | "cancelled";
-  /** The message on what the search is doing, such as "Reading 12 reports". */
-  status: string;
-  /** The text that has arrived so far. */
-  text: string;
-  answer: Answer | null;
-  error: string;
-}
+const newId = () => Date.now().toString(36) + Math.random().toString(36).slice(2, 7);
 
-export class Conversation {
+export class Conversation extends Observed {
   turns: readonly Turn[] = [];
-  private readonly listeners = new Set<() => void>();
+  /** The name in the address and in the storage. */
+  id = newId();
+  name = "";
+  isShared = false;
+  /** What the reader should know about the keeping of conversations. */
+  notice = "";
+  /** The newest answer of each column that stands beside others. */
+  readonly columns = new Map<string, Conversation>();
   private controller: AbortController | null = null;
   private lastId = 0;
 
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
+  /** A conversation is kept for its index; without one it is not kept. */
+  constructor(private readonly index = "") { super(); }
 
-  get isAsking(): boolean {
-    return this.turns.at(-1)?.state === "asking";
-  }
+  get isAsking(): boolean { return this.turns.at(-1)?.state === "asking"; }
 
   /** Ask a question, after the questions before it. Does nothing while one is being answered. */
   async ask(data: IndexData, asked: Omit<Question, "conversation">): Promise<void> {
@@ -41,53 +37,81 @@ export class Conversation {
     );
     const id = ++this.lastId;
     const { question, method } = asked;
+    this.name ||= question.slice(0, 200);
     this.turns = [...this.turns, {
-      id, question, method, state: "asking", status: "", text: "", answer: null, error: "",
+      id, question, method, state: "asking", status: "", text: "", answer: null, error: "", verdict: "",
+      filters: hasFilters(asked.filters) ? JSON.stringify(asked.filters) : "",
     }];
-    this.notify();
+    this.save();
     this.controller = new AbortController();
     const { signal } = this.controller;
     const listener = {
       onStatus: (status: string) => this.change(id, { status }),
-      onText: (text: string) => this.change(id, { text: (this.find(id)?.text ?? "") + text }),
+      onText: (text: string) => this.change(id, { text: (this.turns.at(-1)?.text ?? "") + text }),
       onRestart: () => this.change(id, { text: "" }),
     };
     try {
       const answer = await data.ask({ ...asked, conversation }, listener, signal);
-      this.change(id, { state: "answered", answer, text: answer.answer });
+      this.settle(id, { state: "answered", answer, text: answer.answer });
     } catch (error) {
-      if (signal.aborted) this.change(id, { state: "cancelled" });
-      else this.change(id, { state: "failed", error: describeError(error) });
+      this.settle(id, signal.aborted ? { state: "cancelled" } : { state: "failed", error: describeError(error) });
     }
   }
 
   /** Stop the question that is being answered; the server then stops its calls of a model. */
-  cancel(): void {
-    this.controller?.abort();
-  }
+  cancel(): void { this.controller?.abort(); }
 
+  /** Begin a new conversation; the one before stays kept. */
   clear(): void {
     this.cancel();
-    this.turns = [];
+    Object.assign(this, { turns: [], id: newId(), name: "", isShared: false, notice: "" });
     this.notify();
   }
 
-  private find(id: number): Turn | undefined {
-    return this.turns.find((turn) => turn.id === id);
+  /** Open a kept conversation, or the one that a link carries; return the id of what is open then. */
+  async open(address: string): Promise<string> {
+    const isLink = address.startsWith("~");
+    const found = isLink ? await readLink(address) : listKept(this.index).find(({ id }) => id === address);
+    if (!found && !isLink) return this.id;
+    this.clear();
+    const turns = found?.turns.map((turn) => ({ ...turn, id: ++this.lastId })) ?? [];
+    Object.assign(this, found, { id: found?.id || this.id, turns, notice: found ? "" : texts.conversations.damaged });
+    this.save();
+    return this.id;
+  }
+
+  rename(name: string): void {
+    this.name = name.trim() || this.name;
+    this.save();
+  }
+
+  /** Change a turn whose answer is complete, and keep that. */
+  settle(id: number, change: Partial<Turn>): void {
+    this.change(id, change);
+    if (this.turns.some((turn) => turn.id === id)) this.save();
+  }
+
+  private save(): void {
+    const { id, index, name, isShared, turns } = this;
+    if (index && turns.length) this.notice = keep(index, { id, name, isShared, turns, changed: Date.now() }) || this.notice;
+    this.notify();
   }
 
   private change(id: number, change: Partial<Turn>): void {
     this.turns = this.turns.map((turn) => (turn.id === id ? { ...turn, ...change } : turn));
     this.notify();
   }
-
-  private notify(): void {
-    for (const listener of this.listeners) listener();
-  }
 }
 
 /** The conversation with the index that is shown. */
 export const ConversationContext = createContext(new Conversation());
+
+/** Return the conversation, and draw again when it changes. */
+export function useConversation(): Conversation {
+  const conversation = useContext(ConversationContext);
+  useObserved([conversation]);
+  return conversation;
+}
 
 /** Return an error as a sentence for the reader. */
 export function describeError(error: unknown): string {

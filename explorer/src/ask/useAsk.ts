@@ -15,7 +15,7 @@ export function useAsk(): Ask {
   const { data } = useData();
   return (question, method = address.method, names) => {
     // The address keeps the search that the reader chose: one that was suggested is for once.
-    go({ panel: "ask", question });
+    go({ panel: "ask", question, conversation: conversation.id });
     const { filters, version } = address;
     void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
   };

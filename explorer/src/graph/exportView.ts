@@ -29,7 +29,8 @@ export async function exportView({ drawn, writeSvg, writePng }: Drawing, form: E
   }
 }
 
-function save(content: BlobPart, type: string, name: string): void {
+/** Offer a file to the reader. */
+export function save(content: BlobPart, type: string, name: string): void {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement("a");
   Object.assign(link, { href: address, download: name });

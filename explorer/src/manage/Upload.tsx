@@ -1,9 +1,10 @@
 /** The upload of documents: files are chosen or dropped, and sent one after the other. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ApiError, isNoServer } from "../api";
 import { describeError } from "../ask/conversation";
+import { useObserved } from "../parts/Observed";
 import { texts } from "../texts";
 import type { InputFiles } from "./rows";
 import type { Refused, Sending, UploadQueue } from "./UploadQueue";
@@ -12,8 +13,7 @@ import { useManagement } from "./useManagement";
 /** Return the files on their way, and draw again when they change. */
 export function useUploads(): UploadQueue {
   const { uploads } = useManagement();
-  const [, draw] = useState({});
-  useEffect(() => uploads.subscribe(() => draw({})), [uploads]);
+  useObserved([uploads]);
   return uploads;
 }
 

@@ -1,11 +1,13 @@
 /** Files on their way to the server, one after the other. They go on while another panel is shown. */
 
+import { Observed } from "../parts/Observed";
+
 /** The file that is being sent, in bytes; all bytes are sent while the server checks the file. */
 export interface Sending { name: string; sent: number; size: number; nWaiting: number }
 /** A file that was not stored; `error` is a sentence, or what the server answered. */
 export interface Refused { file: File; error: unknown }
 
-export class UploadQueue {
+export class UploadQueue extends Observed {
   sending: Sending | null = null;
   refused: readonly Refused[] = [];
   nStored = 0;
@@ -13,18 +15,12 @@ export class UploadQueue {
   /** How often the queue has come to its end. */
   nEnds = 0;
   private waiting: { file: File; replace: boolean }[] = [];
-  private readonly listeners = new Set<() => void>();
   private controller = new AbortController();
 
   /** `send` stores one file; without `replace`, a file of the same name is an error. */
   constructor(private readonly send: (
     file: File, replace: boolean, onProgress: (sent: number) => void, signal: AbortSignal,
-  ) => Promise<void>) {}
-
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
+  ) => Promise<void>) { super(); }
 
   /** Send files after those that wait; `check` returns why a file would be refused, or "". */
   async add(files: readonly File[], replace: boolean, check: (file: File) => string): Promise<void> {
@@ -76,6 +72,6 @@ export class UploadQueue {
 
   private note(sending: Sending | null): void {
     this.sending = sending;
-    for (const listener of this.listeners) listener();
+    this.notify();
   }
 }

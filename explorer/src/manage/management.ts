@@ -117,6 +117,11 @@ export class Management {
     return (await this.connection.get<{ evaluations: ListedEvaluation[] }>(path, {}, signal)).evaluations;
   }
 
+  /** Keep a judgement of an answer, which evaluations read. */
+  async judge(judgement: object): Promise<void> {
+    await this.connection.send("POST", `${this.root}/judgements`, judgement);
+  }
+
   /** Read the report of an evaluation: a page of its own. */
   async evaluationPage(name: string): Promise<Blob> {
     const path = `${this.root}/evaluations/${encodeURIComponent(name)}/page`;

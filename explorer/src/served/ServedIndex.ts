@@ -112,11 +112,11 @@ export class ServedIndex implements IndexData {
   }
 
   async ask(asked: Question, listener: AnswerListener, signal: AbortSignal): Promise<Answer> {
-    const { question, method, names, filters, version, conversation } = asked;
+    const { question, method, names, filters, version, conversation, settings } = asked;
     const { types: entity_types, documents, since, until } = filters;
     const body = {
       question, ...(names ? { names } : {}), stream: true, context: true,
-      ...(conversation.length ? { conversation } : {}),
+      ...(conversation.length ? { conversation } : {}), ...(settings ? { settings } : {}),
       ...(version === null ? {} : { as_of: version }),
       filters: {
         documents, entity_types, ...(since ? { since } : {}), ...(until ? { until } : {}),

@@ -103,7 +103,7 @@ function IndexPage({
     [connection, summary, address.version],
   );
   // The conversation stays while the reader looks at other versions of the index.
-  const conversation = useMemo(() => new Conversation(), [address.index]);
+  const conversation = useMemo(() => new Conversation(address.index), [address.index]);
   useEffect(() => () => conversation.cancel(), [conversation]);
   useEffect(() => {
     if (!nUnreadable || !summary?.version) return;

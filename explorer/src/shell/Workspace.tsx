@@ -1,6 +1,7 @@
 /** The workspace: questions and lists on the left, the graph, and evidence on the right. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { SideBySide } from "../ask/SideBySide";
 import { EvidencePanel } from "../evidence/EvidencePanel";
 import { useData } from "../parts/useData";
 import { useRepeatedLook } from "../parts/useServerReturns";
@@ -29,6 +30,7 @@ export function Workspace({ onRetry }: WorkspaceProps) {
   const [left, setLeft] = useState(WIDTH.initial);
   const [right, setRight] = useState(WIDTH.initial);
   const chosen = findPanel(open, panel);
+  const isBeside = address.beside.length > 0 && Boolean(open.data.ask);
   const hasEvidence = Boolean(selection ?? path);
   const main: Part = hasEvidence ? "evidence" : chosen ? "left" : "graph";
   const [part, setPart] = useState<Part>(main);
@@ -41,19 +43,19 @@ export function Workspace({ onRetry }: WorkspaceProps) {
     document.title = [place, leftTitle, open.summary.name, texts.title].filter(Boolean).join(" · ");
   }, [place, leftTitle, open.summary.name]);
   const surrounded = address.around && `${address.around.kind}-${address.around.number}`;
-  useEffect(() => { if (surrounded) setPart("graph"); }, [surrounded]);
-  const leftKey = `${panel}/${question}`;
+  const leftKey = isBeside ? panel : `${panel}/${question}`;
   const shownLeft = useRef(leftKey);
   useEffect(() => {
     if (shownLeft.current !== leftKey) setPart("left");
     shownLeft.current = leftKey;
   }, [leftKey]);
+  useEffect(() => { if (surrounded || isBeside) setPart("graph"); }, [surrounded, isBeside]);
   return (
     <main class="workspace" data-part={part} data-evidence={hasEvidence}
       style={{ "--left": `${left}px`, "--right": `${right}px` }}>
       <LeftPanel onChoose={() => setPart("left")} />
       <Splitter label={texts.resize.left} value={left} {...WIDTH} direction={1} onChange={setLeft} />
-      {open.summary.version ? <GraphPane /> : <EmptyIndex onRetry={onRetry} />}
+      {open.summary.version ? isBeside ? <SideBySide /> : <GraphPane /> : <EmptyIndex onRetry={onRetry} />}
       {hasEvidence && (
         <Splitter label={texts.resize.right} value={right} {...WIDTH} direction={-1} onChange={setRight} />
       )}
@@ -61,7 +63,7 @@ export function Workspace({ onRetry }: WorkspaceProps) {
       <nav class="parts" aria-label={texts.parts.label}>
         {([...(chosen ? ["left"] : []), "graph", ...(hasEvidence ? ["evidence"] : [])] as Part[]).map((name) => (
           <button key={name} type="button" aria-pressed={part === name} onClick={() => setPart(name)}>
-            {name === "left" ? chosen?.title : texts.parts[name]}
+            {name === "left" ? chosen?.title : name === "graph" && isBeside ? texts.beside.title : texts.parts[name]}
           </button>
         ))}
       </nav>

@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import type { Scope } from "../api";
 import { AskPanel } from "../ask/AskPanel";
+import { ConversationsPanel } from "../ask/Conversations";
 import { BrowsePanel } from "../find/BrowsePanel";
 import { FilterPanel } from "../find/FilterPanel";
 import { VersionsPanel } from "../find/VersionsPanel";
@@ -33,6 +34,7 @@ const MENU: readonly MenuPanel[] = [
   { name: "browse", title: texts.menu.browse, component: BrowsePanel, worksStatic: true },
   { name: "filters", title: texts.menu.filters, component: FilterPanel },
   { name: "versions", title: texts.menu.versions, component: VersionsPanel },
+  { name: "conversations", title: texts.menu.conversations, component: ConversationsPanel, scope: "ask", isMore: true },
   {
     name: "documents", title: texts.menu.documents, component: DocumentsPanel, scope: "index", isMore: true,
     worksEmpty: true,
