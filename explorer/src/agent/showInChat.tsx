@@ -26,9 +26,7 @@ export function showInChat(root: Element): void {
           ? { path: { from: shown.entity, to: shown.to } }
           : { selection: { kind: "entity" as const, number: shown.entity } }),
       });
-      const summary = {
-        name: shown.index, version: shown.version, workflow: "", tables: data.tables, methods: [], scopes: [],
-      };
+      const summary = { name: shown.index, version: shown.version, workflow: "", tables: data.tables, methods: [], scopes: [] };
       render(<App embedded={{ data, summary }} />, root);
     },
     ({ theme }) => { if (theme) showTheme(theme); },

@@ -30,9 +30,7 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
         <ReadRows key={section} section={section} kind={kind} rows={readRows(answer, section)} />
       ))}
       <SubQuestions answer={answer} ask={ask} />
-      {others.map((section) => (
-        <ReadRows key={section} section={section} kind={null} rows={context[section] ?? []} />
-      ))}
+      {others.map((section) => <ReadRows key={section} section={section} kind={null} rows={context[section] ?? []} />)}
       {left_out.length > 0 && <LeftOut numbers={left_out} />}
       <details>
         <summary>{texts.ask.parameters}</summary>

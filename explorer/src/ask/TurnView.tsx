@@ -88,9 +88,7 @@ function AnswerView({ answer, ask, isLast, asked }: AnswerProps) {
       {citations.length > 0 && <CitationList answer={answer} />}
       {isLast && follow_ups.length > 0 && (
         <ul class="suggestions" aria-label={texts.ask.followUps}>
-          {follow_ups.map((next) => (
-            <li key={next}><button type="button" onClick={() => ask(next)}>{next}</button></li>
-          ))}
+          {follow_ups.map((next) => <li key={next}><button type="button" onClick={() => ask(next)}>{next}</button></li>)}
         </ul>
       )}
       <NamedEntities entities={evidence?.entities ?? []} />
@@ -134,8 +132,7 @@ function Suggested({ answer, ask }: { answer: Answer; ask: Ask }) {
   return (
     <div class="suggestion">
       <p>{suggestion.why}</p>
-      <button type="button" class="primary"
-        onClick={() => ask(question, suggestion.method, names.length ? names : undefined)}>
+      <button type="button" class="primary" onClick={() => ask(question, suggestion.method, names.length ? names : undefined)}>
         {texts.ask.tryMethod(name, [question, ...names].join(", "))}
       </button>
     </div>

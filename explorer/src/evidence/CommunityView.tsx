@@ -16,9 +16,7 @@ import { Section } from "./Section";
 export function CommunityView({ community }: { community: CommunityDetails }) {
   const { ancestors, child_communities, community: number, has_report, neighbours, title } = community;
   const { data } = useData();
-  const report = useLoaded<Report | null>(
-    async (signal) => (has_report ? data.row("reports", number, signal) : null), [number],
-  );
+  const report = useLoaded<Report | null>(async (signal) => (has_report ? data.row("reports", number, signal) : null), [number]);
   return (
     <article>
       <h2 dir="auto">{title}</h2>
@@ -92,9 +90,7 @@ function Communities({ title, communities }: { title: string; communities: Commu
   return (
     <Section title={title} count={communities.length}>
       <ul class="list">
-        {communities.map((community) => (
-          <li key={community.community}><CommunityLink community={community} /></li>
-        ))}
+        {communities.map((community) => <li key={community.community}><CommunityLink community={community} /></li>)}
       </ul>
     </Section>
   );

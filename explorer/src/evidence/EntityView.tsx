@@ -33,9 +33,7 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
         <Section title={texts.evidence.communities} count={communities.length}>
           <ul class="list">
             {communities.map((community) => (
-              <li key={community.community}>
-                <CommunityLink community={community} note={texts.level(community.level)} />
-              </li>
+              <li key={community.community}><CommunityLink community={community} note={texts.level(community.level)} /></li>
             ))}
           </ul>
         </Section>
@@ -101,9 +99,7 @@ function Mentions({ entity }: { entity: number }) {
   const pages = usePages((cursor, signal) => data.mentionsOf(entity, cursor, signal), [entity]);
   return (
     <Section title={texts.evidence.mentions} count={pages.total}>
-      <PagedList pages={pages} empty={texts.evidence.noMentions}>
-        {(span) => <Passage span={span} />}
-      </PagedList>
+      <PagedList pages={pages} empty={texts.evidence.noMentions}>{(span) => <Passage span={span} />}</PagedList>
     </Section>
   );
 }

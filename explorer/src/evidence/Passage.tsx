@@ -18,8 +18,7 @@ export function Passage({ span }: { span: Span }) {
 export function TextUnitLink({ unit, isCounted = false }: { unit: TextUnit; isCounted?: boolean }) {
   const { select } = useAddress();
   return (
-    <a class={`passage ${isCounted ? "counted" : ""}`}
-      href={select({ kind: "text_unit", number: unit.number })}>
+    <a class={`passage ${isCounted ? "counted" : ""}`} href={select({ kind: "text_unit", number: unit.number })}>
       <span class="clamped" dir="auto">{unit.text}</span>
       <span class="row-note" dir="auto">{unit.headings || unit.document_title}</span>
     </a>

@@ -19,9 +19,7 @@ export function RelationshipView({ relationship }: { relationship: RelationshipD
       <p class="facts">
         {type && <span class="tag">{type}</span>}
         <span>{texts.weight} {texts.decimal(weight)}</span>
-        <span class={stated ? "badge stated" : "badge counted"}>
-          {stated ? texts.statedByText : texts.countedTogether}
-        </span>
+        <span class={stated ? "badge stated" : "badge counted"}>{stated ? texts.statedByText : texts.countedTogether}</span>
       </p>
       {!stated && <p class="muted">{texts.evidence.countedExplained}</p>}
       {stated && description && <p dir="auto">{description}</p>}
@@ -32,9 +30,7 @@ export function RelationshipView({ relationship }: { relationship: RelationshipD
       {evidence.length > 0 && (
         <Section title={texts.evidence.sentences} count={evidence.length}>
           <ul class="list">
-            {evidence.map((span) => (
-              <li key={`${span.document}-${span.start_char}`}><Passage span={span} /></li>
-            ))}
+            {evidence.map((span) => <li key={`${span.document}-${span.start_char}`}><Passage span={span} /></li>)}
           </ul>
         </Section>
       )}
@@ -51,9 +47,7 @@ function SharedTextUnits({ numbers, isCounted }: { numbers: number[]; isCounted:
   const { data } = useData();
   const [shown, setShown] = useState(PAGE);
   const loaded = useLoaded(
-    (signal) => Promise.all(
-      numbers.slice(0, shown).map((number) => data.row("text_units", number, signal)),
-    ),
+    (signal) => Promise.all(numbers.slice(0, shown).map((number) => data.row("text_units", number, signal))),
     [numbers, shown],
   );
   if (!numbers.length) return null;

@@ -77,17 +77,14 @@ export function Combobox(props: ComboboxProps) {
         onInput={(event) => { setText(event.currentTarget.value); setOpen(true); }}
         onFocus={() => setOpen(true)} onBlur={() => setOpen(false)} onKeyDown={onKeyDown} />
       {shortcut && <kbd aria-hidden="true">{shortcut}</kbd>}
-      <ChoiceList id={id} shown={isShown} choices={choices} active={active} choose={choose} label={label}
-        failed={failed} />
+      <ChoiceList id={id} shown={isShown} choices={choices} active={active} choose={choose} label={label} failed={failed} />
     </div>
   );
 }
 
 /** Find the choices for a text after a short pause; those before stay until then. */
 function useChoices(text: string, isOpen: boolean, find: ComboboxProps["find"]) {
-  const [state, setState] = useState<{ choices: Choice[] | null; failed: boolean }>({
-    choices: null, failed: false,
-  });
+  const [state, setState] = useState<{ choices: Choice[] | null; failed: boolean }>({ choices: null, failed: false });
   useEffect(() => {
     const wanted = text.trim();
     if (!wanted) setState({ choices: null, failed: false });
@@ -129,8 +126,7 @@ function ChoiceList({ id, shown, choices, active, choose, label, failed }: Choic
   const said = !shown || !choices ? "" : failed ? texts.errors.unexpected : texts.found(choices.length);
   return (
     <>
-      <ul id={`${id}-list`} role="listbox" aria-label={label} class="choices"
-        hidden={!shown || !choices?.length}>
+      <ul id={`${id}-list`} role="listbox" aria-label={label} class="choices" hidden={!shown || !choices?.length}>
         {choices?.map((choice, at) => (
           <li key={choice.key} id={`${id}-${at}`} role="option" aria-selected={at === active}
             // Pressing the button of the mouse would take the focus from the field before the click.

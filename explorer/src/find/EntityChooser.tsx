@@ -18,8 +18,7 @@ export function EntityChooser({ label, placeholder, onChoose }: EntityChooserPro
   const [isOpen, setOpen] = useState(false);
   if (!isOpen) return <button type="button" onClick={() => setOpen(true)}>{label}</button>;
   return (
-    <Combobox label={label} placeholder={placeholder} autoFocus
-      find={async (text, signal) => {
+    <Combobox label={label} placeholder={placeholder} autoFocus find={async (text, signal) => {
         const { entities } = await data.suggest(text, { limit: 10 }, signal);
         return entities.map((entity) => ({
           key: String(entity.number), group: texts.tables.entities,

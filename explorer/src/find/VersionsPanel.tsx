@@ -27,8 +27,7 @@ export function VersionsPanel() {
               const isShown = number === shown;
               return (
                 <li key={number} class="version">
-                  <a class="row" aria-current={isShown ? "true" : undefined}
-                    href={href({ version: is_current ? null : number })}>
+                  <a class="row" aria-current={isShown ? "true" : undefined} href={href({ version: is_current ? null : number })}>
                     <span class="row-name">
                       {texts.version(number)}{" "}
                       {is_current && <span class="tag">{texts.versions.current}</span>}

@@ -124,9 +124,7 @@ function useArrangement(graph: Graph | null, { data }: GraphViewProps, surroundi
 /** Return the hues of types, those with the most entities in the index first; null: no type has one. */
 function useTypeHues({ data, dataKey, colouredByType, changes }: GraphViewProps, drawn: DrawnGraph, isArranged: boolean) {
   const isUsed = (colouredByType || isArranged || drawn.entities.some(({ community }) => community !== null)) && !changes;
-  const loaded = useLoaded(
-    async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed],
-  );
+  const loaded = useLoaded(async (signal) => (isUsed ? (await data.filterChoices(signal)).entity_types : {}), [dataKey, isUsed]);
   // The types of an index that does not count them are those that are drawn.
   const counts = isUsed ? (Object.keys(loaded.value ?? {}).length ? loaded.value! : countTypes(drawn, false)) : null;
   const key = JSON.stringify(counts);
@@ -250,9 +248,7 @@ function GraphButtons({ graph, drawn, entries, element, onStatus }: GraphButtons
 function SaveMenu({ forms, onChoose }: { forms: readonly Export[]; onChoose: (form: Export) => void }) {
   return (
     <Menu class="save-menu" label={texts.graph.save.label} button="⤓">
-      {forms.map((form) => (
-        <button key={form} type="button" onClick={() => onChoose(form)}>{texts.graph.save[form]}</button>
-      ))}
+      {forms.map((form) => <button key={form} type="button" onClick={() => onChoose(form)}>{texts.graph.save[form]}</button>)}
     </Menu>
   );
 }

@@ -111,9 +111,7 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
         {({ entities, is_new, n_relationships, n_text_units, n_documents, parts }) => (
           <>
             <p class="muted">{texts.curate.changes(n_relationships, n_text_units, n_documents)}</p>
-            <ul class="list">
-              {entities.map((entity) => <li key={entity.number}><EntityLink entity={entity} /></li>)}
-            </ul>
+            <ul class="list">{entities.map((entity) => <li key={entity.number}><EntityLink entity={entity} /></li>)}</ul>
             {parts.length > 0 && (
               <ul class="list">
                 {parts.map((part) => (

@@ -13,9 +13,7 @@ export function HealthPanel() {
   const { summary } = useData();
   const { address } = useAddress();
   const manage = useManagement();
-  const loaded = useLoaded(
-    (signal) => manage.health(address.version, signal), [summary.name, summary.version, address.version],
-  );
+  const loaded = useLoaded((signal) => manage.health(address.version, signal), [summary.name, summary.version, address.version]);
   return (
     <div class="panel-body">
       <p class="muted">{texts.health.explained}</p>
@@ -64,9 +62,7 @@ function CheckView({ check }: { check: Check }) {
   const { title, count, of, limit, limit_is_share, failed, findings } = check;
   return (
     <section class={`check-found ${failed ? "failed" : ""}`} aria-label={title}>
-      <h4>
-        {title} <span class="count">{texts.health.countOf(count, of ?? 0)}</span>
-      </h4>
+      <h4>{title} <span class="count">{texts.health.countOf(count, of ?? 0)}</span></h4>
       {failed && <p class="muted">{texts.health.limit(limit, limit_is_share)}</p>}
       {findings.map(({ table, means, examples }) => (
         <div key={table}>
@@ -116,9 +112,5 @@ function Statistics({ health }: { health: Health }) {
 }
 
 function Pairs({ pairs }: { pairs: [string, string][] }) {
-  return (
-    <dl class="pairs">
-      {pairs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
-    </dl>
-  );
+  return <dl class="pairs">{pairs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }

@@ -18,9 +18,7 @@ export function NamesPanel() {
   const manage = useManagement();
   const [changes, setChanges] = useState(0);
   const [limit, setLimit] = useState(LISTED);
-  const loaded = useLoaded(
-    (signal) => manage.resolutions(limit, signal), [summary.name, summary.version, changes, limit],
-  );
+  const loaded = useLoaded((signal) => manage.resolutions(limit, signal), [summary.name, summary.version, changes, limit]);
   const noteChange = () => setChanges((count) => count + 1);
   return (
     <div class="panel-body">
@@ -55,11 +53,7 @@ function PairView({ pair, onDecided }: { pair: DoubtfulPair; onDecided: () => vo
     if (!decision && isRecorded) onDecided();
   };
   if (draft) {
-    return (
-      <div class="job">
-        <DecisionView decision={draft} onChange={change} onRecorded={() => setRecorded(true)} />
-      </div>
-    );
+    return <div class="job"><DecisionView decision={draft} onChange={change} onRecorded={() => setRecorded(true)} /></div>;
   }
   return (
     <div class="job">
@@ -84,9 +78,7 @@ function Decided({ resolutions, onUndone }: { resolutions: Resolutions; onUndone
   return (
     <>
       <Section title={texts.names.decided} count={decisions.length}>
-        {decisions.map(({ names, text }) => (
-          <UndoRow key={text} names={names} text={text} onUndone={onUndone} />
-        ))}
+        {decisions.map(({ names, text }) => <UndoRow key={text} names={names} text={text} onUndone={onUndone} />)}
         {!decisions.length && <p class="muted">{texts.none}</p>}
       </Section>
       {resolved.length > 0 && (
@@ -115,8 +107,7 @@ function UndoRow({ names, text, note, onUndone }: UndoRowProps) {
       <div class="row">
         <span class="row-name" dir="auto">{text}</span>
         {note && <span class="row-note">{note}</span>}
-        <button type="button" class="plain" disabled={isBusy} onClick={undo}
-          aria-label={`${texts.curate.undo}: ${text}`}>
+        <button type="button" class="plain" disabled={isBusy} onClick={undo} aria-label={`${texts.curate.undo}: ${text}`}>
           {texts.curate.undo}
         </button>
       </div>

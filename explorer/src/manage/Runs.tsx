@@ -153,9 +153,7 @@ function RaiseBudget({ job, onChange }: { job: Job; onChange: (job: Job) => void
   return (
     <form class="raise-budget" onSubmit={submit}>
       <BudgetField value={text} onChange={setText} />
-      <button type="submit" class="primary" disabled={isBusy || typeof budget !== "number"}>
-        {texts.runs.goOn}
-      </button>
+      <button type="submit" class="primary" disabled={isBusy || typeof budget !== "number"}>{texts.runs.goOn}</button>
       {error !== null && <Failure error={error} />}
     </form>
   );

@@ -23,9 +23,7 @@ function OpenForm({ entity, onSplit }: SplitFormProps) {
   const [other, setOther] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set());
   const { act, isBusy, error } = useAction();
-  const pages = usePages<Span>(
-    (cursor, signal) => data.mentionsOf(entity.number, cursor, signal), [entity.number],
-  );
+  const pages = usePages<Span>((cursor, signal) => data.mentionsOf(entity.number, cursor, signal), [entity.number]);
   const byDocument = new Map<number, Span[]>();
   for (const span of pages.rows) byDocument.set(span.document, [...(byDocument.get(span.document) ?? []), span]);
   const wanted = other.trim();
@@ -63,9 +61,7 @@ function OpenForm({ entity, onSplit }: SplitFormProps) {
         <PageEnd pages={pages} empty={texts.none} />
       </fieldset>
       {error !== null && <Failure error={error} />}
-      <button type="submit" disabled={!wanted || wanted === entity.title || !chosen.size || isBusy}>
-        {texts.curate.next}
-      </button>
+      <button type="submit" disabled={!wanted || wanted === entity.title || !chosen.size || isBusy}>{texts.curate.next}</button>
     </form>
   );
 }

@@ -24,8 +24,7 @@ export function DropArea({ limits, children }: DropAreaProps) {
   const uploads = useUploads();
   const [isOver, setOver] = useState(false);
   return (
-    <div class="panel-body drop-area" data-over={isOver}
-      onDragOver={(event) => { event.preventDefault(); setOver(true); }}
+    <div class="panel-body drop-area" data-over={isOver} onDragOver={(event) => { event.preventDefault(); setOver(true); }}
       onDragLeave={() => setOver(false)}
       onDrop={(event) => {
         event.preventDefault();

@@ -24,9 +24,7 @@ export class Management {
   }
 
   /** Store a file among the documents; without `replace`, a file of the same name is an error. */
-  async upload(
-    file: File, replace: boolean, onProgress: (sent: number) => void, signal: AbortSignal,
-  ): Promise<void> {
+  async upload(file: File, replace: boolean, onProgress: (sent: number) => void, signal: AbortSignal): Promise<void> {
     const body = new FormData();
     body.append("files", file);
     body.append("replace", String(replace));
@@ -55,9 +53,7 @@ export class Management {
   }
 
   /** Report each change of a job until the job has ended; a lost connection is tried again. */
-  async watch(
-    job: Job, onChange: (job: Job) => void, onLost: (error: Error | null) => void, signal: AbortSignal,
-  ): Promise<void> {
+  async watch(job: Job, onChange: (job: Job) => void, onLost: (error: Error | null) => void, signal: AbortSignal): Promise<void> {
     const path = `${this.root}/jobs/${job.id}`;
     let last = "";
     while (!signal.aborted) {

@@ -53,16 +53,12 @@ function drawBlock(block: Block, citation?: DrawCitation): VNode {
         <table>
           <thead>
             <tr>{block.head.map((cell, at) => (
-              <th key={at} scope="col" class={block.numeric[at] ? "number" : ""}>
-                {drawInline(cell, citation)}
-              </th>
+              <th key={at} scope="col" class={block.numeric[at] ? "number" : ""}>{drawInline(cell, citation)}</th>
             ))}</tr>
           </thead>
           <tbody>{block.rows.map((row, at) => (
             <tr key={at}>{row.map((cell, column) => (
-              <td key={column} class={block.numeric[column] ? "number" : ""}>
-                {drawInline(cell, citation)}
-              </td>
+              <td key={column} class={block.numeric[column] ? "number" : ""}>{drawInline(cell, citation)}</td>
             ))}</tr>
           ))}</tbody>
         </table>

@@ -25,9 +25,7 @@ export function EntityLink({ entity, note }: EntityLinkProps) {
 export function EntityChip({ number, title }: { number: number; title: string }) {
   const { select } = useAddress();
   const lighting = useLighting({ entities: [number] });
-  return (
-    <a class="chip" dir="auto" href={select({ kind: "entity", number })} {...lighting}>{title}</a>
-  );
+  return <a class="chip" dir="auto" href={select({ kind: "entity", number })} {...lighting}>{title}</a>;
 }
 
 interface CommunityLinkProps {
@@ -58,14 +56,11 @@ export function RelationshipLink(
     ? texts.ends(source_title, target_title)
     : source === from ? target_title : source_title;
   return (
-    <a href={select({ kind: "relationship", number })} {...lighting}
-      class={`row relationship-row ${stated ? "" : "counted"}`}>
+    <a href={select({ kind: "relationship", number })} {...lighting} class={`row relationship-row ${stated ? "" : "counted"}`}>
       <span class="row-name" dir="auto">
         {name}
         {type && <span class="tag">{type}</span>}
-        <span class="row-text">
-          {stated ? relationship.description : texts.countedTogether}
-        </span>
+        <span class="row-text">{stated ? relationship.description : texts.countedTogether}</span>
       </span>
       <span class="row-note" title={texts.weight}>{texts.decimal(relationship.weight)}</span>
     </a>

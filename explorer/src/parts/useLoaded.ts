@@ -21,9 +21,7 @@ export function useLoaded<T>(
   const [attempt, setAttempt] = useState(0);
   const retry = () => setAttempt(attempt + 1);
   const key = JSON.stringify([attempt, ...inputs]);
-  const [state, setState] = useState<State<T>>({
-    key: "", value: undefined, error: null, loading: true,
-  });
+  const [state, setState] = useState<State<T>>({ key: "", value: undefined, error: null, loading: true });
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;

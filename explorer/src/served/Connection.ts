@@ -51,9 +51,7 @@ export class Connection {
   }
 
   /** Send a form, and report how many bytes of its body are sent; `fetch` cannot tell that. */
-  async upload(
-    path: string, body: FormData, onProgress: (sent: number) => void, signal: AbortSignal,
-  ): Promise<Response> {
+  async upload(path: string, body: FormData, onProgress: (sent: number) => void, signal: AbortSignal): Promise<Response> {
     const response = new Promise<Response>((resolve, reject) => {
       const request = new XMLHttpRequest();
       const abort = () => { request.abort(); reject(signal.reason as Error); };

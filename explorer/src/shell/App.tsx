@@ -23,11 +23,7 @@ type EmbeddedIndex = OpenIndex & { notice?: string };
 
 /** With `embedded`, the page shows that index, and needs no server. */
 export function App({ embedded }: { embedded?: EmbeddedIndex | undefined }) {
-  return (
-    <StateProvider>
-      {embedded ? <StaticPage open={embedded} /> : <ServedPage />}
-    </StateProvider>
-  );
+  return <StateProvider>{embedded ? <StaticPage open={embedded} /> : <ServedPage />}</StateProvider>;
 }
 
 function StaticPage({ open }: { open: EmbeddedIndex }) {

@@ -29,8 +29,7 @@ export function Header({ indexes, onLeave }: HeaderProps) {
         </select>
       )}
       {version !== null && (
-        <button type="button" class="chip removable"
-          onClick={() => go({ version: null })}>
+        <button type="button" class="chip removable" onClick={() => go({ version: null })}>
           {texts.versions.asOf(version)}<span aria-hidden="true"> ×</span>
           <span class="unseen">{texts.versions.back}</span>
         </button>

@@ -26,8 +26,7 @@ function Tabs({ chosen, onChoose }: TabsProps) {
   const { address, href } = useAddress();
   const panels = listPanels(useData());
   const tab = (name: string, title: string) => (
-    <a key={name} href={href({ panel: name })} aria-current={name === chosen ? "page" : undefined}
-      onClick={onChoose}>
+    <a key={name} href={href({ panel: name })} aria-current={name === chosen ? "page" : undefined} onClick={onChoose}>
       {title}
       {name === "filters" && hasFilters(address.filters) && (
         <span class="dot"><span class="unseen">{texts.filters.set}</span></span>

@@ -39,9 +39,7 @@ export class StaticMap {
     const row = this.communities.get(community);
     if (!row) return { x: 0, y: 0, radius: 1 };
     const outer = this.disc(row.parent);
-    return {
-      x: outer.x + outer.radius * row.x, y: outer.y + outer.radius * row.y, radius: outer.radius * row.radius,
-    };
+    return { x: outer.x + outer.radius * row.x, y: outer.y + outer.radius * row.y, radius: outer.radius * row.radius };
   }
 
   private communityPart(community: number, children: Rows["communities"]): MapPart {
