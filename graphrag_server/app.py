@@ -59,6 +59,7 @@ from graphrag_server.routes import (
     graph,
     indexes,
     jobs,
+    queries,
     resolutions,
 )
 from graphrag_server.routes.chat_protocols import ollama_error, openai_error
@@ -92,7 +93,7 @@ _ERROR_SHAPES: dict[str, ErrorShape | None] = {
 TOLERANT_ROUTERS = (operation, *_PROTOCOLS)
 ROUTERS = (
     *(indexes.router, ask.router, entities.router, communities.router, documents.router),
-    *(graph.router, indexes.version_router, graph.map_router, operation),
+    *(queries.router, graph.router, indexes.version_router, graph.map_router, operation),
     *(files.router, jobs.router, resolutions.router, indexes.evaluation_router),
     *_PROTOCOLS,
 )

@@ -161,12 +161,21 @@ class Asker:
     async def read(self, asked: AskedQuestion, request: Request, work: Callable[[Index], _T]) -> _T:
         """Call a function that reads the index of a question, such as for its context.
 
-        Reading counts as an open question, but not for the limits of a key. Raises RequestError
-        if too many others wait.
+        Reading counts as an open question, but not for the limits of a key. If the client
+        disconnects, a query is ended. Raises RequestError if too many others wait.
         """
+        cancellation = Cancellation()
+
+        def read() -> _T:
+            with cancelled_by(cancellation):
+                return work(asked.open())
+
         self._count_open()
-        future = self._start(lambda: work(asked.open()))
-        return await _while_connected(asyncio.wrap_future(future), request)
+        future = self._start(read)
+        try:
+            return await _while_connected(asyncio.wrap_future(future), request)
+        finally:
+            cancellation.cancel()
 
     async def begin(self, asked: AskedQuestion) -> AsyncIterator[AskEvent]:
         """Begin to answer a question, and return its events, of which the first has happened.

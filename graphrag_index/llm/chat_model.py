@@ -101,6 +101,19 @@ class Cancellation:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(task.cancel)
 
+        with self.ending(end):
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self.spent.add(spent)
+
+    @contextmanager
+    def ending(self, end: Callable[[], None]) -> Iterator[None]:
+        """Let `cancel` call a function that ends the work of the block.
+
+        Raises CancelledQuestionError if the question was cancelled already.
+        """
         with self._lock:
             self.check()
             self._calls.add(end)
@@ -109,7 +122,6 @@ class Cancellation:
         finally:
             with self._lock:
                 self._calls.discard(end)
-                self.spent.add(spent)
 
     def check(self) -> None:
         """Raise CancelledQuestionError if the question was cancelled."""

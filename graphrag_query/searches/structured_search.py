@@ -18,6 +18,7 @@ from graphrag_query.question.question import Mentions, Question
 from graphrag_query.searches.local_search import local_search
 from graphrag_query.structured.queries import (
     SQL_TEXTS,
+    find_numbers,
     run_sql,
     sql_engine,
     sql_schema,
@@ -254,14 +255,8 @@ def _identify_rows(index: "IndexStore", rows: pl.DataFrame) -> tuple[str, pl.Dat
             continue
         for key in keys:
             for values in texts:
-                known = (
-                    index.scan(table)
-                    .select(pl.col(key).alias("key"), pl.col(number).cast(pl.Int64).alias("number"))
-                    .filter(pl.col("key").is_in(values.unique().implode()))
-                    .collect()
-                )
-                if known.height and values.is_in(known["key"].implode()).all():
-                    numbers = dict(known.iter_rows())
+                numbers = find_numbers(index, table, key, number, values)
+                if numbers:
                     return name, _insert_numbers(rows, [numbers[value] for value in values])
     return "Rows", _insert_numbers(rows, range(1, rows.height + 1))
 

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -201,17 +201,53 @@ def table_files(index: "IndexStore") -> Mapping[str, Path]:
     return files
 
 
+class QueryTable(NamedTuple):
+    """A table, or a label of the graph, that queries can name."""
+
+    name: str
+    meaning: str
+    columns: Mapping[str, str]  # types by name
+    n_rows: int | None = None  # of a table
+
+
+def sql_tables(index: "IndexStore") -> list[QueryTable]:
+    """Return the tables of an index that queries in SQL can name."""
+    tables = []
+    for name in table_files(index):
+        known = TABLES.get(name)
+        meaning = f"one row is {known.row}" if known else "written by a step of one's own"
+        types = index.scan(name).collect_schema().items()
+        columns = {column: _sql_type(dtype) for column, dtype in types}
+        tables.append(QueryTable(name, meaning, columns, index.n_rows(name)))
+    return tables
+
+
 def sql_schema(index: "IndexStore") -> str:
     """Describe each table: the meaning of a row, the number of rows, the columns."""
     parts, notes = [], SQL_TEXTS["notes"]
-    for name in table_files(index):
-        known = TABLES.get(name)
-        row = f"one row is {known.row}" if known else "written by a step of one's own"
-        types = index.scan(name).collect_schema().items()
-        columns = ", ".join(f"{column} {_sql_type(dtype)}" for column, dtype in types)
+    for name, meaning, types, n_rows in sql_tables(index):
+        columns = ", ".join(f"{column} {kind}" for column, kind in types.items())
         note = f"\n  {notes[name]}" if name in notes else ""
-        parts.append(f"{name}: {row}; {index.n_rows(name):,} rows\n  {columns}{note}")
+        parts.append(f"{name}: {meaning}; {n_rows:,} rows\n  {columns}{note}")
     return "\n".join(parts)
+
+
+def find_numbers(
+    index: "IndexStore", table: str, key: str, number: str, values: pl.Series
+) -> dict[str, int]:
+    """Return the numbers of the rows of a table by those values of a key that all have a row.
+
+    Empty if a value has none. Of several rows with a value, the first is returned.
+    """
+    known = (
+        index.scan(table)
+        .select(pl.col(key).alias("key"), pl.col(number).cast(pl.Int64).alias("number"))
+        .filter(pl.col("key").is_in(values.unique().implode()))
+        .sort("number", descending=True)
+        .collect()
+    )
+    is_known = known.height and values.is_in(known["key"].implode()).all()
+    return dict(known.iter_rows()) if is_known else {}
 
 
 def _sql_type(dtype: Any) -> str:

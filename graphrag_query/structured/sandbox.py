@@ -136,6 +136,10 @@ def run_query(
 
 
 def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Mapping[str, Any]:
+    # A worker imports this module too, and needs no model.
+    from graphrag_index.llm.chat_model import current_cancellation
+
+    cancellation = current_cancellation()
     name = (engine.__module__, engine.__name__)
     task = {"engine": name, "tables": tables, "query": query, "limits": limits}
     worker = subprocess.Popen(
@@ -145,7 +149,10 @@ def _run_worker(engine: Engine, tables: Files, query: str, limits: Limits) -> Ma
         stderr=subprocess.PIPE,
     )
     try:
-        out, errors = worker.communicate(json.dumps(task).encode(), limits.timeout + _START_SECONDS)
+        with cancellation.ending(worker.kill):
+            text = json.dumps(task).encode()
+            out, errors = worker.communicate(text, limits.timeout + _START_SECONDS)
+            cancellation.check()
     except subprocess.TimeoutExpired:
         raise _timeout_error(limits) from None
     finally:
