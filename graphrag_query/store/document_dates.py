@@ -1,10 +1,18 @@
-"""The dates of documents: those that they state, or else those in their titles.
+"""The dates of documents: those that they state, or else those in their titles; periods of them.
 
 A title is often the name of a file, in which a number such as 1657 may count the files.
 """
 
+import re
+from datetime import date
+from typing import NamedTuple
+
 import polars as pl
 
+# Dates in ISO 8601 can be compared as text. A time may follow the day.
+ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
+# Maximum number of periods of a timeline, and the possible lengths of a period in months.
+MAX_PERIODS, PERIOD_MONTHS = 60, (1, 3, 12, 120, 1_200)
 # A day in a title, such as 2026-04-08 or 20260408, and a month, such as 2026-04.
 _DAY = r"(?:^|\D)((?:1[5-9]|20)\d\d)[-_./]?(0[1-9]|1[0-2])[-_./]?(0[1-9]|[12]\d|3[01])(?:\D|$)"
 _MONTH = r"(?:^|[^\p{L}\d])((?:1[5-9]|20)\d\d)[-_.](0[1-9]|1[0-2])(?:[^\p{L}\d]|$)"
@@ -86,3 +94,47 @@ def _extract(title: pl.Expr, pattern: str, n_groups: int) -> pl.Expr:
     groups = [title.str.extract(pattern, group) for group in range(1, n_groups + 1)]
     joined = pl.concat_str(groups, separator="-", ignore_nulls=True)
     return pl.when(groups[0].is_not_null()).then(joined)
+
+
+class Period(NamedTuple):
+    """The first and the last day, month or year of a period; filters take both."""
+
+    since: str
+    until: str
+
+
+def divide_time(dates: pl.Series) -> tuple[list[Period], pl.Series]:
+    """Divide the time of documents into at most `MAX_PERIODS` periods of one length.
+
+    `dates` are those of `find_document_dates`. Returns the periods without a gap, and for each
+    document the position of its period; null without a date. The length is a day, a month, a
+    quarter, a year, ten years or a hundred, and not shorter than a date that states only a year
+    or a month.
+    """
+    known = dates.set(~dates.str.contains(f"^{ISO_DATE.pattern}"), None)
+    if known.null_count() == len(known):
+        return [], known.cast(pl.Int64)
+    year, month = pl.col("date").str.slice(0, 4), pl.col("date").str.slice(5, 2)
+    numbers = pl.DataFrame({"date": known}).select(
+        month=year.cast(pl.Int64) * 12 + month.replace("", "1").cast(pl.Int64) - 1,
+        day=pl.col("date").str.to_date("%Y-%m-%d", strict=False).cast(pl.Int64),
+        n_parts=pl.col("date").str.len_chars() // 3,  # 1: a year, 2: a month, 3: a day
+    )
+    n_parts, first_day, last_day, first, last = numbers.select(
+        pl.min("n_parts"), a=pl.min("day"), b=pl.max("day"), c=pl.min("month"), d=pl.max("month")
+    ).row(0)
+    if n_parts == 3 and first_day is not None and last_day - first_day < MAX_PERIODS:
+        epoch = date(1970, 1, 1).toordinal()
+        days = [date.fromordinal(epoch + n).isoformat() for n in range(first_day, last_day + 1)]
+        return [Period(day, day) for day in days], numbers["day"] - first_day
+    steps = PERIOD_MONTHS[0 if n_parts > 1 else 2 :]
+    step = next(n for n in steps if last // n - first // n < MAX_PERIODS or n == steps[-1])
+    starts = range(first // step * step, last + 1, step)
+    periods = [Period(_name_month(m, step), _name_month(m + step - 1, step)) for m in starts]
+    return periods, numbers["month"] // step - first // step
+
+
+def _name_month(month: int, step: int) -> str:
+    """Name a month, or the year of it if the periods are years."""
+    year = f"{month // 12:04}"
+    return year if step >= 12 else f"{year}-{month % 12 + 1:02}"

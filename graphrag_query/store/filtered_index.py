@@ -5,7 +5,6 @@ whole corpus, and filters do not change them.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -16,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
+from graphrag_query.store.document_dates import ISO_DATE
 from graphrag_query.store.index_store import IndexStore
 from graphrag_query.store.links import LinkedRows, Links, Neighbours
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # Factor for the number of rows of the next attempt if too few rows pass the filters.
 FETCH_GROWTH_FACTOR = 4
-# Dates in ISO 8601 can be compared as text. A time may follow the day.
-_ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
 # Columns of documents that filters can use, besides the keys of the documents' metadata.
 FILTER_COLUMNS = ("path", "title", "language")
 # A community is kept if the filters keep at least this share (0 to 1) of its entities.
@@ -57,7 +55,7 @@ class Filters:
     def __post_init__(self) -> None:
         for name in ("since", "until"):
             date = getattr(self, name)
-            if date and not _ISO_DATE.match(date):
+            if date and not ISO_DATE.match(date):
                 raise SettingsError(
                     f"{name} {date!r} is not a date: write a year, a month or a day, such as 1914, "
                     "1914-08 or 1914-08-01."
@@ -121,7 +119,7 @@ class FilterMasks:
                 raise SettingsError(f"No document has the key {name!r}. The keys are: {known}.")
             kept &= np.array([_matches_pattern(value, patterns) for value in values], bool)
         if self.filters.since or self.filters.until:
-            dates = rows["creation_date"].to_list()
+            dates = self.index.document_dates.to_list()
             kept &= np.array([self.filters.overlaps(date, date) for date in dates], bool)
         return kept
 

@@ -469,6 +469,18 @@ class IndexStore:
         return find_document_dates(rows)
 
     @cached_property
+    def entity_counts(self) -> "Numbers":
+        """The number of entities that each document names."""
+        links = self.open_mapped("entities_of_text_units")
+        units = self.open_mapped("text_unit_rows")
+        document = units.slice("document", 0, len(units)).astype(np.int64)
+        text_unit, entity = (links.slice(name, 0, len(links)) for name in ("text_unit", "entity"))
+        n_entities = self.n_rows("entity_rows") or 1
+        named = np.unique(document[text_unit] * n_entities + entity)
+        counts = np.bincount(named // n_entities, minlength=self.n_rows("document_rows"))
+        return counts.astype(np.int32)
+
+    @cached_property
     def headlines(self) -> dict[int, str]:
         """The headlines of those documents for which a question has needed them."""
         return {}

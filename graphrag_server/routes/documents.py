@@ -1,11 +1,13 @@
 """Documents and text units, and windows of a document's text with the entities named in it."""
 
 import atexit
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Annotated, Any
 
+import numpy as np
 import polars as pl
 from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, Response
@@ -14,6 +16,8 @@ from pydantic import BaseModel
 from graphrag_index.readers.document import PageView, UnreadableFile
 from graphrag_index.readers.input_files import input_folder
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, ChangedFile, FileParser
+from graphrag_index.storage.skipped_files import IN_PART
+from graphrag_query.store.document_dates import divide_time
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import WriteIndex
 from graphrag_server.problems import RequestError
@@ -42,7 +46,10 @@ atexit.register(_DRAWING.close)
 
 
 class Document(BaseModel):
-    """One document. `path` is relative to the input folder; `id` stays with the document."""
+    """One document. `path` is relative to the input folder; `id` stays with the document.
+
+    `creation_date` is the date that the document states; `date` is that or else one in its title.
+    """
 
     number: int
     id: str
@@ -53,6 +60,12 @@ class Document(BaseModel):
     metadata: str | None
     n_characters: int
     n_text_units: int
+    type: str  # suffix of the file, such as "pdf"; empty if it has none
+    date: str
+    n_entities: int  # named in the document
+    n_pages: int  # pages, slides or rows of a sheet; 0 for other types
+    n_recognized: int  # pages whose text was recognized in a picture (OCR)
+    unread: str  # what of the file was not read, such as "page 3 ..."; empty if all was
 
 
 class TextUnitSpan(BaseModel):
@@ -121,12 +134,24 @@ class TextUnitDetails(TextUnit):
 
 @router.get("/documents")
 def list_documents(opened: Version, page: Paging) -> Page[Document]:
-    """List documents in the order of their paths. Sort by path, title, date, length or number."""
+    """List documents in the order of their paths.
+
+    Sort by number, path, title, type, date, length, text_units or entities.
+    """
     rows = _describe_documents(scan_kept(opened.store, "documents"))
-    sorts = {"number": "human_readable_id", "length": "n_characters", "date": "creation_date"}
+    if page.sort.removeprefix("-") in ("date", "entities"):
+        found = pl.DataFrame(
+            {
+                "human_readable_id": pl.int_range(opened.whole.n_rows("document_rows"), eager=True),
+                "date": opened.whole.document_dates,
+                "entities": opened.whole.entity_counts,
+            }
+        )
+        rows = rows.join(found.lazy(), on="human_readable_id")
+    sorts = {"number": "human_readable_id", "length": "n_characters", "text_units": "n_text_units"}
     return read_page(
         *(opened, rows, page, _read_documents),
-        sorts=sorts | {"path": "path", "title": "title"},
+        sorts=sorts | {name: name for name in ("path", "title", "type", "date", "entities")},
         default_sort="number",
         searched=("title", "path"),
     )
@@ -143,7 +168,39 @@ def _read_documents(store: IndexStore, numbers: list[int]) -> list[Document]:
     """Read documents by number, in this order."""
     rows = _describe_documents(store.scan("documents").filter(number_in(numbers))).collect()
     found = {row["human_readable_id"]: row for row in rows.to_dicts()}
-    return [Document(number=number, **found[number]) for number in numbers]
+    dates, n_entities = store.document_dates, store.entity_counts
+    pages, unread = _count_pages(store, numbers), _read_unread(store)
+    return [
+        Document(
+            **found[number],
+            number=number,
+            date=dates[number],
+            n_entities=n_entities[number],
+            n_pages=pages.get(number, (0, 0))[0],
+            n_recognized=pages.get(number, (0, 0))[1],
+            unread=unread.get(found[number]["path"], ""),
+        )
+        for number in numbers
+    ]
+
+
+def _count_pages(store: IndexStore, documents: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Count the pages of documents, and those with recognized text, by document."""
+    if not store.has_table("page_rows"):
+        return {}
+    table = store.open_mapped("page_rows")
+    rows = [row for number in documents for row in table.find_rows("document", number)]
+    found = table.rows(rows, "document", "engine").group_by("document")
+    counts = found.agg(n=pl.len(), recognized=(pl.col("engine") != "").sum())
+    return {document: (n, recognized) for document, n, recognized in counts.iter_rows()}
+
+
+def _read_unread(store: IndexStore) -> dict[str, str]:
+    """Return what of files was not read by path, of those that were read in part."""
+    if not store.has_table("skipped_files"):
+        return {}
+    rows = store.scan("skipped_files").filter(kind=IN_PART).select("path", "reason").collect()
+    return dict(rows.iter_rows())
 
 
 def _describe_documents(rows: pl.LazyFrame) -> pl.LazyFrame:
@@ -155,6 +212,56 @@ def _describe_documents(rows: pl.LazyFrame) -> pl.LazyFrame:
         "metadata",
         n_characters=pl.col("text").str.len_chars(),
         n_text_units=pl.col("text_unit_ids").list.len(),
+        type=pl.col("path").str.extract(r"\.([A-Za-z0-9]{1,9})$").str.to_lowercase().fill_null(""),
+    )
+
+
+class TimelinePeriod(BaseModel):
+    """A period, as the filters `since` and `until` take it, with what it has."""
+
+    since: str
+    until: str
+    documents: int
+    mentions: int
+
+
+class Timeline(BaseModel):
+    """The periods from the first date of a document to the last, all of one length."""
+
+    periods: list[TimelinePeriod]
+    n_undated: int  # documents without a date
+
+
+@router.get("/timeline")
+def read_timeline(
+    opened: Version,
+    entity: Annotated[int | None, Query(description="Entity whose mentions are counted.")] = None,
+) -> Timeline:
+    """Count documents by the period of their dates, and the text units that mention an entity.
+
+    The periods are days, months, quarters, years, ten years or a hundred: at most 60 of them.
+    """
+    store = opened.store
+    periods, found = divide_time(opened.whole.document_dates)
+    positions = found.fill_null(len(periods)).to_numpy()
+    units: Sequence[int] = []
+    if entity is not None:
+        opened.check_row("entity_rows", entity, "entity")
+        units = store.links.text_units_of(entity).numbers.tolist()
+    mentioned = store.open_mapped("text_unit_rows").rows(units, "document")["document"].to_numpy()
+    kept = store.row_flags("documents")
+    documents, mentions = (
+        np.bincount(numbers, minlength=len(periods) + 1).tolist()
+        for numbers in (positions if kept is None else positions[kept], positions[mentioned])
+    )
+    return Timeline(
+        periods=[
+            TimelinePeriod(since=since, until=until, documents=n_documents, mentions=n_mentions)
+            for (since, until), n_documents, n_mentions in zip(
+                periods, documents, mentions, strict=False
+            )
+        ],
+        n_undated=documents[-1],
     )
 
 

@@ -322,3 +322,41 @@ def test_a_page_stays_in_its_version(ships: TestClient) -> None:
     cursor = first.json()["next_cursor"]
     second = ships.get(f"{SHIPS}/entities", params={"limit": 1, "cursor": cursor})
     assert first.headers["x-index-version"] == second.headers["x-index-version"] == "1"
+
+
+def test_documents_have_what_a_table_of_them_shows(sample_client: TestClient) -> None:
+    by_entities = read(sample_client, "documents", sort="-entities", limit=500)["items"]
+    counts = [document["n_entities"] for document in by_entities]
+    assert counts == sorted(counts, reverse=True)
+    first = by_entities[0]
+    named = read(sample_client, "entities", document=first["number"])["total"]
+    assert (first["n_entities"], first["type"]) == (named, first["path"].rpartition(".")[2])
+    [belgica] = read(sample_client, "documents", q="belgica.md")["items"]
+    assert belgica["date"] == belgica["creation_date"] == "2024-03-11"
+    types = [
+        document["type"] for document in read(sample_client, "documents", sort="type")["items"]
+    ]
+    assert types == sorted(types)
+    assert types[0] == "csv"
+
+
+def test_the_timeline_counts_what_the_filters_of_its_periods_keep(
+    sample_client: TestClient,
+) -> None:
+    number = find_entity(sample_client, "Ernest Shackleton")
+    line = read(sample_client, "timeline", entity=number)
+    periods = line["periods"]
+    # From 11 March to 6 May 2024 are 57 days.
+    assert len(periods) == 57
+    whole = read(sample_client, "documents")["total"]
+    assert sum(period["documents"] for period in periods) + line["n_undated"] == whole
+    for period in (periods[0], periods[-1]):
+        dates = {"since": period["since"], "until": period["until"]}
+        assert read(sample_client, "documents", **dates)["total"] == period["documents"] == 1
+    mentions = read(sample_client, f"entities/{number}/mentions", limit=500)["items"]
+    dated = read(sample_client, "documents", since="2024", limit=500)["items"]
+    inside = {document["number"] for document in dated}
+    n_mentions = sum(span["document"] in inside for span in mentions)
+    assert sum(period["mentions"] for period in periods) == n_mentions > 0
+    kept = read(sample_client, "timeline", where="path=people/*")
+    assert sum(period["documents"] for period in kept["periods"]) == 0

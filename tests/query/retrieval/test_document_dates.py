@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_query.store.document_dates import find_document_dates
+from graphrag_query.store.document_dates import MAX_PERIODS, divide_time, find_document_dates
 from tests.fixtures.cases import cases
 
 
@@ -89,3 +89,29 @@ def test_numbers_behind_years_are_months_if_all_may_be() -> None:
     assert dates_of("invoice 2017-05", "invoice 2017-13") == ["2017", "2017"]
     assert dates_of("invoice 2017-05", "invoice 2017-12") == ["2017-05", "2017-12"]
     assert dates_of("letter 2017-05", "invoice 2017-13") == ["2017-05", "2017"]
+
+
+@pytest.mark.parametrize(
+    ("dates", "first", "last", "positions"),
+    [
+        (["2024-04-15", "2024-05-01", "", "soon"], "2024-04-15", "2024-05-01", [0, 16, None, None]),
+        (["2024-02-30", "2024-03-01"], "2024-03-01", "2024-03-01", [None, 0]),
+        (["1914-08", "1914-12-24"], "1914-08", "1914-12", [0, 4]),
+        (["1900-01-02", "1905-01"], "1900-01 1900-03", "1905-01 1905-03", [0, 20]),
+        (["1950-02-03", "1914"], "1914", "1950", [36, 0]),
+        (["1801", "2001"], "1800 1809", "2000 2009", [0, 20]),
+        (["0001", "9999"], "0000 0099", "9900 9999", [0, 99]),
+    ],
+)
+def test_time_is_divided_into_periods_of_one_length(
+    dates: list[str], first: str, last: str, positions: list[int | None]
+) -> None:
+    periods, found = divide_time(pl.Series(dates))
+    assert [" ".join(dict.fromkeys(periods[at])) for at in (0, -1)] == [first, last]
+    assert found.to_list() == positions
+    assert len(periods) <= MAX_PERIODS or first == "0000 0099"
+
+
+def test_there_is_no_time_without_a_date() -> None:
+    assert divide_time(pl.Series(["", "soon"]))[0] == []
+    assert divide_time(pl.Series([], dtype=pl.String))[0] == []

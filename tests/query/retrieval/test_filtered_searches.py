@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 import graphrag_query
-from graphrag_index.schema.settings.project_settings import load_settings
+from graphrag_index.schema.settings.project_settings import init_project, load_settings
 from graphrag_query.answering.cited_text import CitedText
 from graphrag_query.index import Index
 from graphrag_query.searches.router import METHODS
+from tests.conftest import run_project
 from tests.fixtures.commands import REPOSITORY, ask, call
 from tests.model_server import Server
 
@@ -149,3 +150,15 @@ def test_claims_are_shown_and_their_citations_lead_to_the_passage(index: Index) 
     held = index.where({"archive": "navy"}).local("Whom did Ernest Joyce accuse?")
     assert held.context is not None
     assert "Claims" not in held.context.tables
+
+
+def test_a_date_in_a_title_is_one_for_filters(tmp_path: Path) -> None:
+    root = tmp_path / "minutes"
+    root.mkdir()
+    init_project(root)
+    for day in ("2026-04-08", "2026-05-06"):
+        text = f"Frank Wild met Ernest Joyce in the hut of {day}."
+        (root / "input" / f"{day} minutes.txt").write_text(text, encoding="utf-8")
+    run_project(root)
+    with graphrag_query.open(root / "output") as index:
+        assert index.where(since="2026-05").store.masks.documents.tolist() == [False, True]
