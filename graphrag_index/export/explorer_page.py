@@ -25,6 +25,7 @@ from graphrag_index.storage.atomic import write_text_file
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.table_store import TableStore, open_index, scan_table
 from graphrag_index.storage.versions import Version
+from graphrag_nlp.text.document_dates import Period, divide_time, find_document_dates
 
 _Scan = Callable[[str], pl.LazyFrame]
 
@@ -60,6 +61,7 @@ def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict
     relationships = _read_relationships(scan, chosen, limits.relationships)
     places, discs = _read_map(scan, version, chosen, relationships)
     documents, units = _read_documents(scan, chosen, limits.characters)
+    documents, periods = _add_dates(scan, documents)
     entities = _read_entities(scan, chosen, places, documents)
     relationships = _with_numbers(relationships, "text_unit_ids", units)
     shown = {
@@ -73,6 +75,7 @@ def embed_index(store: TableStore, version: Version, limits: PartLimits) -> dict
     return {
         "version": version.number,
         "workflow": version.workflow,
+        "periods": periods,
         "rows": {name: table.rows for name, table in version.tables.items() if name in shown},
         "tables": {name: frame.to_dict(as_series=False) for name, frame in shown.items()},
     }
@@ -233,6 +236,7 @@ def _read_documents(
             "metadata",
             n_characters=pl.col("text").str.len_chars(),
             n_text_units=pl.col("text_unit_ids").list.len(),
+            type=file_type("path"),
             text=_within("text", max_characters),
         )
         .filter(pl.col("text").is_not_null())
@@ -253,6 +257,22 @@ def _read_documents(
         .collect(engine="streaming")
     )
     return documents, units
+
+
+def file_type(path: str) -> pl.Expr:
+    """Return the suffix of the paths in a column, such as "pdf"; empty if a path has none."""
+    suffix = pl.col(path).str.extract(r"\.([A-Za-z0-9]{1,9})$")
+    return suffix.str.to_lowercase().fill_null("")
+
+
+def _add_dates(scan: _Scan, documents: pl.DataFrame) -> tuple[pl.DataFrame, list[Period]]:
+    """Add the `date` and the position of its `period` to documents; return the periods."""
+    # All documents together tell whether a number in a title is a year.
+    titles = scan("documents").select("human_readable_id", "title", "creation_date").collect()
+    dates = find_document_dates(titles)
+    periods, position = divide_time(dates)
+    found = titles.select(pl.col("human_readable_id").alias("number"), date=dates, period=position)
+    return documents.join(found, on="number", how="left", maintain_order="left"), periods
 
 
 def _read_mentions(scan: _Scan, chosen: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:

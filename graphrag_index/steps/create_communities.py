@@ -47,6 +47,7 @@ from graphrag_index.step import Shards, step
 from graphrag_index.storage.memo import read_number_lists, regroup_batches
 from graphrag_index.storage.table_store import Previous
 from graphrag_nlp.list_columns import NumberLists
+from graphrag_nlp.text.document_dates import stated_date
 
 # A function that returns the community of each node, from coarse levels to fine ones.
 FindLevels = Callable[[Graph, CreateCommunities], list[Integers]]
@@ -214,7 +215,7 @@ def _read_text_units(base_text_units: pl.LazyFrame, documents: pl.LazyFrame) -> 
     known = documents.select(
         document_id="id",
         document="human_readable_id",
-        date=pl.col("creation_date").str.head(10).fill_null(""),
+        date=stated_date().str.head(10),
     )
     return (
         base_text_units.select("id", "document_id", position="human_readable_id")

@@ -39,6 +39,7 @@ from graphrag_nlp.reports.ranking import find_repeated, hash_sentences, mark_rep
 from graphrag_nlp.reports.titles import flag_weak_names
 from graphrag_nlp.reports.words import CorpusWords, count_words, split_words, sum_counts
 from graphrag_nlp.reports.write_reports import write_reports
+from graphrag_nlp.text.document_dates import stated_date
 from graphrag_nlp.text.headlines import read_headlines
 from graphrag_nlp.text.sentences import Quotations
 from graphrag_nlp.text.standalone import stand_alone, trim_sentences
@@ -72,7 +73,7 @@ _QUOTED_COLUMNS: dict[str, Any] = {
 }
 
 
-@step(writes=["community_reports"], code_version=17)
+@step(writes=["community_reports"], code_version=18)
 def create_community_reports_nlp(
     communities: pl.LazyFrame,
     entities: pl.LazyFrame,
@@ -218,7 +219,7 @@ def _read_communities(
     known = documents.select(
         document_id="id",
         document=pl.int_range(pl.len(), dtype=pl.Int32),
-        date=pl.col("creation_date").str.head(10).str.to_date("%Y-%m-%d", strict=False),
+        date=stated_date().str.head(10).str.to_date("%Y-%m-%d", strict=False),
     )
     units = base_text_units.select("document_id", unit="id").join(known, on="document_id")
     of_unit = units.select("unit", "document", "date").collect()

@@ -37,6 +37,7 @@ from graphrag_index.storage.memo import (
     reuse_rows,
 )
 from graphrag_index.storage.table_store import Previous
+from graphrag_nlp.text.document_dates import stated_date
 from graphrag_nlp.text.normalize import title_key
 from graphrag_nlp.text.subjects import HEAD_CHARS
 
@@ -198,7 +199,7 @@ def describe_documents(documents: pl.LazyFrame, star: Star | None = None) -> pl.
     """
     head = pl.col("text").str.slice(0, HEAD_CHARS)
     columns = documents.select(
-        "id", "language", pl.col("title", "path").fill_null(""), head, "metadata", "creation_date"
+        "id", "language", pl.col("title", "path").fill_null(""), head, "metadata", stated_date()
     )
     batches = read_batches(columns, BATCH_DOCUMENTS, has_long_texts=True)
     found = []

@@ -14,6 +14,7 @@ import polars as pl
 from graphrag_index.schema.tables import PLACES, READING, TABLES
 from graphrag_index.storage.memo import read_batches
 from graphrag_nlp.list_columns import Integers, find_rows, gather_lists, spread_lists
+from graphrag_nlp.text.document_dates import stated_date
 from graphrag_nlp.text.normalize import fold_name, fold_names, phonetic_keys
 from graphrag_nlp.text.subjects import HEAD_CHARS, find_subject
 
@@ -196,7 +197,7 @@ def _subject_tables(
     `things` gets the key entities in the same form: a title has further words beside its name.
     """
     head = pl.col("text").str.slice(0, HEAD_CHARS)
-    columns = documents.select("title", "path", head, "metadata", "creation_date")
+    columns = documents.select("title", "path", head, "metadata", stated_date())
     schema = {
         **{"label": pl.String, "entity": pl.String, "first_day": pl.Int32, "last_day": pl.Int32},
         **{"is_fiscal": pl.Boolean, "fiscal_shift": pl.Int32},
@@ -204,7 +205,7 @@ def _subject_tables(
     n_rows = 0
     found.append(pl.DataFrame(schema={"name": pl.String, "document": pl.Int32}))
     for batch in read_batches(columns, LONG_ROWS_PER_BATCH):
-        filled = batch.with_columns(pl.col("title", "path", "text", "creation_date").fill_null(""))
+        filled = batch.with_columns(pl.col("title", "path", "text").fill_null(""))
         subjects = [find_subject(*row) for row in filled.iter_rows()]
         periods = [subject.period for subject in subjects]
         days = [

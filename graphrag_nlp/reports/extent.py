@@ -46,7 +46,8 @@ def describe_extent(row: Mapping[str, Any], is_mixed: bool = False) -> str:
     if is_mixed:
         documents += " on different subjects"
     if row["first_date"]:
-        documents += f", {format_period(row['first_date'], row['last_date'])}"
+        # The dates of documents are not those of the events that they tell.
+        documents += f", dated {format_period(row['first_date'], row['last_date'])}"
     kinds = [
         f"{n:,} {COUNTED_TYPES[kind][n != 1]}"
         for kind, n in zip(COUNTED_TYPES, row["kinds"], strict=True)

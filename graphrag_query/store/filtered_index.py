@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from graphrag_index.errors import SettingsError
-from graphrag_query.store.document_dates import ISO_DATE
+from graphrag_nlp.text.document_dates import ISO_DATE
 from graphrag_query.store.index_store import IndexStore
 from graphrag_query.store.links import LinkedRows, Links, Neighbours
 

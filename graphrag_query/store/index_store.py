@@ -19,9 +19,9 @@ from graphrag_index.schema.settings.project_settings import Settings, read_recor
 from graphrag_index.schema.tables import EMBEDDED_COLUMNS, TABLES
 from graphrag_index.storage.table_store import TableStore
 from graphrag_index.storage.versions import StoredTable, Version
+from graphrag_nlp.text.document_dates import find_document_dates
 from graphrag_nlp.text.normalize import MAX_TITLE_COLUMNS, letters
 from graphrag_nlp.text.periods import Period
-from graphrag_query.store.document_dates import find_document_dates
 from graphrag_query.store.links import Links
 from graphrag_query.store.question_embedding import QuestionEmbedder
 
@@ -471,6 +471,8 @@ class IndexStore:
     @cached_property
     def entity_counts(self) -> "Numbers":
         """The number of entities that each document names."""
+        if not self.has_table("entities_of_text_units"):
+            return np.zeros(self.n_rows("document_rows"), np.int32)
         links = self.open_mapped("entities_of_text_units")
         units = self.open_mapped("text_unit_rows")
         document = units.slice("document", 0, len(units)).astype(np.int64)

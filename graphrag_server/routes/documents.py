@@ -13,11 +13,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel
 
+from graphrag_index.export.explorer_page import file_type
 from graphrag_index.readers.document import PageView, UnreadableFile
 from graphrag_index.readers.input_files import input_folder
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, ChangedFile, FileParser
 from graphrag_index.storage.skipped_files import IN_PART
-from graphrag_query.store.document_dates import divide_time
+from graphrag_nlp.text.document_dates import divide_time
 from graphrag_query.store.index_store import IndexStore
 from graphrag_server.access import WriteIndex
 from graphrag_server.problems import RequestError
@@ -43,6 +44,10 @@ _DRAWING = FileParser(MAX_DRAWING_SECONDS)
 # Pictures that may wait for the process that draws them, so that other requests find a thread.
 _WAITING = BoundedSemaphore(8)
 atexit.register(_DRAWING.close)
+
+
+# Columns by whose names documents are sorted.
+_SORTED = ("path", "title", "type", "date", "n_text_units", "n_entities")
 
 
 class Document(BaseModel):
@@ -136,22 +141,22 @@ class TextUnitDetails(TextUnit):
 def list_documents(opened: Version, page: Paging) -> Page[Document]:
     """List documents in the order of their paths.
 
-    Sort by number, path, title, type, date, length, text_units or entities.
+    Sort by number, path, title, type, date, length, n_text_units or n_entities.
     """
     rows = _describe_documents(scan_kept(opened.store, "documents"))
-    if page.sort.removeprefix("-") in ("date", "entities"):
+    if page.sort.removeprefix("-") in ("date", "n_entities"):
         found = pl.DataFrame(
             {
                 "human_readable_id": pl.int_range(opened.whole.n_rows("document_rows"), eager=True),
                 "date": opened.whole.document_dates,
-                "entities": opened.whole.entity_counts,
+                "n_entities": opened.whole.entity_counts,
             }
         )
         rows = rows.join(found.lazy(), on="human_readable_id")
-    sorts = {"number": "human_readable_id", "length": "n_characters", "text_units": "n_text_units"}
+    sorts = {"number": "human_readable_id", "length": "n_characters"}
     return read_page(
         *(opened, rows, page, _read_documents),
-        sorts=sorts | {name: name for name in ("path", "title", "type", "date", "entities")},
+        sorts=sorts | {name: name for name in _SORTED},
         default_sort="number",
         searched=("title", "path"),
     )
@@ -212,7 +217,7 @@ def _describe_documents(rows: pl.LazyFrame) -> pl.LazyFrame:
         "metadata",
         n_characters=pl.col("text").str.len_chars(),
         n_text_units=pl.col("text_unit_ids").list.len(),
-        type=pl.col("path").str.extract(r"\.([A-Za-z0-9]{1,9})$").str.to_lowercase().fill_null(""),
+        type=file_type("path"),
     )
 
 

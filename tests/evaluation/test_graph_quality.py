@@ -140,7 +140,7 @@ def test_sentences_of_reports_are_supported_by_the_rows_they_cite() -> None:
 def test_counts_of_the_program_are_no_claims() -> None:
     report = (
         "Racoviță studied penguins. [Data: Sources (0)]\n\n"
-        "3 documents, 1898 to 1899: 2 people and 1 other place. 3 documents were lost at sea."
+        "3 documents, dated 1898 to 1899: 2 people and 1 other place. 3 documents were lost at sea."
     )
     index = make_index(
         text_units=[{"human_readable_id": 0, "text": TEXT}],

@@ -325,7 +325,7 @@ def test_a_page_stays_in_its_version(ships: TestClient) -> None:
 
 
 def test_documents_have_what_a_table_of_them_shows(sample_client: TestClient) -> None:
-    by_entities = read(sample_client, "documents", sort="-entities", limit=500)["items"]
+    by_entities = read(sample_client, "documents", sort="-n_entities", limit=500)["items"]
     counts = [document["n_entities"] for document in by_entities]
     assert counts == sorted(counts, reverse=True)
     first = by_entities[0]

@@ -56,6 +56,9 @@ def test_the_counts_are_a_sentence() -> None:
     }
     assert describe_extent(row) == "17 documents: 1 person and 2 countries."
     assert describe_extent(row, is_mixed=True).startswith("17 documents on different subjects: 1")
+    # Whoever reads the dates shall not take them for those of the events.
+    dated = row | {"first_date": date(2024, 3, 11), "last_date": date(2024, 5, 6)}
+    assert describe_extent(dated).startswith("17 documents, dated March to May 2024: 1 person")
 
 
 @given(EXTENTS, st.booleans())

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from graphrag_query.store.document_dates import MAX_PERIODS, divide_time, find_document_dates
+from graphrag_nlp.text.document_dates import MAX_PERIODS, divide_time, find_document_dates
 from tests.fixtures.cases import cases
 
 
@@ -20,6 +20,12 @@ def test_a_date_in_a_title_is_a_day_a_month_or_a_year_of_its_own(title: str, dat
 def test_a_stated_date_comes_before_one_in_the_title() -> None:
     assert dates_of("report-2017.txt", stated="1914-08-01T00:00:00") == ["1914-08-01"]
     assert dates_of("report-2017.txt", stated="unknown") == ["2017"]
+
+
+def test_the_time_of_a_file_is_no_date_of_its_document() -> None:
+    assert dates_of("letter.txt", stated="2026-01-09 10:00:00 +0000") == [""]
+    assert dates_of("1914-08-01 letter.txt", stated="2026-01-09 10:00:00 +0000") == ["1914-08-01"]
+    assert dates_of("letter.txt", stated="1914-08-01 10:00:00") == ["1914-08-01"]
 
 
 def test_numbers_that_count_files_are_no_years() -> None:

@@ -1,4 +1,4 @@
-"""The dates of documents: those that they state, or else those in their titles; periods of them.
+"""The dates of documents, stated or in their titles, and the periods of a timeline.
 
 A title is often the name of a file, in which a number such as 1657 may count the files.
 """
@@ -11,6 +11,8 @@ import polars as pl
 
 # Dates in ISO 8601 can be compared as text. A time may follow the day.
 ISO_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?$")
+# The form in which Microsoft GraphRAG writes the time of a file.
+_FILE_TIME = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}$"
 # Maximum number of periods of a timeline, and the possible lengths of a period in months.
 MAX_PERIODS, PERIOD_MONTHS = 60, (1, 3, 12, 120, 1_200)
 # A day in a title, such as 2026-04-08 or 20260408, and a month, such as 2026-04.
@@ -41,6 +43,14 @@ MIN_WORDS_OF_HEADLINE = 4
 MAX_SPREAD, LAST_YEAR = 200, 2040
 
 
+def stated_date() -> pl.Expr:
+    """Return the `creation_date` of documents, or an empty text if it is the time of a file.
+
+    Microsoft GraphRAG writes that time, which says nothing about when the events were.
+    """
+    return pl.col("creation_date").fill_null("").str.replace(_FILE_TIME, "")
+
+
 def find_document_dates(documents: pl.DataFrame) -> pl.Series:
     """Return the day, month or year of each document, or an empty text.
 
@@ -51,7 +61,7 @@ def find_document_dates(documents: pl.DataFrame) -> pl.Series:
     """
     # All documents together tell whether a number is a year: do not call this for some of them.
     title = pl.col("title").fill_null("")
-    stated = pl.col("creation_date").fill_null("").str.slice(0, 10)
+    stated = stated_date().str.slice(0, 10)
     has_word = title.str.contains(_NO_YEAR)
     found = documents.select(
         title=title,
