@@ -5,15 +5,19 @@ import csv
 import io
 import math
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.explorer.conftest import Keep, press_until
+from graphrag_server.server_settings import ServerSettings
+from tests.conftest import run_project
+from tests.explorer.conftest import COUNT_REQUESTS, Keep, press_until
+from tests.fixtures.served import serve
 
 SVG = "{http://www.w3.org/2000/svg}"
 GEXF = "{http://gexf.net/1.3}"
@@ -271,6 +275,43 @@ def test_two_versions_show_what_came_and_what_went(page: Page, keep: Keep) -> No
     row = before.get_by_role("table", name="Entities").locator("tr:has(a:text-is('Belgica'))")
     expect(row.locator("td").last).to_have_text("removed")
     expect(after).to_be_visible()
+
+
+def read_labels(pane: Locator) -> dict[str, tuple[float, float]]:
+    """Return the places of the labels of a picture by their lines."""
+    texts = ElementTree.fromstring(save(pane, "Picture (SVG)")).iter(f"{SVG}text")
+    return {
+        "".join(text.itertext()): (float(text.get("x", 0)), float(text.get("y", 0)))
+        for text in texts
+    }
+
+
+def test_two_versions_show_the_same_things_at_the_same_places(
+    browser: Browser, sample_project: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "kept"
+    shutil.copytree(sample_project, root)
+    dogs = "Ernest Shackleton bought dogs from Carl Larsen. Frank Wild and Tom Crean fed the dogs."
+    (root / "input" / "people" / "dogs.txt").write_text(dogs, encoding="utf-8")
+    (root / "input" / "expeditions" / "belgica.md").unlink()
+    run_project(root)
+    with (
+        serve(ServerSettings(indexes={"kept": root})) as served,
+        browser.new_context(base_url=served.url, reduced_motion="reduce") as context,
+    ):
+        context.add_init_script(COUNT_REQUESTS)
+        page = context.new_page()
+        page.goto("/#/kept?compare=1")
+        panes = [page.get_by_role("region", name=f"version {n}", exact=True) for n in (1, 2)]
+        for _ in range(2):
+            page.evaluate(SETTLED)
+            before, after = map(read_labels, panes)
+            common = before.keys() & after.keys()
+            apart = [name for name in common if math.dist(before[name], after[name]) > 2]
+            assert len(common) > 10
+            assert len(apart) < len(common) / 10
+            # What moves one picture moves the other.
+            panes[0].get_by_role("button", name="Zoom in", exact=True).click()
 
 
 def test_a_small_screen_shows_all_without_scrolling_sideways(page: Page, keep: Keep) -> None:
