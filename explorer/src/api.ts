@@ -1,7 +1,7 @@
 /** The data of an index: one interface, for a server, a static page and a chat. */
 
 import type { MapPart, Place } from "./graph/mapPart";
-import type { Filters } from "./state";
+import type { Filters, Kind } from "./state";
 
 export type Scope = "read" | "ask" | "index" | "admin";
 
@@ -45,6 +45,10 @@ export interface Document {
   id?: string;
   number: number; title: string; path: string; creation_date: string; language: string;
   metadata: string | null; n_characters: number; n_text_units: number;
+  /** The suffix of the file, the date that is stated or in the title, and the entities that the document names. */
+  type: string; date: string; n_entities: number;
+  /** Pages, those read by OCR, and what was not read; absent on a static page. */
+  n_pages?: number; n_recognized?: number; unread?: string;
 }
 export interface TextUnit {
   number: number; document: number; document_title: string; start_char: number; end_char: number;
@@ -111,6 +115,24 @@ export interface Paths {
 export interface Neighbourhood { entities: Entity[]; relationships: Relationship[] }
 /** What filters can be set to. */
 export interface FilterChoices { entity_types: Record<string, number>; document_columns: string[] }
+
+/** The documents of each period, and their passages that mention an entity. */
+export interface Timeline {
+  periods: { since: string; until: string; documents: number; mentions: number }[];
+  /** Number of documents without a date. */
+  n_undated: number;
+}
+export const QUERY_LANGUAGES = ["sql", "cypher"] as const;
+export type QueryLanguage = (typeof QUERY_LANGUAGES)[number];
+/** The tables that queries can name, or the reason why there is no engine. */
+export type QuerySchema = Record<QueryLanguage, {
+  problem: string; tables: { name: string; meaning: string; rows: number | null; columns: Record<string, string> }[];
+}>;
+/** The rows of a query; `links` has the rows of the index that the values of a column stand for. */
+export interface QueryResult {
+  engine: string; columns: string[]; rows: unknown[][]; is_cut: boolean; seconds: number;
+  links: { column: number; kind: Kind; numbers: (number | null)[] }[];
+}
 
 /** The part of the graph that a path or a neighbourhood consists of, as searches return it. */
 export interface AnswerGraph {
@@ -204,6 +226,11 @@ export interface IndexData {
   ): Promise<{ entities: Place[]; communities: Place[]; relationships: Relationship[] }>;
   versions(signal: AbortSignal): Promise<Version[]>;
   filterChoices(signal: AbortSignal): Promise<FilterChoices>;
+  /** Count documents and mentions of an entity over time; filters by date do not count. Absent in a chat. */
+  timeline?(entity: number | null, filters: Filters, signal: AbortSignal): Promise<Timeline>;
+  /** Queries, and what they can name. Absent without a server. */
+  querySchema?(signal: AbortSignal): Promise<QuerySchema>;
+  query?(language: QueryLanguage, query: string, signal: AbortSignal): Promise<QueryResult>;
   /** Read the rows that differ between two versions. Absent where only one version can be read. */
   changedRows?(table: ChangedTable, query: Query, signal: AbortSignal): Promise<ChangedRows>;
   /** Open another version of the index. Absent where only one version can be read. */

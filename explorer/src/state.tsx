@@ -37,7 +37,9 @@ export interface Surroundings {
   collapsed: string[];
 }
 
-export type GraphMode = "graph" | "table";
+/** What the middle of the page shows. */
+export const MODES = ["graph", "table", "documents", "console"] as const;
+export type Mode = (typeof MODES)[number];
 /** What decides the colours of entities. */
 export type ColourBy = "community" | "type";
 
@@ -65,7 +67,10 @@ export interface Address {
   around: Surroundings | null;
   /** The only community that the graph shows. */
   only: number | null;
-  mode: GraphMode;
+  mode: Mode;
+  /** The query of the console, and its language. */
+  query: string;
+  language: string;
   colourBy: ColourBy;
 }
 
@@ -74,7 +79,7 @@ export const NO_FILTERS: Filters = { documents: {}, types: [], since: "", until:
 export const EMPTY_ADDRESS: Address = {
   index: "", selection: null, panel: "ask", question: "", method: "ask", search: "", conversation: "", beside: [],
   table: "entities", filters: NO_FILTERS, version: null, compare: null, path: null, around: null,
-  only: null, mode: "graph", colourBy: "community",
+  only: null, mode: "graph", query: "", language: "sql", colourBy: "community",
 };
 
 /** Return the surroundings of a thing as they are shown first. */
@@ -100,7 +105,8 @@ export function changeAddress(address: Address, change: Partial<Address>): Addre
 
 const KINDS: readonly string[] = ["entity", "relationship", "community", "text_unit", "document"];
 // Keys of the parameters that are one text each, with the value that is left out.
-const TEXTS = ["panel", "question", "method", "search", "table", "conversation"] as const;
+const TEXTS = ["panel", "question", "method", "search", "table", "conversation", "query", "language"] as const;
+const NUMBERS = ["version", "compare", "only"] as const;
 // Keys of the parts of surroundings: lists of numbers, and types of entities.
 const LISTS = ["pinned", "hidden"] as const;
 const TYPES = ["expanded", "collapsed"] as const;
@@ -128,14 +134,12 @@ export function parseAddress(hash: string): Address {
     documents, types: parameters.getAll("type"),
     since: parameters.get("since") ?? "", until: parameters.get("until") ?? "",
   };
-  address.version = wholeNumber(parameters.get("version"));
-  address.compare = wholeNumber(parameters.get("compare"));
-  address.only = wholeNumber(parameters.get("only"));
+  for (const key of NUMBERS) address[key] = wholeNumber(parameters.get(key));
   address.beside = parameters.getAll("beside");
   const [, from, to] = /^(\d+)-(\d+)$/.exec(parameters.get("path") ?? "") ?? [];
   address.path = from && to ? { from: Number(from), to: Number(to) } : null;
   address.around = parseSurroundings(parameters);
-  address.mode = parameters.get("mode") === "table" ? "table" : "graph";
+  address.mode = MODES.find((mode) => mode === parameters.get("mode")) ?? "graph";
   address.colourBy = parameters.get("colour") === "type" ? "type" : "community";
   return address;
 }
@@ -153,9 +157,7 @@ export function formatAddress(address: Address): string {
   for (const type of filters.types) parameters.append("type", type);
   if (filters.since) parameters.set("since", filters.since);
   if (filters.until) parameters.set("until", filters.until);
-  if (address.version !== null) parameters.set("version", String(address.version));
-  if (address.compare !== null) parameters.set("compare", String(address.compare));
-  if (address.only !== null) parameters.set("only", String(address.only));
+  for (const key of NUMBERS) if (address[key] !== null) parameters.set(key, String(address[key]));
   for (const column of address.beside) parameters.append("beside", column);
   if (path) parameters.set("path", `${path.from}-${path.to}`);
   if (around) {
@@ -163,7 +165,7 @@ export function formatAddress(address: Address): string {
     for (const key of LISTS) if (around[key].length) parameters.set(key, around[key].join("-"));
     for (const key of TYPES) for (const type of around[key]) parameters.append(key, type);
   }
-  if (address.mode === "table") parameters.set("mode", "table");
+  if (address.mode !== "graph") parameters.set("mode", address.mode);
   if (address.colourBy === "type") parameters.set("colour", "type");
   const parts = [address.index, ...formatSelection(address.selection)].map(encodeURIComponent);
   const query = parameters.toString();

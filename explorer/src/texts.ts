@@ -1,6 +1,6 @@
 /** All texts of the page, in one place, so that it can be translated. */
 
-import type { Answer } from "./api";
+import type { Answer, QueryLanguage } from "./api";
 import type { Decision, EvaluationSummary, Health, Interval } from "./manage/rows";
 import type { Kind } from "./state";
 
@@ -85,16 +85,42 @@ export const texts = {
   },
   columns: {
     title: "Name", name: "Name", type: "Type", degree: "Neighbours", frequency: "Passages",
-    documents: "Documents", mentions: "Mentions", share: "Share",
+    documents: "Documents", mentions: "Mentions", share: "Share", date: "Date",
   } as Record<string, string>,
   menu: {
     label: "Panels", ask: "Ask", conversations: "History", more: "More", browse: "Browse", filters: "Filters", versions: "Versions",
-    documents: "Documents", names: "Names", health: "Health", evaluations: "Evaluations",
+    documents: "Files", names: "Names", health: "Health", evaluations: "Evaluations",
   },
   parts: { label: "Parts of the page", graph: "Graph", evidence: "Details" },
   resize: { left: "Width of the left panel", right: "Width of the details" },
+  modes: { graph: "Graph", table: "Table", documents: "Documents", console: "Console" },
+  pages: (pages: number, recognized: number) => `${counted("page", "pages")(pages)}${recognized ? `, ${number(recognized)} read by OCR` : ""}`,
+  timeline: {
+    label: "Documents over time", since: "First date", until: "Last date", documents,
+    mentions: counted("passage names it", "passages name it"),
+    period: (since: string, until: string) => (since === until ? since : `${since} … ${until}`),
+    undated: (count: number) => `${documents(count)} without a date`,
+  },
+  console: {
+    language: "Language", languages: { sql: "SQL", cypher: "Cypher" }, query: "Query", tables: "Tables and columns",
+    placeholder: "Ctrl+Enter runs the query", run: "Run", stop: "Stop", running: "The query runs", save: "Save as CSV", result: "Result",
+    found: (count: number, isCut: boolean, seconds: number, engine: string) => [
+      isCut ? `the first ${number(count)} rows: the query has more` : counted("row", "rows")(count),
+      `${short.format(seconds)} s`, engine.replace("real_", ""),
+    ].join(" · "),
+    examples: {
+      sql: [
+        ["Types", "SELECT type, count(*) AS entities FROM entities GROUP BY type ORDER BY entities DESC"],
+        ["Most linked", "SELECT title, type, degree FROM entities ORDER BY degree DESC LIMIT 20"],
+      ],
+      cypher: [
+        ["Strongest", "MATCH (a:Entity)-[r:RELATED]->(b:Entity) RETURN a.title, b.title, r.weight ORDER BY r.weight DESC LIMIT 20"],
+        ["In most documents", "MATCH (e:Entity)<-[:MENTIONS]-(:TextUnit)-[:PART_OF]->(d:Document) RETURN e, count(DISTINCT d) AS documents ORDER BY documents DESC LIMIT 20"],
+      ],
+    } as Record<QueryLanguage, [name: string, query: string][]>,
+  },
   graph: {
-    mode: "Form of the graph", graph: "Graph", table: "Table",
+    mode: "What is shown",
     evidence: "Evidence of the answer",
     only: (community: number) => `Only community ${community}`,
     explained: "Graph of communities and entities. Arrow keys move it, plus and minus zoom, Enter opens the community in the middle, Backspace leaves it; the table shows the same.",
@@ -163,7 +189,7 @@ export const texts = {
     explained: "These files are the documents of the index. Add and remove files, then start a run, which brings the index up to date with them.",
     files: "Files", noFiles: "There are no files yet: add some, then start a run.",
     more: (count: number) => `and ${number(count)} more`,
-    search: "Search the files", held: documents, isNew: "not in the index yet",
+    unread: (count: number) => `${files(count)} not read`, search: "Search the files", held: documents, isNew: "not in the index yet",
     size: formatBytes,
     choose: "Add files …", drop: "or drop them on this panel",
     sending: (name: string) => `Sending ${name}`, checking: (name: string) => `The server checks ${name}`,
@@ -294,7 +320,7 @@ export const texts = {
     statedBy: (n: number) => n === 0 ? "no cited passage states it" : n === 1 ? "one document" : `${n} documents`,
     noReport: "There is no report on this community.", partOf: "Part of", children: "Parts",
     members: "Members", neighbours: "Neighbouring communities", showOnly: "Show only this community",
-    showAll: "Show the whole graph", metadata: "Metadata", named: "Named here",
+    showAll: "Show the whole graph", metadata: "Metadata", named: "Named here", dated: (date: string) => `dated ${date}`,
     citations: "Citations of the answer", previous: "Previous citation", next: "Next citation",
     citationOf: (of: number, all: number) => `Citation ${of} of ${number(all)}`,
     page: (label: string, engine: string, kind: string) =>

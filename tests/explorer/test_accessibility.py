@@ -18,6 +18,8 @@ VIEWS = {
     "path": ("/#/sample?path=0-1", ".surroundings-bar"),
     "document": ("/#/sample/document/0/0-40", "mark"),
     "table": ("/#/sample?mode=table", "caption >> text=Entities"),
+    "all documents": ("/#/sample/entity/0?mode=documents", ".drawn td"),
+    "console": ("/#/sample?mode=console", ".console summary"),
     "browse": ("/#/sample?panel=browse", ".panel.left .row"),
     "filters": ("/#/sample?panel=filters", ".checks"),
     "versions": ("/#/sample?panel=versions", ".panel.left .row"),
@@ -28,7 +30,7 @@ VIEWS = {
     "health": ("/#/sample?panel=health", ".panel.left table"),
 }
 # The other views have the same colours.
-DARK_VIEWS = {"start", "entity", "neighbours", "document", "table"}
+DARK_VIEWS = {"start", "entity", "neighbours", "document", "table", "all documents", "console"}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -86,7 +86,7 @@ def test_a_decision_about_a_name_is_shown_before_it_is_recorded_and_undone(
 def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page, root: Path) -> None:
     (root / "input" / ".hidden").touch()
     owner.goto("/#/docs?panel=documents")
-    expect(owner.get_by_role("heading", name="Files")).to_contain_text("2")
+    expect(owner.get_by_role("heading", name="Files", level=3)).to_contain_text("2")
     dropped = owner.evaluate_handle("""() => {
         const files = new DataTransfer();
         for (const name of ["song.mp3", "scan.pdf", "note.txt"])
@@ -101,6 +101,11 @@ def test_files_that_cannot_be_stored_are_refused_with_the_reason(owner: Page, ro
     expect(owner.get_by_text("1 file stored")).to_be_visible()
     owner.get_by_text("1 file skipped: hidden 1.").click()
     expect(owner.locator(".panel.left").get_by_text(".hidden")).to_be_visible()
+    # The table of documents tells the same.
+    owner.goto("/#/docs?mode=documents")
+    owner.locator(".graph-pane").get_by_text("1 file skipped: hidden 1.").click()
+    expect(owner.locator(".graph-pane").get_by_text("is hidden")).to_be_visible()
+    owner.goto("/#/docs?panel=documents")
     owner.get_by_role("button", name="Remove uploads/note.txt").click()
     owner.get_by_role("button", name="Delete", exact=True).click()
     expect(owner.get_by_text("uploads/note.txt")).to_have_count(0)

@@ -273,7 +273,6 @@ def test_the_lists_show_rows_of_their_own_table_one_after_the_other(page: Page) 
     rows = page.locator(".panel-body .list li")
     for name, kind in [
         ("Entities", "entity"),
-        ("Documents", "document"),
         ("Relationships", "relationship"),
         ("Passages", "text_unit"),
         ("Communities", "community"),
@@ -350,7 +349,7 @@ def test_a_search_ends_with_its_list(page: Page) -> None:
     expect(search).to_have_value("crean")
     expect(page.locator("[role=option]")).to_have_count(0)
     expect(find).to_have_value("")
-    page.get_by_label("Lists").get_by_role("link", name="Documents").click()
+    page.get_by_label("Lists").get_by_role("link", name="Passages").click()
     expect(search).to_have_value("")
     page.go_back()
     expect(search).to_have_value("crean")

@@ -5,7 +5,7 @@ import type { Community, CommunityDetails, Report, Statement } from "../api";
 import { FormattedText, PassageTitles } from "../parts/FormattedText";
 import { CommunityLink, EntityLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
-import { PagedList, usePages } from "../parts/PagedList";
+import { List, PagedList, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
@@ -56,19 +56,17 @@ function Statements({ statements }: { statements: Statement[] }) {
   if (!statements.length) return null;
   return (
     <Section title={texts.evidence.statements} count={statements.length}>
-      <ul class="list">
-        {statements.map(({ n_documents, sources, text }, at) => (
-          <li key={at}>
-            <details>
-              <summary>
-                <span dir="auto">{text}</span>{" "}
-                <span class="row-note">{texts.evidence.statedBy(n_documents)}</span>
-              </summary>
-              {sources.map((span) => <Passage key={`${span.document}-${span.start_char}`} span={span} />)}
-            </details>
-          </li>
-        ))}
-      </ul>
+      <List rows={statements}>
+        {({ n_documents, sources, text }) => (
+          <details>
+            <summary>
+              <span dir="auto">{text}</span>{" "}
+              <span class="row-note">{texts.evidence.statedBy(n_documents)}</span>
+            </summary>
+            {sources.map((span) => <Passage key={`${span.document}-${span.start_char}`} span={span} />)}
+          </details>
+        )}
+      </List>
     </Section>
   );
 }
@@ -85,13 +83,13 @@ function OnlyThis({ number }: { number: number }) {
   );
 }
 
-function Communities({ title, communities }: { title: string; communities: Community[] }) {
+interface CommunitiesProps<Row> { title: string; communities: readonly Row[]; note?: (community: Row) => string }
+
+export function Communities<Row extends Omit<Community, "parent" | "children">>({ title, communities, note }: CommunitiesProps<Row>) {
   if (!communities.length) return null;
   return (
     <Section title={title} count={communities.length}>
-      <ul class="list">
-        {communities.map((community) => <li key={community.community}><CommunityLink community={community} /></li>)}
-      </ul>
+      <List rows={communities}>{(community) => <CommunityLink community={community} note={note?.(community)} />}</List>
     </Section>
   );
 }

@@ -10,7 +10,7 @@ import { useLoaded } from "../parts/useLoaded";
 import { type Selection, surround, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
-import { Section } from "./Section";
+import { Pairs, Section } from "./Section";
 
 // Characters that one request loads, and those before a marked span that the first one loads.
 const WINDOW = 6000;
@@ -88,24 +88,20 @@ function CitationSteps({ unit, span }: { unit: number; span: NonNullable<Selecti
 }
 
 function DocumentFacts({ document }: { document: Document }) {
-  const { title, path, creation_date, language } = document;
+  const { title, path, date, language } = document;
   const metadata = readMetadata(document.metadata);
   return (
     <>
       <p class="facts">
         {path && path !== title && <span dir="auto">{path}</span>}
-        {creation_date && <span>{creation_date.slice(0, 10)}</span>}
+        {date && <span>{texts.evidence.dated(date)}</span>}
         {language && <span>{language}</span>}
       </p>
       <div class="actions"><OnlyThis document={document} /></div>
       {metadata.length > 0 && (
         <details>
           <summary>{texts.evidence.metadata}</summary>
-          <dl class="pairs">
-            {metadata.map(([name, value]) => (
-              <div key={name}><dt dir="auto">{name}</dt><dd dir="auto">{value}</dd></div>
-            ))}
-          </dl>
+          <Pairs pairs={metadata} />
         </details>
       )}
     </>

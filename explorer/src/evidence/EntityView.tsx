@@ -4,11 +4,12 @@ import type { EntityDetails } from "../api";
 import { useAsk } from "../ask/useAsk";
 import { EntityChooser } from "../find/EntityChooser";
 import { Curate } from "../manage/Curate";
-import { CommunityLink, RelationshipLink } from "../parts/Link";
+import { RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { surround, type Surroundings, useAddress } from "../state";
 import { texts } from "../texts";
+import { Communities } from "./CommunityView";
 import { Passage } from "./Passage";
 import { Section } from "./Section";
 
@@ -29,15 +30,7 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
       <EntityActions entity={entity} />
       <Curate entity={entity} />
       <Relationships entity={number} />
-      {communities.length > 0 && (
-        <Section title={texts.evidence.communities} count={communities.length}>
-          <ul class="list">
-            {communities.map((community) => (
-              <li key={community.community}><CommunityLink community={community} note={texts.level(community.level)} /></li>
-            ))}
-          </ul>
-        </Section>
-      )}
+      <Communities title={texts.evidence.communities} communities={communities} note={({ level }) => texts.level(level)} />
       <Mentions entity={number} />
     </article>
   );

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { RelationshipDetails } from "../api";
 import { EntityLink } from "../parts/Link";
 import { Await } from "../parts/Loading";
+import { List } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
@@ -23,15 +24,12 @@ export function RelationshipView({ relationship }: { relationship: RelationshipD
       </p>
       {!stated && <p class="muted">{texts.evidence.countedExplained}</p>}
       {stated && description && <p dir="auto">{description}</p>}
-      <ul class="list">
-        <li><EntityLink entity={{ number: source, title: source_title }} /></li>
-        <li><EntityLink entity={{ number: target, title: target_title }} /></li>
-      </ul>
+      <List rows={[{ number: source, title: source_title }, { number: target, title: target_title }]}>
+        {(entity) => <EntityLink entity={entity} />}
+      </List>
       {evidence.length > 0 && (
         <Section title={texts.evidence.sentences} count={evidence.length}>
-          <ul class="list">
-            {evidence.map((span) => <li key={`${span.document}-${span.start_char}`}><Passage span={span} /></li>)}
-          </ul>
+          <List rows={evidence}>{(span) => <Passage span={span} />}</List>
         </Section>
       )}
       <SharedTextUnits numbers={text_units} isCounted={!stated} />
@@ -54,11 +52,7 @@ function SharedTextUnits({ numbers, isCounted }: { numbers: number[]; isCounted:
   return (
     <Section title={texts.evidence.together} count={numbers.length}>
       <Await loaded={loaded}>
-        {(units) => (
-          <ul class="list">
-            {units.map((unit) => <li key={unit.number}><TextUnitLink unit={unit} isCounted={isCounted} /></li>)}
-          </ul>
-        )}
+        {(units) => <List rows={units}>{(unit) => <TextUnitLink unit={unit} isCounted={isCounted} />}</List>}
       </Await>
       {shown < numbers.length && (
         <button type="button" class="more" onClick={() => setShown(shown + 2 * PAGE)}>

@@ -15,3 +15,12 @@ export function Section({ title, count = null, children }: SectionProps) {
     </section>
   );
 }
+
+/** Names with their values. */
+export function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[] }) {
+  return (
+    <dl class="pairs">
+      {pairs.map(([name, value]) => <div key={name}><dt dir="auto">{name}</dt><dd dir="auto">{value}</dd></div>)}
+    </dl>
+  );
+}

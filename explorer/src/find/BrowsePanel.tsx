@@ -1,7 +1,7 @@
 /** Lists of the things of an index, searched and filtered. */
 
 import { useEffect, useState } from "preact/hooks";
-import { type Document, filterQuery, type Rows, type TableName, type TextUnit } from "../api";
+import { filterQuery, type Rows, type TableName, type TextUnit } from "../api";
 import { CommunityLink, EntityLink, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
@@ -11,9 +11,8 @@ import { TextUnitLink } from "../evidence/Passage";
 import { useAddress } from "../state";
 import { FilterNotice } from "./FilterPanel";
 
-const TABLES: readonly TableName[] = [
-  "entities", "relationships", "communities", "documents", "text_units",
-];
+// The documents have a table of their own, in the middle of the page.
+const TABLES: readonly TableName[] = ["entities", "relationships", "communities", "text_units"];
 
 export function BrowsePanel() {
   const { summary } = useData();
@@ -43,7 +42,7 @@ export function BrowsePanel() {
 // Milliseconds without a key before a list is searched.
 const PAUSE = 200;
 
-function SearchField({ value, onChange }: { value: string; onChange: (text: string) => void }) {
+export function SearchField({ value, onChange }: { value: string; onChange: (text: string) => void }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   useEffect(() => {
@@ -83,18 +82,7 @@ function Row({ table, row }: { table: TableName; row: Rows[TableName] }) {
   switch (table) {
     case "entities": return <EntityLink entity={row as Rows["entities"]} />;
     case "relationships": return <RelationshipLink relationship={row as Rows["relationships"]} />;
-    case "documents": return <DocumentLink document={row as Document} />;
     case "text_units": return <TextUnitLink unit={row as TextUnit} />;
     default: return <CommunityLink community={row as Rows["communities"]} />;
   }
-}
-
-function DocumentLink({ document }: { document: Document }) {
-  const { select } = useAddress();
-  return (
-    <a class="row" href={select({ kind: "document", number: document.number })}>
-      <span class="row-name" dir="auto">{document.title}</span>
-      <span class="row-note" dir="auto">{document.creation_date.slice(0, 10) || document.path}</span>
-    </a>
-  );
 }

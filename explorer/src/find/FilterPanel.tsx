@@ -1,12 +1,13 @@
 /** Filters by type, document, date and metadata. They apply to questions, lists and the graph. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { FilterChoices } from "../api";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { type Filters, hasFilters, NO_FILTERS, useAddress } from "../state";
 import { texts } from "../texts";
+import { Timeline } from "./Timeline";
 
 /** A condition on documents, such as `path=letters/*`. */
 interface Condition { column: string; pattern: string }
@@ -21,6 +22,7 @@ export function FilterPanel() {
       <TypeChoice types={filters.types} onChange={(types) => change({ types })} />
       <fieldset>
         <legend>{texts.filters.dates}</legend>
+        <Timeline />
         <div class="pair">
           <DateField label={texts.filters.since} value={filters.since} onChange={(since) => change({ since })} />
           <DateField label={texts.filters.until} value={filters.until} onChange={(until) => change({ until })} />
@@ -66,15 +68,11 @@ interface DateFieldProps { label: string; value: string; onChange: (date: string
 
 /** A year, a month or a day. The field of the browser for dates wants a whole day. */
 function DateField({ label, value, onChange }: DateFieldProps) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  const isValid = /^(\d{4}(-\d\d(-\d\d)?)?)?$/.test(text);
   return (
     <label class="field">
       <span>{label}</span>
-      <input value={text} placeholder={texts.filters.dateForm} inputMode="numeric" aria-invalid={!isValid}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onChange={() => { if (isValid) onChange(text); }} />
+      <input key={value} defaultValue={value} placeholder={texts.filters.dateForm} inputMode="numeric" pattern="\d{4}(-\d\d(-\d\d)?)?"
+        onChange={({ currentTarget }) => { if (currentTarget.checkValidity()) onChange(currentTarget.value); }} />
     </label>
   );
 }

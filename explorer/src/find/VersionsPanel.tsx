@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { CHANGED_TABLES, type ChangedRow, type ChangedTable } from "../api";
+import { Line } from "../parts/Link";
 import { Await } from "../parts/Loading";
 import { PagedList, usePages } from "../parts/PagedList";
 import { type Comparison as Compared, useComparison } from "../parts/useComparison";
@@ -117,12 +118,7 @@ function ChangedRowList({ table, kind, from, to }: ChangedRowsProps) {
   return (
     <PagedList pages={pages} empty={texts.none}>
       {({ name, before, after }) => (
-        <span class="row">
-          <span class="row-name" dir="auto">{name}</span>
-          <span class="row-note">
-            {link(name, before, from, texts.versions.before)} {link(name, after, to, texts.versions.after)}
-          </span>
-        </span>
+        <Line name={name} note={<>{link(name, before, from, texts.versions.before)} {link(name, after, to, texts.versions.after)}</>} />
       )}
     </PagedList>
   );

@@ -83,13 +83,18 @@ export function writeRelationships({ relationships, links }: DrawnGraph): string
 }
 
 function writeCsv<Row extends object>(columns: readonly (keyof Row & string)[], rows: readonly Row[]): string {
-  const lines = rows.map((row) => columns.map((column) => formatCell(row[column])).join(","));
-  return [columns.join(","), ...lines, ""].join("\r\n");
+  return writeTable(columns, rows.map((row) => columns.map((column) => row[column])));
+}
+
+/** Write rows of values as CSV; lists and objects become JSON. */
+export function writeTable(columns: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  return [columns, ...rows].map((row) => row.map(formatCell).join(",")).concat("").join("\r\n");
 }
 
 function formatCell(value: unknown): string {
-  if (typeof value !== "string") return String(value ?? "");
+  if (value === null || typeof value !== "object" && typeof value !== "string") return String(value ?? "");
+  const written = typeof value === "string" ? value : JSON.stringify(value);
   // Spreadsheets run a text that begins with one of these characters as a formula.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = /^[=+\-@\t\r]/.test(written) ? `'${written}` : written;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { IndexData } from "../api";
 import { ServerReturns } from "../parts/useServerReturns";
-import { type Address, type Filters, type GraphMode, hasFilters, type Highlight, type Selection, type Surroundings } from "../state";
+import { type Address, type Filters, hasFilters, type Highlight, type Mode, type Selection, type Surroundings } from "../state";
 import { texts } from "../texts";
 import type { Changes } from "./appearance";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";
@@ -17,7 +17,7 @@ export interface GraphViewProps {
   data: IndexData;
   /** Changes when other data is shown, such as an earlier version. */
   dataKey: string;
-  mode: GraphMode;
+  mode: Mode;
   selection: Selection | null;
   highlight: Highlight;
   filters: Filters;
@@ -142,10 +142,5 @@ function makeGraph(container: HTMLElement, events: GraphEvents): Graph {
 function followTheme(onChange: () => void): () => void {
   const theme = new MutationObserver(onChange);
   theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  dark.addEventListener("change", onChange);
-  return () => {
-    theme.disconnect();
-    dark.removeEventListener("change", onChange);
-  };
+  return () => theme.disconnect();
 }

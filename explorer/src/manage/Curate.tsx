@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { EntityDetails } from "../api";
 import { EntityChooser } from "../find/EntityChooser";
 import { Await, Failure } from "../parts/Loading";
-import { EntityLink } from "../parts/Link";
+import { EntityLink, Line } from "../parts/Link";
+import { List } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
@@ -111,17 +112,10 @@ export function DecisionView({ decision, onChange, onRecorded }: DecisionViewPro
         {({ entities, is_new, n_relationships, n_text_units, n_documents, parts }) => (
           <>
             <p class="muted">{texts.curate.changes(n_relationships, n_text_units, n_documents)}</p>
-            <ul class="list">{entities.map((entity) => <li key={entity.number}><EntityLink entity={entity} /></li>)}</ul>
-            {parts.length > 0 && (
-              <ul class="list">
-                {parts.map((part) => (
-                  <li key={part.title} class="row">
-                    <span class="row-name" dir="auto">{part.title}</span>
-                    <span class="row-note">{texts.curate.part(part.n_text_units, part.n_documents)}</span>
-                  </li>
-                ))}
-              </ul>
-            )}
+            <List rows={entities}>{(entity) => <EntityLink entity={entity} />}</List>
+            <List rows={parts}>
+              {(part) => <Line name={part.title} note={texts.curate.part(part.n_text_units, part.n_documents)} />}
+            </List>
             {!is_new && <p>{texts.curate.known}</p>}
           </>
         )}

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Section } from "../evidence/Section";
 import { Await, Failure } from "../parts/Loading";
+import { List } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
@@ -35,24 +36,25 @@ export function DocumentsPanel() {
         {shown && !files.error
           ? <Files files={shown.files} onRemoved={noteChange} />
           : <Await loaded={files}>{() => null}</Await>}
-        {shown?.skipped_summary && <Skipped {...shown} />}
+        {shown && <NotRead files={[]} skipped={shown.skipped} skipped_summary={shown.skipped_summary} />}
       </Section>
     </DropArea>
   );
 }
 
-function Skipped({ skipped, skipped_summary }: InputFiles) {
-  return (
+/** The files with a problem, and those that a run skips, with the reasons. */
+export function NotRead({ files, skipped, skipped_summary }: Omit<InputFiles, "max_bytes">) {
+  const unread = files.filter(({ problem }) => problem).map(({ path, problem: reason }) => ({ path, reason }));
+  const list = (summary: string, rows: readonly { path: string; reason: string }[]) => rows.length > 0 && (
     <details class="skipped">
-      <summary>{skipped_summary}</summary>
-      <ul class="list">
-        {skipped.slice(0, MAX_SKIPPED).map(({ path, reason }) => (
-          <li key={path}><span dir="auto">{path}</span> <span class="muted">{reason}</span></li>
-        ))}
-      </ul>
-      {skipped.length > MAX_SKIPPED && <p class="muted">{texts.documents.more(skipped.length - MAX_SKIPPED)}</p>}
+      <summary>{summary}</summary>
+      <List rows={rows.slice(0, MAX_SKIPPED)}>
+        {({ path, reason }) => <><span dir="auto">{path}</span> <span class="muted">{reason}</span></>}
+      </List>
+      {rows.length > MAX_SKIPPED && <p class="muted">{texts.documents.more(rows.length - MAX_SKIPPED)}</p>}
     </details>
   );
+  return <>{list(texts.documents.unread(unread.length), unread)}{list(skipped_summary, skipped)}</>;
 }
 
 function Files({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void }) {

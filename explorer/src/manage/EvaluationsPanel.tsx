@@ -1,6 +1,7 @@
 /** The evaluations that the project of the index keeps, each with its means and its report. */
 
 import { Await, Failure } from "../parts/Loading";
+import { type Column, SortedTable } from "../parts/SortedTable";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
@@ -45,7 +46,6 @@ function EvaluationView({ found: { name, summary, problem } }: { found: ListedEv
       <h3>{name}</h3>
       {summary ? (
         <>
-          <p class="muted">{texts.evaluations.measured(summary)}</p>
           <Means summary={summary} />
           <button type="button" disabled={isBusy} onClick={open}>{texts.evaluations.open}</button>
           {error !== null && <Failure error={error} />}
@@ -55,34 +55,18 @@ function EvaluationView({ found: { name, summary, problem } }: { found: ListedEv
   );
 }
 
-function Means({ summary: { means } }: { summary: EvaluationSummary }) {
-  const systems = Object.keys(means);
+function Means({ summary }: { summary: EvaluationSummary }) {
+  const { means } = summary;
   const measures = [...new Set(Object.values(means).flatMap((found) => Object.keys(found)))];
+  const columns = Object.entries(means).map(([title, found]): Column<string> => ({
+    title, value: (measure) => found[measure]?.mean ?? -Infinity,
+    cell: (measure) => {
+      const interval = found[measure];
+      return interval ? <span title={texts.evaluations.interval(interval)}>{texts.evaluations.mean(interval.mean)}</span> : "–";
+    },
+  }));
   return (
-    <div class="scroll-x" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{texts.evaluations.measure}</th>
-            {systems.map((system) => <th key={system} scope="col" class="number">{system}</th>)}
-          </tr>
-        </thead>
-        <tbody>
-          {measures.map((measure) => (
-            <tr key={measure}>
-              <th scope="row">{measure}</th>
-              {systems.map((system) => {
-                const interval = means[system]?.[measure];
-                return (
-                  <td key={system} class="number" title={interval && texts.evaluations.interval(interval)}>
-                    {interval ? texts.evaluations.mean(interval.mean) : "–"}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <SortedTable caption={texts.evaluations.measured(summary)} rows={measures} sortedBy={-1} keyOf={(measure) => measure}
+      columns={[{ title: texts.evaluations.measure, value: (measure) => measure }, ...columns]} />
   );
 }

@@ -1,12 +1,15 @@
 /** The health of the index: the checks with what they found, and statistics. */
 
-import { Section } from "../evidence/Section";
+import { Pairs, Section } from "../evidence/Section";
+import { Line } from "../parts/Link";
 import { Await, Busy } from "../parts/Loading";
+import { List } from "../parts/PagedList";
+import { type Column, SortedTable } from "../parts/SortedTable";
 import { useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import type { Check, Health } from "./rows";
+import type { Check, Health, Level } from "./rows";
 import { useManagement } from "./useManagement";
 
 export function HealthPanel() {
@@ -37,14 +40,7 @@ function HealthView({ health }: { health: Health }) {
       {passed.length > 0 && (
         <details>
           <summary>{texts.health.passed(passed.length)}</summary>
-          <ul class="list">
-            {passed.map(({ name, title, of }) => (
-              <li key={name} class="row">
-                <span class="row-name">{title}</span>
-                <span class="row-note">{texts.health.noneOf(of ?? 0)}</span>
-              </li>
-            ))}
-          </ul>
+          <List rows={passed}>{({ title, of }) => <Line name={title} note={texts.health.noneOf(of ?? 0)} />}</List>
         </details>
       )}
       {not_looked_at.length > 0 && (
@@ -74,6 +70,13 @@ function CheckView({ check }: { check: Check }) {
   );
 }
 
+const LEVEL_COLUMNS: Column<Level>[] = [
+  { title: texts.health.levelColumns[0]!, value: ({ level }) => String(level) },
+  { title: texts.health.levelColumns[1]!, value: ({ communities }) => communities },
+  { title: texts.health.levelColumns[2]!, value: ({ largest }) => largest, cell: ({ smallest, largest }) => texts.health.range(smallest, largest) },
+  { title: texts.health.levelColumns[3]!, value: ({ median }) => median },
+];
+
 function Statistics({ health }: { health: Health }) {
   const { rows, graph, levels, languages } = health;
   const named: [string, string][] = Object.entries(rows).map(([name, count]) =>
@@ -84,21 +87,7 @@ function Statistics({ health }: { health: Health }) {
       <Section title={texts.health.rows}><Pairs pairs={named} /></Section>
       {graph && <Section title={texts.health.graph}><Pairs pairs={texts.health.graphPairs(graph)} /></Section>}
       {levels.length > 0 && (
-        <Section title={texts.health.levels}>
-          <table>
-            <thead><tr>{texts.health.levelColumns.map((name, at) => <th key={name} class={at ? "number" : ""}>{name}</th>)}</tr></thead>
-            <tbody>
-              {levels.map(({ level, communities, smallest, median, largest }) => (
-                <tr key={level}>
-                  <td>{level}</td>
-                  <td class="number">{texts.number(communities)}</td>
-                  <td class="number">{texts.health.range(smallest, largest)}</td>
-                  <td class="number">{texts.decimal(median)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Section>
+        <SortedTable caption={texts.health.levels} rows={levels} columns={LEVEL_COLUMNS} sortedBy={-1} keyOf={({ level }) => level} />
       )}
       {languages.length > 0 && (
         <Section title={texts.health.languages}>
@@ -109,8 +98,4 @@ function Statistics({ health }: { health: Health }) {
       )}
     </>
   );
-}
-
-function Pairs({ pairs }: { pairs: [string, string][] }) {
-  return <dl class="pairs">{pairs.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
 }

@@ -5,6 +5,11 @@ import type { Community, Entity, Relationship } from "../api";
 import { useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 
+/** A row of a list that leads nowhere. */
+export function Line({ name, note }: { name: string; note: ComponentChildren }) {
+  return <span class="row"><span class="row-name" dir="auto">{name}</span><span class="row-note">{note}</span></span>;
+}
+
 interface EntityLinkProps {
   entity: Pick<Entity, "number" | "title"> & { type?: string };
   note?: ComponentChildren;

@@ -56,6 +56,12 @@ export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): 
   };
 }
 
+interface ListProps<Row> { rows: readonly Row[]; isBusy?: boolean; children: (row: Row) => ComponentChildren }
+
+export function List<Row>({ rows, isBusy, children }: ListProps<Row>) {
+  return <ul class="list" aria-busy={isBusy}>{rows.map((row, at) => <li key={at}>{children(row)}</li>)}</ul>;
+}
+
 interface PagedListProps<Row> {
   pages: Paged<Row>;
   empty: string;
@@ -66,7 +72,7 @@ export function PagedList<Row>({ pages, empty, children }: PagedListProps<Row>) 
   const { rows, loading } = pages;
   return (
     <>
-      <ul class="list" aria-busy={loading}>{rows.map((row, at) => <li key={at}>{children(row)}</li>)}</ul>
+      <List rows={rows} isBusy={loading}>{children}</List>
       <PageEnd pages={pages} empty={empty} />
     </>
   );

@@ -1,4 +1,4 @@
-/** A table whose rows are all here: readers sort it by its columns. */
+/** A table that readers sort by its columns: here, or where a list of many rows comes from. */
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -16,8 +16,11 @@ interface SortedTableProps<Row> {
   caption: string;
   rows: readonly Row[];
   columns: readonly Column<Row>[];
-  /** Position of the column by which the rows are sorted at first. */
+  /** Position of the column by which the rows are sorted, at first or by `onSort`; -1: they keep their order. */
   sortedBy: number;
+  /** Called instead of sorting the rows; these are then a part of `total`. */
+  onSort?: (position: number) => void;
+  total?: number | null;
   keyOf: (row: Row) => string | number;
   isLit?: (row: Row) => boolean;
 }
@@ -25,27 +28,29 @@ interface SortedTableProps<Row> {
 // Rows that are shown at first, and more at each demand.
 const STEP = 100;
 
-export function SortedTable<Row>({ caption, rows, columns, sortedBy, keyOf, isLit }: SortedTableProps<Row>) {
+export function SortedTable<Row>({ caption, rows, columns, sortedBy, onSort, total = rows.length, keyOf, isLit }: SortedTableProps<Row>) {
   const [sorted, setSorted] = useState(sortedBy);
   const [limit, setLimit] = useState(STEP);
-  const column = columns[sorted] ?? columns[sortedBy]!;
-  const ordered = useMemo(() => [...rows].sort((one, other) => compare(column.value(one), column.value(other))), [rows, column.title]);
+  const column = onSort ? columns[sortedBy] : columns[sorted] ?? columns[sortedBy];
+  const ordered = useMemo(() => (
+    onSort || !column ? rows : [...rows].sort((one, other) => compare(column.value(one), column.value(other)))
+  ), [rows, column?.title]);
   const isNumber = (each: Column<Row>) => rows.length > 0 && typeof each.value(rows[0]!) === "number";
   return (
     <>
       <div class="scrolled">
         <table>
-          <caption>{caption}<span class="count">{texts.number(rows.length)}</span></caption>
+          <caption>{caption}<span class="count">{total === null ? "" : texts.number(total)}</span></caption>
           <thead><tr>
             {columns.map((each, at) => (
               <th key={each.title} scope="col" class={isNumber(each) ? "number" : ""}
                 aria-sort={each !== column ? undefined : isNumber(each) ? "descending" : "ascending"}>
-                <button type="button" class="plain" onClick={() => setSorted(at)}>{each.title}</button>
+                <button type="button" class="plain" onClick={() => (onSort ?? setSorted)(at)}>{each.title}</button>
               </th>
             ))}
           </tr></thead>
           <tbody>
-            {ordered.slice(0, limit).map((row) => (
+            {(onSort ? rows : ordered.slice(0, limit)).map((row) => (
               <tr key={keyOf(row)} class={isLit?.(row) ? "lit" : ""}>
                 {columns.map((each, at) => (
                   <td key={each.title} dir="auto" class={isNumber(each) ? "number" : ""}>
@@ -57,8 +62,8 @@ export function SortedTable<Row>({ caption, rows, columns, sortedBy, keyOf, isLi
           </tbody>
         </table>
       </div>
-      {!rows.length && <p class="muted">{texts.none}</p>}
-      {rows.length > limit && (
+      {!onSort && !rows.length && <p class="muted">{texts.none}</p>}
+      {!onSort && rows.length > limit && (
         <button type="button" class="more" onClick={() => setLimit(limit + STEP)}>
           {texts.showMore(rows.length - limit)}
         </button>

@@ -2,11 +2,13 @@
 
 import {
   type Answer, type AnswerListener, ApiError, type ChangedRows, type ChangedTable, type Details,
-  type DocumentText, type FilterChoices, type IndexData, type IndexSummary, type Neighbourhood, type Page, type Paths,
-  type Query, type Question, type Relationship, type Rows, type Span, type Suggestions, type TableName, type Version,
+  type DocumentText, type FilterChoices, filterQuery, type IndexData, type IndexSummary, type Neighbourhood, type Page, type Paths,
+  type Query, type QueryLanguage, type QueryResult, type QuerySchema, type Question, type Relationship, type Rows,
+  type Span, type Suggestions, type TableName, type Timeline, type Version,
 } from "../api";
 import { parseMapPart, ROOT } from "../graph/mapPart";
 import { readEvents } from "../parts/readEvents";
+import { type Filters, NO_FILTERS } from "../state";
 import { texts } from "../texts";
 import { type Connection, formatQuery, indexPath } from "./Connection";
 
@@ -101,6 +103,19 @@ export class ServedIndex implements IndexData {
 
   filterChoices(signal: AbortSignal) {
     return this.get<FilterChoices>("/stats", {}, signal);
+  }
+
+  timeline(entity: number | null, { documents }: Filters, signal: AbortSignal) {
+    return this.get<Timeline>("/timeline", { ...filterQuery({ ...NO_FILTERS, documents }), entity }, signal);
+  }
+
+  querySchema(signal: AbortSignal) {
+    return this.get<QuerySchema>("/schema", {}, signal);
+  }
+
+  query(language: QueryLanguage, query: string, signal: AbortSignal) {
+    const body = { query, ...(this.version === null ? {} : { as_of: this.version }) };
+    return this.connection.send<QueryResult>("POST", `${this.root}/${language}`, body, signal);
   }
 
   atVersion(version: number) {

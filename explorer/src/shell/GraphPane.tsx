@@ -2,13 +2,16 @@
 
 import { useMemo } from "preact/hooks";
 import { filterQuery } from "../api";
+import { Console } from "../console/Console";
+import { DocumentsView } from "../find/DocumentsView";
 import type { Changes } from "../graph/appearance";
 import { GraphView } from "../graph/GraphView";
 import { LinkedViews } from "../graph/LinkedViews";
+import { Switch } from "../parts/Switch";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
-import { useData } from "../parts/useData";
+import { type OpenIndex, useData } from "../parts/useData";
 import { useLoaded } from "../parts/useLoaded";
-import { type Address, hasFilters, type Highlight, isEmptyHighlight, NO_HIGHLIGHT, type Selection, useAddress, useHighlight } from "../state";
+import { type Address, hasFilters, type Highlight, isEmptyHighlight, type Mode, MODES, NO_HIGHLIGHT, type Selection, useAddress, useHighlight } from "../state";
 import { texts } from "../texts";
 
 // Entities that are lit because the filters keep them.
@@ -20,21 +23,34 @@ export function GraphPane() {
   const comparison = useComparison();
   const changes = useChanges();
   const links = LinkedViews.of(address.index);
+  const mode = useMode();
   const shown = address.version ?? summary.version;
   const versions = comparison ? [comparison.from, comparison.to] : [shown];
   // What came is more than what went.
   const leading = comparison && (changes?.after.entities.size ? comparison.to : comparison.from);
   return (
     <section class="graph-pane" aria-label={texts.parts.graph}>
-      <GraphTools />
-      <div class="graph-panes" data-compared={Boolean(comparison)}>
-        {versions.map((version) => (
-          <VersionGraph key={version} version={version} links={links} comparison={comparison} showsChanges={version === leading}
-            changes={comparison && changes && (version === comparison.from ? changes.before : changes.after)} />
-        ))}
-      </div>
+      <GraphTools mode={mode} />
+      {mode === "documents" ? <DocumentsView /> : mode === "console" ? <Console /> : (
+        <div class="graph-panes" data-compared={Boolean(comparison)}>
+          {versions.map((version) => (
+            <VersionGraph key={version} version={version} links={links} comparison={comparison} showsChanges={version === leading}
+              changes={comparison && changes && (version === comparison.from ? changes.before : changes.after)} />
+          ))}
+        </div>
+      )}
     </section>
   );
+}
+
+/** Return what the address chooses to show, or else the graph: without a server, there is no console. */
+function useMode(): Mode {
+  const { address: { mode } } = useAddress();
+  return listModes(useData()).includes(mode) ? mode : "graph";
+}
+
+function listModes({ data, summary: { scopes, tables } }: OpenIndex): Mode[] {
+  return MODES.filter((mode) => (mode === "documents" ? tables.documents : mode !== "console" || data.query && scopes.includes("ask")));
 }
 
 interface VersionGraphProps {
@@ -72,41 +88,30 @@ function VersionGraph({ version, comparison, changes, showsChanges, links }: Ver
   );
 }
 
-function GraphTools() {
+function GraphTools({ mode }: { mode: Mode }) {
   const { address, go, href } = useAddress();
   const { kept, end } = useHighlight();
-  const { mode, only, path, around, colourBy } = address;
+  const { only, path, around, colourBy } = address;
   const comparison = useComparison();
+  const isGraph = mode === "graph" || mode === "table";
   return (
     <div class="graph-tools">
-      <div class="switch" role="group" aria-label={texts.graph.mode}>
-        {(["graph", "table"] as const).map((name) => (
-          <button key={name} type="button" aria-pressed={mode === name} onClick={() => go({ mode: name }, true)}>
-            {texts.graph[name]}
-          </button>
-        ))}
-      </div>
-      {!comparison && !around && !path && (
-        <div class="switch" role="group" aria-label={texts.graph.colourBy}>
-          <span class="switch-name" aria-hidden="true">{texts.graph.colourBy}</span>
-          {(["community", "type"] as const).map((name) => (
-            <button key={name} type="button" aria-pressed={colourBy === name} onClick={() => go({ colourBy: name }, true)}>
-              {texts.graph.colours[name]}
-            </button>
-          ))}
-        </div>
+      <Switch label={texts.graph.mode} names={listModes(useData())} titles={texts.modes} value={mode} onChoose={(name) => go({ mode: name }, true)} />
+      {isGraph && !comparison && !around && !path && (
+        <Switch label={texts.graph.colourBy} names={["community", "type"]} titles={texts.graph.colours} value={colourBy} isLabelled
+          onChoose={(name) => go({ colourBy: name }, true)} />
       )}
-      {only !== null && (
+      {isGraph && only !== null && (
         <a class="chip removable" href={href({ only: null })}>
           {texts.graph.only(only)}<Remove />
         </a>
       )}
-      {comparison && (
+      {isGraph && comparison && (
         <a class="chip removable" href={href({ compare: null })}>
           {texts.versions.compared(comparison.from, comparison.to)}<Remove />
         </a>
       )}
-      {!path && !around && !isEmptyHighlight(kept) && (
+      {isGraph && !path && !around && !isEmptyHighlight(kept) && (
         <button type="button" class="chip removable" onClick={() => end("kept")}>
           {texts.graph.evidence}<Remove />
         </button>

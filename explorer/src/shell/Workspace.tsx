@@ -63,7 +63,7 @@ export function Workspace({ onRetry }: WorkspaceProps) {
       <nav class="parts" aria-label={texts.parts.label}>
         {([...(chosen ? ["left"] : []), "graph", ...(hasEvidence ? ["evidence"] : [])] as Part[]).map((name) => (
           <button key={name} type="button" aria-pressed={part === name} onClick={() => setPart(name)}>
-            {name === "left" ? chosen?.title : name === "graph" && isBeside ? texts.beside.title : texts.parts[name]}
+            {name === "left" ? chosen?.title : name === "graph" && isBeside ? texts.beside.title : name === "graph" ? texts.modes[address.mode === "table" ? "graph" : address.mode] : texts.parts[name]}
           </button>
         ))}
       </nav>

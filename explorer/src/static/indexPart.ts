@@ -7,6 +7,8 @@ export interface IndexPart {
   /** Number of rows of each table in the whole index. */
   rows: Record<string, number>;
   tables: Tables;
+  /** The first and the last date of each period of the timeline. */
+  periods: readonly (readonly [since: string, until: string])[];
 }
 
 type Span = readonly [document: number, start: number, end: number];
@@ -34,7 +36,8 @@ export interface Tables {
   documents: {
     number: Column<number>; title: Column<string>; path: Column<string>; creation_date: Column<string>;
     language: Column<string>; metadata: Column<string | null>; n_characters: Column<number>;
-    n_text_units: Column<number>; text: Column<string>;
+    n_text_units: Column<number>; type: Column<string>; text: Column<string>;
+    date: Column<string>; period: Column<number | null>;
   };
   text_units: {
     number: Column<number>; document: Column<number>; start_char: Column<number>;

@@ -23,7 +23,7 @@ export class StaticIndex implements IndexData {
   /** Texts of documents by code points: offsets count those, and not the units of JavaScript. */
   private readonly letters = new Map<number, string[]>();
 
-  constructor(part: IndexPart) {
+  constructor(private readonly part: IndexPart) {
     this.rows = readRows(part.tables);
     this.map = new StaticMap(this.rows, part.version);
     this.summary = {
@@ -39,8 +39,13 @@ export class StaticIndex implements IndexData {
     const titles = new Map(entities.map(({ number, title }) => [number, title]));
     const children = groupBy(communities, ({ parent }) => parent);
     const documentTitles = new Map(documents.map(({ number, title }) => [number, title]));
+    const unitDocuments = new Map(text_units.map(({ number, document }) => [number, document]));
+    const named = groupBy(this.rows.mentions, ({ text_unit }) => unitDocuments.get(text_unit));
     this.lists = {
-      entities, documents,
+      entities,
+      documents: documents.map((row) => (
+        { ...row, n_entities: new Set(named.get(row.number)?.map(({ entity }) => entity)).size }
+      )),
       relationships: relationships.map((row) => ({
         ...row, source_title: titles.get(row.source) ?? "", target_title: titles.get(row.target) ?? "",
       })),
@@ -74,6 +79,8 @@ export class StaticIndex implements IndexData {
       const inside = this.membersOf(query.community);
       rows = rows.filter((row) => inside.has((row as Entity).number));
     }
+    const dated = this.datedRows(query)[table];
+    if (dated) rows = rows.filter((row) => dated.has(numberOf(row)));
     for (const name of ["level", "parent", "document"]) {
       if (typeof query[name] === "number") rows = rows.filter((row) => valueOf(row, name) === query[name]);
     }
@@ -165,6 +172,35 @@ export class StaticIndex implements IndexData {
     const shown = new Set([...entities, ...links.flatMap(({ source, target }) => [source, target])]);
     return {
       entities: this.map.placeEntities(shown), communities: this.map.placeCommunities(communities), relationships: links,
+    };
+  }
+
+  async timeline(entity: number | null) {
+    const { documents, mentions, text_units } = this.rows;
+    const units = new Set(mentions.filter((row) => row.entity === entity).map(({ text_unit }) => text_unit));
+    const periods = new Map(documents.map(({ number, period }) => [number, period]));
+    const mentioned = text_units.filter(({ number }) => units.has(number)).map(({ document }) => periods.get(document));
+    return {
+      n_undated: documents.filter(({ period }) => period === null).length,
+      periods: this.part.periods.map(([since, until], at) => ({
+        since, until, documents: documents.filter(({ period }) => period === at).length,
+        mentions: mentioned.filter((period) => period === at).length,
+      })),
+    };
+  }
+
+  /** Return the numbers of the rows that filters by date keep, by table; none without such filters. */
+  private datedRows({ since, until }: Query): Partial<Record<TableName, Set<number>>> {
+    if (!since && !until) return {};
+    const numbers = (rows: readonly { number: number }[]) => new Set(rows.map(({ number }) => number));
+    const documents = numbers(this.rows.documents.filter(({ date }) => (
+      date && `${date}~` >= String(since ?? "") && (!until || date <= `${String(until)}~`)
+    )));
+    const text_units = numbers(this.rows.text_units.filter(({ document }) => documents.has(document)));
+    const mentions = this.rows.mentions.filter(({ text_unit }) => text_units.has(text_unit));
+    return {
+      documents, text_units, entities: new Set(mentions.map(({ entity }) => entity)),
+      relationships: numbers(this.rows.relationships.filter((row) => row.text_unit_ids.some((unit) => text_units.has(unit)))),
     };
   }
 
