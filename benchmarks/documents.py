@@ -133,13 +133,11 @@ def is_right(rows: Table, pages: list[Lines]) -> bool:
 
 
 def boxes_of(page: PageText, start: int, end: int) -> list[tuple[float, float, float, float]]:
-    found, reached = [], page.start
-    for n in range(0, len(page.boxes), 6):
-        gap, length, left, top, width, height = page.boxes[n : n + 6]
-        first, reached = reached + gap, reached + gap + length
-        if first < end and reached > start:
-            found.append((left / 10, top / 10, (left + width) / 10, (top + height) / 10))
-    return found
+    return [
+        (left / 10, top / 10, (left + width) / 10, (top + height) / 10)
+        for first, last, left, top, width, height in page.word_boxes.tolist()
+        if first < end and last > start
+    ]
 
 
 def read_under(

@@ -35,8 +35,8 @@ class PageText:
     end: int
     width: float = 0.0  # points of 1/72 inch; 0 if the page has no boxes
     height: float = 0.0
-    # Six integers a word: characters since the last word, characters of the word, and its left,
-    # top, width and height in tenths of points, from the top left of the page as it is seen.
+    # Six integers a word: its start and end in the text, and its left, top, width and height in
+    # tenths of points, from the top left of the page as it is seen.
     boxes: Sequence[int] = ()
     kind: str = "page"  # "page", "slide" or "row"
     # The engine that recognized the text in a picture of the page, such as "tesseract 5.3.0 (eng)".
@@ -45,9 +45,7 @@ class PageText:
     @property
     def word_boxes(self) -> npt.NDArray[np.int64]:
         """One row a word: start and end in the text, left, top, width, height."""
-        boxes = np.array(self.boxes, np.int64).reshape(-1, 6)
-        ends = self.start + np.cumsum(boxes[:, 0] + boxes[:, 1])
-        return np.column_stack([ends - boxes[:, 1], ends, boxes[:, 2:]])
+        return np.array(self.boxes, np.int64).reshape(-1, 6)
 
 
 class PageView(NamedTuple):
@@ -103,14 +101,11 @@ class _Changes:
         return [self._move_page(*one) for one in zip(pages, moved, strict=True)]
 
     def _move_page(self, page: PageText, span: tuple[int, int]) -> PageText:
-        start, end = span
-        if not page.boxes:
-            return replace(page, start=start, end=end)
         boxes = page.word_boxes
-        starts, ends = (self.move(boxes[:, n], to_end=n == 1) for n in range(2))
-        boxes[:, 0] = starts - np.append(start, ends[:-1])
-        boxes[:, 1] = ends - starts
-        return replace(page, start=start, end=end, boxes=array("i", boxes.ravel().tolist()))
+        for n in range(2):
+            boxes[:, n] = self.move(boxes[:, n], to_end=n == 1)
+        moved = array("i", boxes.ravel().tolist())
+        return replace(page, start=span[0], end=span[1], boxes=moved)
 
 
 # A word that was recognized in a picture: its text, and left, top, right and bottom in points from

@@ -428,17 +428,12 @@ def mark_picture(image: Any, scale: float, view: PageView) -> bytes:
 
 def map_to_view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the rows x, y and 1 of the map to points from the top left, as the page is seen."""
-    width, height = page.get_size()
-    scale = 100
-    import pypdfium2.raw as raw
+    from pypdfium2 import PdfPosConv
 
-    def to_view(x: float, y: float) -> tuple[float, float]:
-        right, down = ctypes.c_int(), ctypes.c_int()
-        size = (0, 0, round(width * scale), round(height * scale), 0)
-        raw.FPDF_PageToDevice(page, *size, x, y, ctypes.byref(right), ctypes.byref(down))
-        return right.value / scale, down.value / scale
-
-    origin, along, up = (np.array(to_view(*point)) for point in ((0, 0), (1_000, 0), (0, 1_000)))
+    # In pixels, of which a point has a hundred.
+    to_view = PdfPosConv(page, (0, 0, *(round(100 * side) for side in page.get_size()), 0))
+    points = ((0, 0), (1_000, 0), (0, 1_000))
+    origin, along, up = (np.array(to_view.to_bitmap(*point)) / 100 for point in points)
     return np.array([(along - origin) / 1_000, (up - origin) / 1_000, origin])
 
 
@@ -680,14 +675,12 @@ class _Writer:
         self._length = 0
         self._boxes: list[array[int]] = []
         self._starts: list[int | None] = []
-        self._reached = 0  # the end of the last word that has a box
         self._last: _Block | None = None
         self._last_page = -1
 
     def start_page(self) -> None:
         self._boxes.append(array("i"))
         self._starts.append(None)
-        self._reached = -1
 
     def finish(self) -> "tuple[str, list[tuple[tuple[int, int], array[int]]]]":
         """Return the text, and the span and the boxes of each page."""
@@ -854,8 +847,7 @@ class _Writer:
         self._parts[-1] = self._parts[-1][:-1]
         self._length -= 1
         boxes = next(boxes for boxes in reversed(self._boxes) if boxes)
-        boxes[-5] -= 1
-        self._reached -= self._reached > 0
+        boxes[-5] = min(boxes[-5], self._length)
 
     def _write_code(self, lines: Sequence[Line]) -> None:
         words = [word for line in lines for word in line]
@@ -891,17 +883,14 @@ class _Writer:
             self._length += len(text)
 
     def _write_word(self, word: _Word) -> None:
-        boxes = self._boxes[-1]
+        start = self._length
         if self._starts[-1] is None:
             # The first page begins with the text, also before a mark such as that of a heading.
-            self._reached = self._length if len(self._starts) > 1 else 0
-            self._starts[-1] = self._reached
+            self._starts[-1] = start if len(self._starts) > 1 else 0
+        self._write(word.text)
         place = (word.left, word.top, word.right - word.left, word.height)
         if word.right > word.left:
-            gap = self._length - max(self._reached, 0)
-            boxes.extend((gap, len(word.text), *(round(10 * side) for side in place)))
-            self._reached = self._length + len(word.text)
-        self._write(word.text)
+            self._boxes[-1].extend((start, self._length, *(round(10 * side) for side in place)))
 
 
 def _texts(row: Sequence[Line]) -> list[str]:

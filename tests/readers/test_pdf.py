@@ -149,11 +149,10 @@ def test_pages_keep_their_characters_whatever_is_replaced_in_a_text(
 ) -> None:
     text, places = "", []
     for number, words in enumerate(pages, 1):
-        start, boxes, reached = len(text), list[int](), len(text)
+        start, boxes = len(text), list[int]()
         for word in words:
             if word != "\n":
-                boxes += [len(text) - reached, len(word), 1, 2, 3, 4]
-                reached = len(text) + len(word)
+                boxes += [len(text), len(text) + len(word), 1, 2, 3, 4]
             text += f"{word} "
         text += "\n"
         places.append(PageText(number, str(number), start, len(text), boxes=boxes))

@@ -85,7 +85,7 @@ def test_pages_without_text_are_read_at_their_place_and_say_so(
     assert (first.number, round(first.width), round(first.height)) == (1, 612, 792)
     assert document.text[second.start : second.end] == ENGLISH
     # 300 pixels are an inch, 72 points; lengths are in tenths of points.
-    assert list(first.boxes[:12]) == [0, 3, 240, 3600, 600, 120, 1, 4, 960, 3600, 600, 120]
+    assert list(first.boxes[:12]) == [0, 3, 240, 3600, 600, 120, 4, 8, 960, 3600, 600, 120]
 
 
 def test_pages_with_text_are_not_read_again(
