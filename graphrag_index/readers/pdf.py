@@ -8,7 +8,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -65,7 +65,9 @@ MIN_FILLED_SHARE, MAX_MEAN_WORDS = 0.5, 14
 # The cells of a row have a gap between them, of a share of the height of a line; a few have none.
 MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
 # The distance of two rows, of the height of a line; the lines of a cell are nearer.
-MIN_ROW_PITCH = 1.15
+MIN_ROW_PITCH, MAX_ROW_PITCH = 1.15, 2.0
+# The width of the gap between a table and the labels of its rows, of the height of a line.
+MAX_LABEL_GAP = 3
 MAX_HEADING_WORDS = 20
 # Of the picture of a page; a page has at least this share of the words that were read from it.
 PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
@@ -470,19 +472,22 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
         if block.kind == "table":
             block.cells = _read_cells(source, block.words)
             block.kind = "table" if block.cells else "paragraph"
+    for block in blocks:
+        if block.cells:
+            _extend_table(block, blocks)
     blocks = [block for block in blocks if block.lines]
     for run in runs[-1]:
         _place_loose_line(blocks, run)
     return blocks
 
 
-def split_runs(words: list[_Word]) -> Iterator[Line]:
-    """Split the words of a page into pieces of lines without wide gaps."""
+def split_runs(words: list[_Word], share: float = 3.0) -> Iterator[Line]:
+    """Split words into pieces of lines without gaps as wide as a share of their height."""
     run = [words[0]]
     for one, two in pairwise(words):
         high = max(one.height, two.height)
         is_off = abs(one.top + one.bottom - two.top - two.bottom) > high
-        if two.before == "\n" or is_off or not -high < two.left - one.right < 3 * high:
+        if two.before == "\n" or is_off or not -high < two.left - one.right < share * high:
             yield run
             run = []
         run.append(two)
@@ -533,7 +538,81 @@ def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
         or _is_fixed_pitch(words)
     ):
         return []
-    return cells
+    below = min((cell[0].top for cell in cells[1] if cell), default=0.0)
+    header = sorted((w for w in words if w.bottom - w.height / 4 < below), key=lambda w: w.left)
+    is_row = _letters(header) == _letters(chain(*cells[0]))
+    n_parts, row = _place(header, _find_columns(cells[1:])) if header and is_row else (0, [])
+    if not n_parts:
+        return cells
+    if any(one and one is two for one, two in pairwise(row)) and not _has_digits(_texts(cells[1])):
+        # The row below a header with cells that span columns names the columns.
+        row = [above + names for above, names in zip(row, cells.pop(1), strict=True)]
+    return [row, *cells[1:]]
+
+
+def _letters(words: Iterable[_Word]) -> list[str]:
+    return sorted(re.sub(r"\W", "", "".join(word.text for word in words)))
+
+
+def _find_columns(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
+    """Return the left and the right of each column of a table; none if two of them overlap."""
+    n_columns = max(map(len, rows))
+    columns = [
+        [w for row in rows for cell in row[n : n + 1] for w in cell] for n in range(n_columns)
+    ]
+    edges = [_edges(column) for column in columns if column]
+    is_apart = all(one[1] < two[0] for one, two in pairwise(edges))
+    return edges if is_apart and len(edges) == n_columns else []
+
+
+def _place(line: Line, columns: Sequence[tuple[float, float]]) -> tuple[int, list[Line]]:
+    """Return the number of parts of a line, and its cells; 0 if a part is in no column alone.
+
+    A part that spans columns is in each of them.
+    """
+    row: list[Line] = [[] for _ in columns]
+    n_parts = 0
+    for part in split_runs(line, MIN_GAP_SHARE):
+        left, right = _edges(part)
+        inside = [n for n, column in enumerate(columns) if left < column[1] and right > column[0]]
+        if not inside or any(row[n] for n in inside):
+            return 0, row
+        row[inside[0] : inside[-1] + 1] = [part] * len(inside)
+        n_parts += 1
+    return n_parts, row
+
+
+def _extend_table(table: _Block, blocks: Sequence[_Block]) -> None:
+    """Add the rows right above and below a table to it, and the labels to the left of its rows."""
+    at = blocks.index(table)
+    others = [block if block.kind == "paragraph" else _Block("") for block in blocks]
+    for block, end in zip(
+        others[max(at - 1, 0) : at + 2 : 2], (-1, 0) if at else (0,), strict=False
+    ):
+        while block.lines:
+            line, nearest = block.lines[end], table.lines[-1 - end][0]
+            n_parts, row = _place(line, _find_columns(table.cells))
+            away = abs(line[0].top - nearest.top)
+            if n_parts < max(2, len(row) / 2) or away > MAX_ROW_PITCH * nearest.height:
+                break
+            table.cells.insert(0 if end else len(table.cells), row)
+            table.lines.insert(0 if end else len(table.lines), block.lines.pop(end))
+    left = _edges(table.words)[0]
+    labels: list[tuple[Line, list[Line]]] = []
+    for block in others[:at]:
+        pairs = [(line, row) for line in block.lines for row in table.cells if _is_level(line, row)]
+        gap = left - _edges(block.words)[1] if pairs else 0
+        if 0 < gap < MAX_LABEL_GAP * table.words[0].height and len(pairs) == len(block.lines):
+            labels += pairs
+            table.lines += block.lines
+            block.lines = []
+    for row in table.cells if labels else ():
+        row.insert(0, next((line for line, level in labels if level is row), []))
+
+
+def _is_level(line: Line, row: Sequence[Line]) -> bool:
+    first = next((cell[0] for cell in row if cell), line[0])
+    return abs(first.top + first.bottom - line[0].top - line[0].bottom) < line[0].height / 2
 
 
 def _split_row(row: list[Line]) -> list[list[Line]]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graphrag_index.readers import pdf
 from graphrag_index.readers.document import Document, PageText, UnreadableFile
 from graphrag_index.readers.embedded_data import replace_data
 from graphrag_index.readers.parse_process import FileParser
@@ -95,6 +96,78 @@ def test_a_table_has_its_header_and_goes_on_over_pages() -> None:
     ]
     assert text[first.start : first.end].strip(" |\n").endswith("Hall 2")
     assert text[second.start :].startswith("P-031")
+
+
+ROWS = [(f"P-{n:03}", str(290 + n), str(100 + 3 * n), f"Hall {n % 4}") for n in range(1, 9)]
+
+
+def read_table(header: list[tuple[float, float, str]]) -> list[str]:
+    """Return the lines of a table below the lines of a header."""
+    lines = [
+        (left, 640 - 18 * y, row[x])
+        for y, row in enumerate(ROWS)
+        for x, left in enumerate((72, 160, 240, 330))
+    ]
+    return read_pdf(make_pdf([[*header, *lines]], size=10))[0].splitlines()
+
+
+PLACES = [(160.0, 658.0, "Before"), (240.0, 658.0, "After"), (330.0, 658.0, "Place")]
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        # Labels of rows have no name.
+        (PLACES, " | Before | After | Place"),
+        # A gap inside a name that is wider than that between two names.
+        (
+            [(148, 658, "The old flow"), (216, 658, "After some days"), *PLACES[2:]],
+            " | The old flow | After some days | Place",
+        ),
+        # A name of two columns, and one above their names.
+        (
+            [(160, 658, "Flow in litres a minute"), *PLACES[2:]],
+            " | Flow in litres a minute | Flow in litres a minute | Place",
+        ),
+        (
+            [(160, 676, "Flow in litres a minute"), (72, 658, "Pump"), *PLACES],
+            "Pump | Flow in litres a minute Before | Flow in litres a minute After | Place",
+        ),
+    ],
+)
+def test_each_name_of_a_header_stands_above_its_columns(
+    header: list[tuple[float, float, str]], names: str
+) -> None:
+    found = read_table(header)
+    assert [line.strip("| ") for line in found[:1]] == [names.strip("| ")]
+    assert found[0].count("|") == 5
+    assert found[2:] == [f"| {' | '.join(row)} |" for row in ROWS]
+
+
+def test_a_table_gets_the_header_above_it_and_the_labels_beside_it() -> None:
+    def line(top: float, *cells: tuple[float, str]) -> pdf.Line:
+        return [
+            pdf._Word(word, left + 20 * n, top, left + 20 * n + 18, top + 10, " ", "")
+            for left, cell in cells
+            for n, word in enumerate(cell.split())
+        ]
+
+    rows = [line(20 + 14 * n, (100, f"{n}.5"), (160, f"{n}.7")) for n in range(3)]
+    table = pdf._Block("table", rows, cells=[[[one], [two]] for one, two in rows])
+    prose = line(-8, (40, "A sentence that stands above the table"))
+    above = pdf._Block("paragraph", [prose, line(6, (100, "Mean"), (160, "Error"))])
+    labels = [line(20, (50, "Iron")), line(48, (50, "Cold tin"))]
+    beside = pdf._Block("paragraph", labels)
+    # A line that is level with no row is no label.
+    other = pdf._Block("paragraph", [line(27, (50, "Note"))])
+    pdf._extend_table(table, [other, beside, above, table])
+    assert [[" ".join(word.text for word in cell) for cell in row] for row in table.cells] == [
+        ["", "Mean", "Error"],
+        ["Iron", "0.5", "0.7"],
+        ["", "1.5", "1.7"],
+        ["Cold tin", "2.5", "2.7"],
+    ]
+    assert (above.lines, beside.lines, len(other.lines)) == ([prose], [], 1)
 
 
 def test_each_word_has_its_place_on_its_page() -> None:
