@@ -193,12 +193,16 @@ def _read_shape(shape: Any, title: Any) -> Iterator[str]:
             yield from _read_shape(inner, title)
     elif getattr(shape, "has_table", False):
         rows = [[" ".join(cell.text.split()) for cell in row.cells] for row in shape.table.rows]
+        is_wide = False
         for y, row in enumerate(shape.table.rows):
             for x, cell in enumerate(row.cells):
-                for i in (
-                    range(y, min(y + cell.span_height, len(rows))) if cell.is_merge_origin else ()
-                ):
+                bottom = y + cell.span_height if cell.is_merge_origin else y
+                for i in range(y, min(bottom, len(rows))):
                     rows[i][x : x + cell.span_width] = [rows[y][x]] * cell.span_width
+                is_wide |= y == 0 and cell.span_width > 1
+        # The row below a header with cells that span columns names the columns.
+        if is_wide and len(rows) > 2:
+            rows[:2] = [join_headers(*rows[:2])]
         yield "\n".join(["", *_format_rows(rows), ""])
     elif getattr(shape, "has_chart", False):
         yield from _read_chart(shape.chart)

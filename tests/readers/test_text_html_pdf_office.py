@@ -247,8 +247,15 @@ class TestOffice:
         for i, word in enumerate(["Zone", "Pump", "North", "P-1", "", "P-2"]):
             table.cell(i // 2, i % 2).text = word
         table.cell(1, 0).merge(table.cell(2, 0))
+        table = shapes.add_table(3, 3, 9, 9, 9, 9).table
+        for i, word in enumerate(["Site", "2024", "", "", "Cost", "Staff", "Riga", "1", "2"]):
+            table.cell(i // 3, i % 3).text = word
+        table.cell(0, 1).merge(table.cell(0, 2))
+        table.cell(0, 0).merge(table.cell(1, 0))
         show.save(stream := io.BytesIO())
-        assert "| North | P-1 |\n| North | P-2 |" in read_pptx(stream.getvalue())[0]
+        text, _ = read_pptx(stream.getvalue())
+        assert "| North | P-1 |\n| North | P-2 |" in text
+        assert "| Site | 2024 Cost | 2024 Staff |\n| --- | --- | --- |\n| Riga | 1 | 2 |" in text
 
     def test_a_pdf_with_a_password_and_a_cut_one_say_so(self, tmp_path: Path) -> None:
         page = make_pdf([[(72, 720, "Karl Ost.")]])
