@@ -97,7 +97,7 @@ def main() -> None:
         cpu = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
         n_found = n_words = 0
         for file, lines in zip(files, texts, strict=True):
-            read = next(read_file(file.path, file.name, settings, reader.find_words(file.name)))
+            read = next(read_file(file.path, file.name, settings, reader.find_reader))
             found = re.findall(r"\w+", read.text if isinstance(read, Document) else "")
             wanted = Counter(re.findall(r"\w+", " ".join(lines)))
             hits = (wanted & Counter(found)).total()

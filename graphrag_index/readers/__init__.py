@@ -10,9 +10,8 @@ user already has.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,19 +22,16 @@ from graphrag_index.readers.archives import ARCHIVE_ERRORS, TAR_SUFFIXES, read_t
 from graphrag_index.readers.content import Content, identify_content
 from graphrag_index.readers.document import (
     NO_TEXT,
-    NO_TEXT_IN_PICTURE,
     Document,
     Member,
     NotText,
     ReadFailure,
-    RecognizedPage,
     UnreadableFile,
     describe_os_error,
 )
 from graphrag_index.readers.embedded_data import is_only_data, replace_data
 from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.notebooks_subtitles import read_notebook, read_subtitles
-from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.source_code import read_python
 from graphrag_index.readers.text_html_pdf_office import (
@@ -68,6 +64,7 @@ READERS: dict[str, Reader] = {
     ".zip": read_zip,
     **dict.fromkeys(TAR_SUFFIXES, read_tar),
 }
+READERS_OF_MEMBERS = (read_mail, read_mailbox, read_zip, read_tar)
 # Limits of a file that holds files, with all that these hold: the number of files inside files
 # inside files, and of the bytes that it unpacks to, also as a multiple of its own.
 MAX_DEPTH, MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 4, 4 << 30, 100
@@ -91,6 +88,11 @@ def find_type(path: Path) -> Content:
     return Content(suffix, f"a {suffix} file") if is_told else identify_content(path)
 
 
+def find_reader(path: Path) -> Reader:
+    """Return the reader of a file by its type; a type without one is read as text."""
+    return READERS.get(find_type(path).suffix, read_text_file)
+
+
 @dataclass
 class _Allowance:
     """The bytes that a file may still unpack to, and the depth of the files inside it."""
@@ -108,23 +110,20 @@ def read_file(
     path: Path,
     name: str,
     settings: LoadDocuments,
-    recognized: Mapping[int, RecognizedPage] | None = None,
+    choose: Callable[[Path], Reader] = find_reader,
     *,
     allowance: _Allowance | None = None,
 ) -> Iterator[Document | ReadFailure]:
     """Yield the documents of one file; a failure is yielded as a `ReadFailure` with its reason.
 
-    `recognized` has the words of its pages that are pictures, and `allowance` is what is left of
-    the limits of the file that holds this one.
+    `choose` returns the reader of the file and of each file inside it. `allowance` is what is left
+    of the limits of the file that holds this one.
     """
     try:
-        read = READERS.get(find_type(path).suffix, read_text_file)
-        if recognized:
-            read = partial(read_office, recognized=recognized)
-        for item in read(path, name, settings):
+        for item in choose(path)(path, name, settings):
             if isinstance(item, Member):
                 allowance = allowance or _allow(path.stat().st_size)
-                yield from _read_member(item, name, settings, allowance)
+                yield from _read_member(item, name, settings, choose, allowance)
                 if allowance.n_bytes < 0:
                     return
             else:
@@ -147,8 +146,39 @@ def _allow(n_bytes: int) -> _Allowance:
     return _Allowance(min(most, MAX_UNPACKED_RATIO * max(n_bytes, 1 << 20)))
 
 
+def copy_members(
+    path: Path, name: str, settings: LoadDocuments, suffixes: Collection[str], folder: Path
+) -> Iterator[tuple[str, Path]]:
+    """Copy the files of some types in an archive or a message; yield each path and its copy."""
+    copies: list[Path] = []
+
+    def keep(path: Path, name: str, settings: LoadDocuments) -> Iterator[ReadFailure]:
+        copies.append(path.rename(folder / f"{len(list(folder.iterdir()))}{find_suffix(path)}"))
+        yield ReadFailure("")
+
+    def choose(path: Path) -> Reader:
+        suffix = find_type(path).suffix
+        read = READERS.get(suffix, read_text_file)
+        if suffix in suffixes:
+            return keep
+        is_open = read in READERS_OF_MEMBERS
+        return lambda *file: filter(_is_member, read(*file) if is_open else ())
+
+    for item in read_file(path, name, settings, choose):
+        if copies:
+            yield f"{name}/{item.member}", copies.pop()
+
+
+def _is_member(item: Any) -> bool:
+    return isinstance(item, Member)
+
+
 def _read_member(
-    member: Member, name: str, settings: LoadDocuments, allowance: _Allowance
+    member: Member,
+    name: str,
+    settings: LoadDocuments,
+    choose: Callable[[Path], Reader],
+    allowance: _Allowance,
 ) -> Iterator[Document | ReadFailure]:
     """Read a file inside another one as if it lay in the input folder."""
     parts = [part for part in member.name.replace("\\", "/").split("/") if part.strip(". ")]
@@ -168,7 +198,7 @@ def _read_member(
                 _copy(member, path, allowance)
                 # The title of an attachment is that of its message with its own.
                 shown = last if member.title else f"{name}/{inner}"
-                yield from _read_copy(path, shown, inner, member, settings, allowance)
+                yield from _read_copy(path, shown, inner, member, settings, choose, allowance)
     except UnreadableFile as error:
         yield ReadFailure(str(error), member=inner)
     except OSError as error:
@@ -201,6 +231,7 @@ def _read_copy(
     inner: str,
     member: Member,
     settings: LoadDocuments,
+    choose: Callable[[Path], Reader],
     allowance: _Allowance,
 ) -> Iterator[Document | ReadFailure]:
     suffix, noun = find_type(path)
@@ -211,7 +242,7 @@ def _read_copy(
         yield ReadFailure(f"is {noun} more than {MAX_DEPTH} files deep", member=inner)
         return
     allowance.depth += 1
-    for item in read_file(path, name, settings, allowance=allowance):
+    for item in read_file(path, name, settings, choose, allowance=allowance):
         item = replace(item, member=f"{inner}/{item.member}" if item.member else inner)
         if isinstance(item, Document):
             item = replace(
@@ -219,10 +250,7 @@ def _read_copy(
                 title=f"{member.title}: {item.title}" if member.title else item.title,
                 creation_date=item.creation_date or member.creation_date,
             )
-        elif suffix in (".pdf", *PICTURE_SUFFIXES) and item.reason in (NO_TEXT, NO_TEXT_IN_PICTURE):
-            reason = "may be a scan, which is not read inside another file: save it as a file"
-            item = replace(item, reason=reason, is_skipped=suffix != ".pdf")
-        elif member.title and item.reason == NO_TEXT:
+        elif member.title and item.reason == NO_TEXT and suffix != ".pdf":
             # Mail programs attach empty pages between pictures.
             item = replace(item, is_skipped=True)
         yield item
@@ -255,9 +283,12 @@ def _replace_in(value: Any) -> Any:
 __all__ = [
     "IS_HIDDEN",
     "READERS",
+    "READERS_OF_MEMBERS",
     "Document",
     "ReadFailure",
+    "copy_members",
     "describe_os_error",
+    "find_reader",
     "find_suffix",
     "find_type",
     "read_file",

@@ -17,16 +17,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from queue import LifoQueue
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_index.errors import SettingsError, join_names
-from graphrag_index.readers import READERS, read_file
+from graphrag_index.readers import (
+    READERS,
+    READERS_OF_MEMBERS,
+    Reader,
+    copy_members,
+    find_reader,
+    find_type,
+    read_file,
+)
 from graphrag_index.readers.document import (
     Document,
     PageText,
@@ -38,6 +47,7 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
 from graphrag_index.readers.text_html_pdf_office import read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
+from graphrag_index.storage.atomic import digest_file
 from graphrag_nlp.text.languages import detect_language
 
 if TYPE_CHECKING:
@@ -62,6 +72,7 @@ _TIMEOUT_OF_QUESTIONS, _START_SECONDS = 20, 60
 # Maximum size of a file that is read for the language of the pictures beside it.
 MAX_SAMPLE_BYTES = 200_000
 _STEP = "load_documents"
+_SUFFIXES = (".pdf", *PICTURE_SUFFIXES)
 # Codes of tesseract for languages that are detected; "da" is Norwegian too.
 _CODES = dict(
     pair.split(":")
@@ -143,14 +154,19 @@ def describe_engine() -> str:
 
 
 class _File(NamedTuple):
-    """A file with pages that are pictures."""
+    """A file with pages that are pictures, or a copy of such a file in an archive or a message."""
 
-    name: str
+    key: tuple[str, str]  # its name, and a digest of its content
+    place: int  # number of the input file that it is, or is in
     path: Path
     suffix: str
     hashes: Mapping[int, str]  # by the number of the page
     sample: str
     is_garbled: bool
+
+    @property
+    def name(self) -> str:
+        return self.key[0]
 
 
 class _Page(NamedTuple):
@@ -179,9 +195,9 @@ class PageReader:
     ) -> None:
         self._open_ledger, self._announce = open_ledger, announce
         self._only_known, self._max_seconds = only_known, max_seconds
-        self._pages: dict[str, list[_Page]] = defaultdict(list)
+        self._files: dict[str, _File] = {}  # by the digest
+        self._pages: dict[tuple[str, str], list[_Page]] = defaultdict(list)
         self._unread: dict[str, str] = {}  # reason why pages of a file are not read
-        self._garbled: dict[str, Mapping[int, str]] = {}
         self.n_missing = 0  # pages that are to be read
         self.seconds = 0.0  # that these pages take, about
 
@@ -192,11 +208,21 @@ class PageReader:
         progress: "Progress",
     ) -> None:
         """Read all pages that are pictures and not in the ledger."""
-        found = list(_find_pictures(files))
+        with TemporaryDirectory(prefix="graphrag-index-") as folder:
+            found = list(_find_pictures(files, settings, Path(folder)))
+            self._read(found, files, settings, progress)
+
+    def _read(
+        self,
+        found: Sequence[_File],
+        files: Sequence["InputFile"],
+        settings: LoadDocuments,
+        progress: "Progress",
+    ) -> None:
         n_pages = sum(len(file.hashes) for file in found)
         if not n_pages:
             return
-        self._garbled = {file.name: file.hashes for file in found if file.is_garbled}
+        self._files = {file.key[1]: file for file in found}
         if settings.ocr == "none":
             self._leave_unread(found, "load_documents.ocr is none")
             return
@@ -224,11 +250,18 @@ class PageReader:
             languages.warn()
         self._note_failures()
 
-    def find_words(self, name: str) -> dict[int, RecognizedPage]:
-        """Return the recognized pages of a file by their numbers."""
+    def find_reader(self, path: Path) -> Reader:
+        """Return the reader of a file, with the words of its pages that are pictures."""
+        has_pages = bool(self._files) and find_type(path).suffix in _SUFFIXES
+        file = self._files.get(digest_file(path)) if has_pages else None
+        words = self._find_words(file) if file else {}
+        return partial(read_office, recognized=words) if words else find_reader(path)
+
+    def _find_words(self, file: _File) -> dict[int, RecognizedPage]:
         # The text of a garbled page is left out even if nothing better is known.
-        pages = {number: RecognizedPage("", 0, 0, ()) for number in self._garbled.get(name, ())}
-        for page in self._pages.get(name, ()):
+        garbled = file.hashes if file.is_garbled else ()
+        pages = {number: RecognizedPage("", 0, 0, ()) for number in garbled}
+        for page in self._pages.get(file.key, ()):
             entry = self._open_ledger().find_entry(page.key)
             if entry is not None and entry.state == "done":
                 pages[page.number] = RecognizedPage(**json.loads(entry.reply))
@@ -246,7 +279,7 @@ class PageReader:
         return (page for pages in self._pages.values() for page in pages)
 
     def _add_pages(self, file: _File, languages: str, engine: Engine) -> None:
-        self._pages[file.name] = [
+        self._pages[file.key] = [
             _Page(file, number, _make_key(found, engine, languages), languages)
             for number, found in file.hashes.items()
         ]
@@ -264,11 +297,11 @@ class PageReader:
         self, missing: list[_Page], pool: "_Pool", languages: "_Languages", progress: "Progress"
     ) -> None:
         """Recognize pages; the first of a file without text tells the language of the others."""
-        unclear = {page.file.name: page for page in reversed(missing) if page.languages == "auto"}
+        unclear = {page.file.key: page for page in reversed(missing) if page.languages == "auto"}
         texts = dict(self._run(unclear.values(), pool, progress))
-        for name, text in texts.items():
+        for key, text in texts.items():
             code = languages.choose(detect_language(text))
-            for page in self._pages[name] if code else ():
+            for page in self._pages[key] if code else ():
                 languages.of_key[page.key] = code
         first = {page.key for page in unclear.values()}
         rest = [
@@ -280,8 +313,8 @@ class PageReader:
 
     def _run(
         self, pages: Iterable[_Page], pool: "_Pool", progress: "Progress"
-    ) -> Iterator[tuple[str, str]]:
-        """Recognize pages in parallel and keep their words; yield names of files and texts."""
+    ) -> Iterator[tuple[tuple[str, str], str]]:
+        """Recognize pages in parallel and keep their words; yield keys of files and texts."""
         ledger = self._open_ledger()
         for page, found in pool.recognize(pages):
             label = f"{page.file.name}, page {page.number}"
@@ -292,11 +325,11 @@ class PageReader:
                 reply = {name: getattr(found, name) for name in RecognizedPage.__slots__}
                 ledger.record_replies({page.key: json.dumps(reply, ensure_ascii=False)})
                 words = (w[0] for lines in found.paragraphs for line in lines for w in line)
-                yield page.file.name, " ".join(words)
+                yield page.file.key, " ".join(words)
             progress.advance()
 
     def _note_failures(self) -> None:
-        for name, pages in self._pages.items():
+        for (name, _), pages in self._pages.items():
             failed = []
             for page in pages:
                 entry = self._open_ledger().find_entry(page.key)
@@ -338,17 +371,28 @@ def _count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _find_pictures(files: Iterable["InputFile"]) -> Iterator[_File]:
-    """Yield the files with pages that are pictures. A file that cannot be read has none."""
-    for file in files:
-        if file.problem or file.type not in (".pdf", *PICTURE_SUFFIXES):
-            continue
-        try:
-            hashes, *others = call_parser(file.path, "pictures", file.type)
-        except (UnreadableFile, OSError):
-            continue
-        if hashes:
-            yield _File(file.name, file.path, file.type, hashes, *others)
+def _find_pictures(
+    files: Iterable["InputFile"], settings: LoadDocuments, folder: Path
+) -> Iterator[_File]:
+    """Yield the files with pages that are pictures. A file that cannot be read has none.
+
+    Those in archives and messages are copied to a folder.
+    """
+    for place, file in enumerate(files):
+        found: Iterable[tuple[str, Path]] = ()
+        if not file.problem and file.type in _SUFFIXES:
+            found = [(file.name, file.path)]
+        elif not file.problem and READERS.get(file.type) in READERS_OF_MEMBERS:
+            found = copy_members(file.path, file.name, settings, _SUFFIXES, folder)
+        for name, path in found:
+            suffix = find_type(path).suffix
+            try:
+                hashes, *others = call_parser(path, "pictures", suffix)
+                if hashes:
+                    key = name, digest_file(path)
+                    yield _File(key, place, path, suffix, hashes, *others)
+            except (UnreadableFile, OSError):
+                continue
 
 
 class _Languages:
@@ -361,7 +405,6 @@ class _Languages:
         files: Sequence["InputFile"],
     ) -> None:
         self._engine, self._files, self._settings = engine, files, settings
-        self._place_of = {file.name: n for n, file in enumerate(files)}
         self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
         self._of_file: dict[str, str] = {}
         self._unavailable: set[str] = set()
@@ -400,9 +443,9 @@ class _Languages:
             )
 
     def _ask_neighbours(self, file: _File) -> str:
-        """Return the language of the nearest file with text, of the nearest twenty."""
-        at = self._place_of[file.name]
-        for n in (n for far in range(1, 11) for n in (at - far, at + far)):
+        """Return the language of the message that a file is in, or of one of 20 files near it."""
+        at = file.place
+        for n in (at, *(n for far in range(1, 11) for n in (at - far, at + far))):
             if not 0 <= n < len(self._files):
                 continue
             name = self._files[n].name

@@ -16,15 +16,14 @@ from graphrag_index.microsoft.import_folder import has_imported
 from graphrag_index.readers import (
     IS_HIDDEN,
     READERS,
+    READERS_OF_MEMBERS,
     Document,
     ReadFailure,
     describe_os_error,
     read_file,
 )
-from graphrag_index.readers.archives import read_tar, read_zip
 from graphrag_index.readers.document import MISSING, PageText, get_field
 from graphrag_index.readers.input_files import HIDDEN, check_output_folder, find_files, name_input
-from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES
 from graphrag_index.readers.recognition import PageReader, describe_engine
 from graphrag_index.readers.text_html_pdf_office import get_parser_versions, read_office
@@ -43,7 +42,7 @@ logger = logging.getLogger(__name__)
 # Number of characters of text and raw data per batch.
 BATCH_CHARACTERS = 8_000_000
 # Readers of files that an optional package parses, or that may hold such files.
-_READERS_WITH_PARSERS = (read_office, read_mail, read_mailbox, read_zip, read_tar)
+_READERS_WITH_PARSERS = (read_office, *READERS_OF_MEMBERS)
 # Maximum number of field names that are collected for a warning.
 _MAX_COLLECTED_FIELDS = 50
 
@@ -117,13 +116,13 @@ def load_documents(
     for file in files:
         left = file.size
         unreadable = [ReadFailure(file.problem)] if file.problem else None
-        words, unread_pages = reader.find_words(file.name), reader.explain(file.name)
-        for item in unreadable or read_file(file.path, file.name, settings, words):
+        for item in unreadable or read_file(file.path, file.name, settings, reader.find_reader):
             path = f"{file.name}/{item.member}" if item.member else file.name
+            unread_pages = reader.explain(path)
             if isinstance(item, Document):
                 item = _set_id(item, own_ids, n_of_text)
                 if unread_pages:
-                    skipped.append(SkippedFile(file.name, IN_PART, unread_pages, 0))
+                    skipped.append(SkippedFile(path, IN_PART, unread_pages, 0))
             elif unread_pages:
                 item = replace(item, reason=unread_pages)
             if isinstance(item, ReadFailure):

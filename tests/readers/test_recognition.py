@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,8 +26,8 @@ from graphrag_index.steps.load_documents import load_documents
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from tests.fixtures.pdf import make_pdf
-from tests.fixtures.read_documents import write
-from tests.fixtures.sample_files import ENGLISH, FakeTesseract, picture
+from tests.fixtures.read_documents import load_tables, write
+from tests.fixtures.sample_files import ENGLISH, FakeTesseract, make_message, make_zip, picture
 
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("pypdfium2")
@@ -62,7 +63,7 @@ def read_pages(
     found = (
         item
         for file in files
-        for item in read_file(file.path, file.name, settings, reader.find_words(file.name))
+        for item in read_file(file.path, file.name, settings, reader.find_reader)
     )
     return reader, [item for item in found if isinstance(item, Document)]
 
@@ -200,6 +201,68 @@ def test_what_is_no_table_is_no_text(
     reader, documents = read_pages(write(tmp_path, {"a.pdf": scan(200), "b.txt": "B."}), ledger)
     assert [document.text for document in documents] == ["B."]
     assert not reader.explain("a.pdf")
+
+
+def mail_with(body: str, **files: bytes) -> bytes:
+    message = make_message("Plans", body)
+    for name, content in files.items():
+        kind = {"maintype": "application", "subtype": "octet-stream"}
+        message.add_attachment(content, filename=name.replace("_", "."), **kind)
+    return message.as_bytes()
+
+
+def test_scans_in_archives_and_messages_are_read_once_at_their_place(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    mail = mail_with(GERMAN, scan_pdf=scan(200), photo_png=picture(), notes_txt=b"Cold.")
+    inner = make_zip({"b/c.eml": mail, "d.pdf": scan(200, 220), "e.txt": b"Warm."})
+    root = write(tmp_path, {"a.zip": inner, "f.pdf": scan(200), "g.eml": mail})
+    _, documents = read_pages(root, ledger)
+    found = [(document.member, ENGLISH in document.text) for document in documents]
+    attached = [("", False), ("scan.pdf", True), ("photo.png", True), ("notes.txt", False)]
+    assert found == [
+        *((f"b/c.eml/{name}".rstrip("/"), has_words) for name, has_words in attached),
+        *(("d.pdf", True), ("e.txt", False), ("", True)),
+        *attached,
+    ]
+    assert documents[1].pages[0].engine == "tesseract 5.0.1 (deu)"
+    # The two pages of d.pdf and the picture; the other scans are the first page of it.
+    assert len(tesseract.runs) == 3
+    read_pages(root, ledger)
+    assert len(tesseract.runs) == 3
+
+
+def test_scans_in_archives_are_counted_and_named_if_they_are_not_read(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    lines = [(72.0, 700.0 - 14 * n, f"The harbour {n} is old and deep.") for n in range(9)]
+    mail = mail_with("Hello.", scan_pdf=scan(200), part_pdf=join_pdfs(make_pdf([lines]), scan(9)))
+    root, settings = write(tmp_path, {"a.eml": mail}), LoadDocuments()
+    reader = PageReader(lambda: ledger, only_known=True)
+    reader.read(find_files(settings, root), settings, Silent())
+    assert (reader.n_missing, tesseract.runs) == (2, [])
+    tables = load_tables(root, ocr="none")
+    reason = "load_documents.ocr is none"
+    assert tables["unread_files"].rows() == [
+        ("a.eml/scan.pdf", f"1 page is a picture (1): {reason}")
+    ]
+    assert tables["skipped_files"].rows() == [
+        ("a.eml/part.pdf", "in part", f"1 page is a picture (2): {reason}", 0)
+    ]
+
+
+def test_two_scans_of_one_name_in_an_archive_are_told_apart(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
+        archive.writestr("a.pdf", scan(200))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a.pdf", scan(200, 220))
+    _, documents = read_pages(write(tmp_path, {"a.zip": stream.getvalue()}), ledger)
+    assert [len(document.pages) for document in documents] == [1, 2]
 
 
 def test_a_program_that_does_not_work_is_no_engine(
