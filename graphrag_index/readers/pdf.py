@@ -103,7 +103,7 @@ Line = list[_Word]
 
 @dataclass
 class _Block:
-    """A paragraph, heading, list item, code or table of a page, from the top to the bottom."""
+    """A paragraph, heading, list item, code, table or sideways text, from the top of a page."""
 
     kind: str
     lines: list[Line] = field(default_factory=list)
@@ -443,8 +443,9 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
     """Put the words of a page into its blocks, without those of running headers and footers."""
     found = [block for block in page.blocks if block.bbox and block.kind not in ("rule", "figure")]
     blocks = [_Block(block.kind, level=block.level or 0) for block in found]
+    words, sideways = _split_sideways(words)
     if not words:
-        return []
+        return [_Block("sideways", sideways)] if sideways else []
     places = np.array([word[1:5] for word in words])
     x, y = (places[:, 0] + places[:, 2]) / 2, (places[:, 1] + places[:, 3]) / 2
     sides = [(b.bbox.x, b.bbox.y, b.bbox.width, b.bbox.height) for b in found]
@@ -469,7 +470,7 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
             runs[Counter(numbers).most_common(1)[0][0]].append(run)
     for block, source, of_block in zip(blocks, found, runs, strict=False):
         block.lines = _join_runs(of_block)
-        if block.kind == "table":
+        if block.kind == "table" and block.lines:
             block.cells = _read_cells(source, block.words)
             block.kind = "table" if block.cells else "paragraph"
     for block in blocks:
@@ -478,7 +479,26 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
     blocks = [block for block in blocks if block.lines]
     for run in runs[-1]:
         _place_loose_line(blocks, run)
-    return blocks
+    return [*blocks, _Block("sideways", sideways)] if sideways else blocks
+
+
+def _split_sideways(words: list[_Word]) -> tuple[list[_Word], list[Line]]:
+    """Return the words of a page that stand upright, and the lines of words that run up or down."""
+    upright, sideways, line = list[_Word](), list[Line](), list[_Word]()
+    for word, after in zip(words, [*words[1:], None], strict=True):
+        line.append(word)
+        width = word.right - word.left
+        if after and abs(after.left - word.left) + abs(after.right - word.right) < width / 4:
+            continue
+        longest = max(line, key=lambda word: len(word.text))
+        is_tall = longest.height > 1.1 * width and len(longest.text) > 2
+        if len(line) > 1 and is_tall:
+            # PDFium may tell no spaces between them.
+            sideways.append([line[0], *(word._replace(before=" ") for word in line[1:])])
+        else:
+            upright += line
+        line = []
+    return upright, sideways
 
 
 def split_runs(words: list[_Word], share: float = 3.0) -> Iterator[Line]:
@@ -775,7 +795,7 @@ class _Writer:
 
     def add(self, block: _Block, after: _Block | None) -> None:
         """Write a block, which stands before `after` on its page. Lines of code become code."""
-        if block.kind == "table":
+        if block.kind in ("table", "sideways"):
             self._add(block)
             return
         for kind, lines in self._split_lines(block):
