@@ -485,7 +485,7 @@ def _arrange(page: Any, words: list[_Word], running: set[int]) -> list[_Block]:
 def _split_sideways(words: list[_Word]) -> tuple[list[_Word], list[Line]]:
     """Return the words of a page that stand upright, and the lines of words that run up or down."""
     upright, sideways, line = list[_Word](), list[Line](), list[_Word]()
-    for word, after in zip(words, [*words[1:], None], strict=True):
+    for word, after in zip(words, [*words[1:], None], strict=False):
         line.append(word)
         width = word.right - word.left
         if after and abs(after.left - word.left) + abs(after.right - word.right) < width / 4:
