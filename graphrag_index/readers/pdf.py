@@ -7,12 +7,13 @@ import ctypes
 import math
 import re
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
-from itertools import chain, groupby, pairwise
+from itertools import accumulate, chain, groupby, pairwise, zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -536,21 +537,18 @@ def _join_runs(runs: list[Line]) -> list[Line]:
 
 
 def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
-    """Return the rows of a table, the header first; none for an axis, code or prose.
-
-    A cell whose words do not lie inside its box has the text that liteparse read.
-    """
+    """Return the rows of a table, the header first; none for an axis, code or prose."""
     rows = [*([table.header] if table.header else ()), *(table.rows or ())]
     n_columns = max(map(len, rows), default=0)
     texts = [[" ".join(cell.text.split()) for cell in row] for row in rows]
     n_filled = sum(map(bool, (cell for row in texts for cell in row)))
     n_words = sum(len(cell.split()) for row in texts for cell in row)
     has_letters = any(not _NUMBER.fullmatch(cell) for row in texts for cell in row)
-    cells = [part for row in rows for part in _split_row([_read_cell(cell, words) for cell in row])]
+    cells = [part for row in _fill_cells(rows, words) for part in _split_row(row) if any(part)]
     pairs = [(one[-1], two[0]) for row in cells for one, two in pairwise(row) if one and two]
     n_narrow = sum(two.left - one.right < MIN_GAP_SHARE * one.height for one, two in pairs)
     if (
-        min(n_columns, len(rows)) < 2
+        min(n_columns, len(rows), len(cells)) < 2
         or n_filled < MIN_FILLED_SHARE * n_columns * len(rows)
         or n_words > MAX_MEAN_WORDS * n_filled
         or not has_letters
@@ -652,29 +650,28 @@ def _split_row(row: list[Line]) -> list[list[Line]]:
     ]
 
 
-def _read_cell(cell: Any, words: list[_Word]) -> Line:
-    text, box = cell.text.replace("**", ""), cell.bbox
-    if not text.strip() or box is None:
-        return [_Word(text, 0, 0, 0, 0, " ", "")] if text.strip() else []
-    right, bottom = box.x + box.width, box.y + box.height
-    # Rows that liteparse joined have the box of the first one: the others stand below.
-    below = [
-        word
-        for word in words
-        if box.x - 1 <= (word.left + word.right) / 2 <= right + 1
-        and box.y - 1 <= (word.top + word.bottom) / 2
-    ]
-    inside = [word for word in below if (word.top + word.bottom) / 2 <= bottom + 1]
-    for found in (inside, below):
-        found.sort(key=lambda word: (round(word.top), word.left))
-        letters = re.sub(r"\W", "", "".join(word.text for word in found))
-        wanted = re.sub(r"\W", "", text)
-        if letters == wanted:
-            return found
-    n_words = len(text.split())
-    if [word.text for word in below[:n_words]] == text.split():
-        return below[:n_words]
-    return [_Word(text, box.x, box.y, right, bottom, " ", "")]
+def _fill_cells(rows: Sequence[Sequence[Any]], words: Iterable[_Word]) -> list[list[Line]]:
+    """Put each word of a table into a cell: of the row that begins above it, the nearest one."""
+    boxes = [[cell.bbox for cell in row] for row in rows]
+    tops = [min((box.y for box in row if box), default=0.0) for row in boxes]
+    tops = list(accumulate(tops, max))
+    columns: list[tuple[float, float]] = []
+    for column in zip_longest(*boxes):
+        sides = sorted((box.x, box.x + box.width) for box in column if box)
+        columns.append(sides[len(sides) // 2] if sides else (math.inf, -math.inf))
+    cells: list[list[Line]] = [[[] for _ in columns] for _ in rows]
+    lines: list[Line] = []
+    for word in sorted(words, key=lambda word: word.top + word.bottom):
+        if not lines or not _is_level(lines[-1], [[word]]):
+            lines.append([])
+        lines[-1].append(word)
+    for word in chain(*(sorted(line, key=lambda word: word.left) for line in lines)):
+        x, y = (word.left + word.right) / 2, (word.top + word.bottom) / 2
+        n = max(bisect_right(tops, y) - 1, 0)
+        inside = [i for i, b in enumerate(boxes[n]) if b and b.x - 1 <= x <= b.x + b.width + 1]
+        away = [max(left - x, x - right) for left, right in columns]
+        cells[n][inside[0] if len(inside) == 1 else away.index(min(away))].append(word)
+    return cells
 
 
 def _is_fixed_pitch(words: Sequence[_Word]) -> bool:

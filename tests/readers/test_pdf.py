@@ -298,6 +298,8 @@ def test_sideways_text_keeps_its_words_in_order() -> None:
     lines = [(100 + 14 * n, 100, f"The harbour {n} is old and deep.") for n in range(5)]
     upright = [(72, 700, "A page."), (72, 686, "It is short.")]
     content = make_pdf([[*upright, *lines], []]).decode("ascii")
-    text, (page, _) = read_pdf(re.sub(r"1 0 0 1 (1\d\d) ", r"0 1 -1 0 \1 ", content).encode("ascii"))
+    text, (page, _) = read_pdf(
+        re.sub(r"1 0 0 1 (1\d\d) ", r"0 1 -1 0 \1 ", content).encode("ascii")
+    )
     assert text == "A page. It is short.\n\n" + " ".join(line for _, _, line in lines)
     assert len(page.word_boxes) == len(text.split())
