@@ -442,6 +442,8 @@ def write_dry_run(found: DryRun, out: TextIO) -> None:
     print_lines(f"Steps that would run: {', '.join(found.run)}.", out)
     if found.kept:
         print_lines(f"Steps whose input has not changed: {', '.join(found.kept)}.", out)
+    if found.pictures and (found.estimate is None or not found.estimate.n_pictures):
+        print_lines(f"{found.pictures} to read them.", out)
     if found.estimate is None:
         print_lines("None of these steps asks a model: the run costs nothing.", out)
         return
@@ -459,6 +461,7 @@ def dry_run_as_json(found: DryRun) -> str:
         "version": found.version,
         "documents": documents,
         "unread": [{"path": path, "reason": reason} for path, reason in found.unread],
+        "pictures": found.pictures,
         "steps": {"run": found.run, "kept": found.kept},
         "requests": [asdict(line) for line in found.estimate.lines] if found.estimate else [],
     }

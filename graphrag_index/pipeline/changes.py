@@ -178,6 +178,7 @@ class DryRun:
     changes: Changes | None  # None if the input is unchanged or the workflow reads no input
     unread: Sequence[tuple[str, str]]  # (file, reason) for each unread file or record
     estimate: "Estimate | None"  # None if no step that would run asks a model
+    pictures: str = ""  # the pages that are pictures, and the time to read them
 
 
 def dry_run(
@@ -203,14 +204,16 @@ def dry_run(
         raise make_output_folder_error(store)
     current, loader = store.read_pointer(), workflow.loader
     run, kept = plan_steps(workflow, settings, root)
-    changes, unread = None, []
+    changes, unread, pictures = None, [], ""
     if loader is not None:
         before = _find_loader_record(store, current, loader)
         if before is not None:
             unread = store.scan("unread_files", before.tables["unread_files"]).collect().rows()
         unread_before = unread
         if loader.name in run:
-            now, unread = _read_input_documents(loader, settings, root, watcher or Watcher())
+            now, unread, pictures = _read_input_documents(
+                loader, settings, root, watcher or Watcher()
+            )
             if before is not None or current is None:
                 tables = before.tables if before else {}
                 old = digest_table(store, str(loader.input_table), tables)
@@ -223,7 +226,7 @@ def dry_run(
         costs = estimate(workflow, settings, root, n_documents, watcher, batch, run)
     number = current.number if current else None
     name = loader.name if loader else None
-    return DryRun(store.place, number, run, kept, name, changes, unread, costs)
+    return DryRun(store.place, number, run, kept, name, changes, unread, costs, pictures)
 
 
 def compare_with_index(
@@ -291,8 +294,11 @@ def _find_loader_record(
 
 def _read_input_documents(
     loader: Step, settings: Settings, root: Path, watcher: Watcher
-) -> tuple[pl.DataFrame, list[tuple[str, str]]]:
-    """Read the input folder. Return its documents with the compared columns, and unread files."""
+) -> tuple[pl.DataFrame, list[tuple[str, str]], str]:
+    """Read the input folder. Return its documents with the compared columns, and unread files.
+
+    Pages that are pictures and not read yet are described.
+    """
     unread: list[tuple[str, str]] = []
     section = select_sections(Workflow("input", (loader,)), settings)[loader.name]
     services: dict[str, Any] = {"settings": section, "root": root}
@@ -306,14 +312,17 @@ def _read_input_documents(
 
     # Import these modules only here, because the import takes long.
     from graphrag_index.pipeline.estimate import PastReplies
-    from graphrag_index.readers.recognition import PageReader
+    from graphrag_index.readers.recognition import PageReader, describe_pictures
 
     with closing(watcher), closing(PastReplies(locate_output(root, settings))) as past:
+        reader = PageReader(lambda: past, only_known=True)
         if "page_reader" in loader.services:
-            services["page_reader"] = PageReader(lambda: past, only_known=True)
+            services["page_reader"] = reader
         if "describes_figures" in loader.services:
             services["describes_figures"] = describes_figures(root, settings)
-        return digest_documents(documents()), unread
+        found = digest_documents(documents())
+    told = describe_pictures(reader.n_missing, reader.seconds) if reader.n_missing else ""
+    return found, unread, told
 
 
 REMOVED = "removed"

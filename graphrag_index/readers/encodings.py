@@ -66,42 +66,44 @@ class DetectedEncoding(NamedTuple):
 
 
 @contextmanager
-def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
+def open_text(path: Path, name: str, encoding: str) -> Iterator[TextIO]:
     """Open a file of records as text, with unchanged line breaks.
 
     Bytes that cannot be decoded become surrogates, so only the damaged record is lost. Raises
     UnreadableFile if the file is not text.
     """
     with path.open("rb") as stream:
-        name = _choose_encoding(encoding, stream, path)
+        codec = _choose_encoding(encoding, stream, name)
         stream.seek(0)
-        with io.TextIOWrapper(stream, name, errors="surrogateescape", newline="") as text:
+        with io.TextIOWrapper(stream, codec, errors="surrogateescape", newline="") as text:
             try:
                 yield text
             except UnicodeError as error:
                 raise UnreadableFile(_describe_unicode_error(error)) from error
 
 
-def read_text(path: Path, encoding: str, declared: re.Pattern[bytes] | None = None) -> str:
+def read_text(
+    path: Path, name: str, encoding: str, declared: re.Pattern[bytes] | None = None
+) -> str:
     """Read a whole file as text; every line break becomes a line feed.
 
-    `declared` is a pattern that finds the encoding declared in a file, as in HTML. The declared
-    encoding is used if the bytes are ambiguous. Raises UnreadableFile if the file is damaged or
+    Messages show `name`. `declared` is a pattern that finds the encoding declared in a file, as in
+    HTML; it is used if the bytes are ambiguous. Raises UnreadableFile if the file is damaged or
     not text.
     """
     data = path.read_bytes()
     found = declared.search(data, 0, 2048) if declared else None
-    name = _choose_encoding(
-        encoding, io.BytesIO(data), path, found[1].decode("ascii") if found else None
+    codec = _choose_encoding(
+        encoding, io.BytesIO(data), name, found[1].decode("ascii") if found else None
     )
     try:
-        return normalize_newlines(data.decode(name))
+        return normalize_newlines(data.decode(codec))
     except UnicodeError as error:
         raise UnreadableFile(_describe_unicode_error(error)) from error
 
 
 def _choose_encoding(
-    encoding: str, stream: BinaryIO, path: Path, declared: str | None = None
+    encoding: str, stream: BinaryIO, file: str, declared: str | None = None
 ) -> str:
     """Return the configured encoding; for "auto", detect it, and warn if it is uncertain."""
     if encoding != "auto":
@@ -112,7 +114,7 @@ def _choose_encoding(
         logger.warning(
             "%s: the encoding is not certain. Read as %s, the file has the words %s. "
             "If these are wrong, set load_documents.encoding.",
-            *(path, found.name, found.doubtful_words),
+            *(file, found.name, found.doubtful_words),
         )
     return found.name
 

@@ -45,7 +45,7 @@ def read_subtitles(
 
     A file without times is read as text.
     """
-    source = read_text(path, settings.encoding)
+    source = read_text(path, name, settings.encoding)
     times = list(_TIMES.finditer(source))
     if not times:
         yield make_document(source, "", name, settings)
@@ -111,7 +111,7 @@ def read_notebook(
 ) -> Iterator[Document | ReadFailure]:
     """Read a notebook as Markdown: its texts, code and outputs, without pictures."""
     try:
-        book = json.loads(read_text(path, settings.encoding))
+        book = json.loads(read_text(path, name, settings.encoding))
         # Before version 4 of the format, cells lie in worksheets.
         cells = book["cells"] if "cells" in book else book["worksheets"][0]["cells"]
         about = book.get("metadata", {})

@@ -145,7 +145,7 @@ def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Documen
 
     A first line such as ``sep=;``, which Excel writes, names the delimiter.
     """
-    with open_text(path, settings.encoding) as stream:
+    with open_text(path, name, settings.encoding) as stream:
         yield from _to_documents(
             _read_csv_records(stream, path, settings), "record", name, settings
         )
@@ -153,14 +153,14 @@ def read_csv(path: Path, name: str, settings: LoadDocuments) -> Iterator[Documen
 
 def read_json(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
     """Read a file with one record, or stream a file with a list of records."""
-    with open_text(path, settings.encoding) as stream:
+    with open_text(path, name, settings.encoding) as stream:
         yield from _to_documents(_read_json_records(JsonStream(stream)), "record", name, settings)
 
 
 def read_json_lines(
     path: Path, name: str, settings: LoadDocuments
 ) -> Iterator[Document | ReadFailure]:
-    with open_text(path, settings.encoding) as stream:
+    with open_text(path, name, settings.encoding) as stream:
         yield from _to_documents(_read_json_lines(stream), "line", name, settings)
 
 

@@ -24,7 +24,7 @@ def read_python(path: Path, name: str, settings: LoadDocuments) -> Iterator[Docu
 
     A file that is not valid Python is read as text.
     """
-    source = read_text(path, settings.encoding, _CODING)
+    source = read_text(path, name, settings.encoding, _CODING)
     if not source.strip():
         # Packages have such modules on purpose.
         yield ReadFailure(NO_TEXT, is_skipped=True)

@@ -61,14 +61,14 @@ _MAX_SPAN = 1_000
 def read_text_file(
     path: Path, name: str, settings: LoadDocuments
 ) -> Iterator[Document | ReadFailure]:
-    yield make_document(read_text(path, settings.encoding), "", name, settings)
+    yield make_document(read_text(path, name, settings.encoding), "", name, settings)
 
 
 def read_markdown(
     path: Path, name: str, settings: LoadDocuments
 ) -> Iterator[Document | ReadFailure]:
     """Read a Markdown file; its front matter is removed from the text."""
-    front_matter, text = split_front_matter(read_text(path, settings.encoding))
+    front_matter, text = split_front_matter(read_text(path, name, settings.encoding))
     title = (
         as_one_line(get_field(front_matter, settings.title_column)) if settings.title_column else ""
     )
@@ -76,7 +76,7 @@ def read_markdown(
 
 
 def read_html(path: Path, name: str, settings: LoadDocuments) -> Iterator[Document | ReadFailure]:
-    page = Page(read_text(path, settings.encoding, _CHARSET))
+    page = Page(read_text(path, name, settings.encoding, _CHARSET))
     yield make_document(page.text, page.title, name, settings)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphrag_index.errors import format_count
+from graphrag_index.errors import format_count, join_names
 from graphrag_index.storage.table_store import TableStore, scan_table
 from graphrag_index.storage.versions import Version
 
@@ -33,14 +33,16 @@ def read_skipped(store: TableStore, version: Version) -> list[SkippedFile]:
 def describe_skipped(skipped: Iterable[SkippedFile]) -> str:
     """Describe skipped files by kind: "3 files skipped: .png 2, hidden 1."; empty if none.
 
-    A sentence before says how many were read in part.
+    A sentence before names those that were read in part.
     """
     counts: Counter[str] = Counter()
-    n_in_part = 0
+    names: list[str] = []
     for one in skipped:
         counts[one.kind] += one.n_files
-        n_in_part += one.kind == IN_PART
-    in_part = f"{format_count('files', n_in_part)} read in part." if n_in_part else ""
+        names += [one.path] * (one.kind == IN_PART)
+    in_part = ""
+    if names:
+        in_part = f"{format_count('files', len(names))} read in part: {join_names(names, 3)}."
     counts = +counts
     if not counts.total():
         return in_part

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from graphrag_index.llm.ledger import Ledger
+from graphrag_index.readers import recognition
 from tests.conftest import run_project
 from tests.fixtures.commands import Call, Result, files, small_project, write_project
 from tests.fixtures.model_project import KEY
 from tests.fixtures.model_project import write_project as write_model_project
+from tests.fixtures.pdf import make_pdf
+from tests.fixtures.sample_files import FakeTesseract, make_zip, picture
 from tests.model_server import Server
 
 READ = ["load_documents", "create_text_units"]
@@ -185,11 +188,37 @@ def test_documents_that_the_index_has_lost_are_not_taken_for_added(
     )
 
 
+def test_the_pages_that_are_pictures_and_their_time_are_told(
+    project: Path, call: CallIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pypdfium2")
+    (tmp_path / "bin").mkdir()
+    FakeTesseract(tmp_path / "bin").install()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(recognition, "_count_cores", lambda: 1)
+    (project / "input" / "a.png").write_bytes(picture())
+    (project / "input" / "b.zip").write_bytes(make_zip({"c.png": picture(90)}))
+    told = call.dry_run(project)
+    assert "\n2 pages are pictures: about 6 s to read them.\n" in told
+    assert json.loads(call.dry_run(project, "--json"))["pictures"] == (
+        "2 pages are pictures: about 6 s"
+    )
+
+
 def asked(root: Path) -> Counter[str]:
     ledger = Ledger(root / "output")
     counts = Counter({row.step: row.done for row in ledger.step_statuses()})
     ledger.close()
     return counts
+
+
+def count_chats(server: Server, n_before: int) -> Counter[str]:
+    """Count the requests to the chat model after the first ones, by the format of the reply."""
+    return Counter(
+        request.json["response_format"]["json_schema"]["name"]
+        for request in server.requests[n_before:]
+        if "chat" in request.path
+    )
 
 
 def test_an_update_asks_what_the_dry_run_said(tmp_path: Path, server: Server, call: CallIn) -> None:
@@ -208,17 +237,39 @@ def test_an_update_asks_what_the_dry_run_said(tmp_path: Path, server: Server, ca
     assert len(server.requests) == n_sent
     lines = {line["step"]: line for line in told["requests"]}
     assert call(root, "run").code == 0
-    sent = Counter(
-        request.json["response_format"]["json_schema"]["name"]
-        for request in server.requests[n_sent:]
-        if "chat" in request.path
-    )
+    sent = count_chats(server, n_sent)
     for step, format in (("extract_graph", "extraction"), ("extract_covariates", "claims")):
         assert 2 <= lines[step]["n_to_ask"] == sent[format] < before[step]
         assert lines[step]["cost"] > 0
     # A guess: more than none.
     assert lines["create_community_reports"]["n_to_ask"] > 0
     assert lines["create_community_reports"]["n_answered"] > 0
+
+
+def test_a_pdf_costs_what_its_changed_pages_cost(
+    tmp_path: Path, server: Server, call: CallIn
+) -> None:
+    pytest.importorskip("pypdfium2")
+    root = write_model_project(tmp_path / "models", server.url, 1)
+    pages = [
+        [(72.0, 700.0 - 14 * n, f"Ada Quill met Bo Reed{page}{n} in Oslo.") for n in range(40)]
+        for page in "ABCD"
+    ]
+    path = root / "input" / "a.pdf"
+    path.write_bytes(make_pdf(pages))
+    settings = ("--set", "create_text_units.max_tokens=100")
+    assert call(root, "run", *settings).code == 0
+    first = asked(root)["extract_graph"]
+    # Written anew, with the same text.
+    path.write_bytes(make_pdf(pages, extra="/Lang (en)"))
+    n_sent = len(server.requests)
+    assert call(root, "run", *settings).code == 0
+    assert len(server.requests) == n_sent
+    pages[3][39] = (72.0, 154.0, "Cy Orr left Hobart.")
+    path.write_bytes(make_pdf(pages))
+    assert call(root, "run", *settings).code == 0
+    # The text unit with the changed line, or two if it is at an edge.
+    assert 1 <= count_chats(server, n_sent)["extraction"] <= 2 < first / 4
 
 
 def test_steps_that_are_kept_are_not_counted(tmp_path: Path, server: Server, call: CallIn) -> None:

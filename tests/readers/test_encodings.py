@@ -13,7 +13,8 @@ from graphrag_index.readers.document import UnreadableFile
 from graphrag_index.readers.encodings import DetectedEncoding, detect_encoding
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.cases import cases
-from tests.fixtures.read_documents import read_one, reasons, texts
+from tests.fixtures.read_documents import read, read_one, reasons, texts
+from tests.fixtures.sample_files import make_zip
 
 GERMAN = (
     "Der Schriftsteller Günter Graß lebte in Lübeck; später zog er nach München. "
@@ -127,8 +128,11 @@ def test_a_guess_that_may_be_wrong_is_told_with_the_file_and_the_setting(
     path = tmp_path / "a.txt"
     read_one(path, text.encode(encoding))
     (said,) = caplog.messages
-    assert said.startswith(f"{path}: the encoding is not certain. Read as {gives}")
+    assert said.startswith(f"{path.name}: the encoding is not certain. Read as {gives}")
     assert said.endswith(" If these are wrong, set load_documents.encoding.")
+    caplog.clear()
+    read(tmp_path / "x.zip", make_zip({"b/a.txt": text.encode(encoding)}))
+    assert caplog.messages == [said.replace("a.txt", "x.zip/b/a.txt", 1)]
     caplog.clear()
     assert texts(path, text.encode(encoding), encoding=encoding) == [text]
     assert caplog.messages == []

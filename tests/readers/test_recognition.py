@@ -296,7 +296,7 @@ def test_a_document_read_in_part_is_named(
     skipped = load_skipped(root, ocr="none")
     reason = "1 page is a picture (2): load_documents.ocr is none"
     assert skipped == [SkippedFile("a.pdf", "in part", reason, 0)]
-    assert describe_skipped(skipped) == "1 file read in part."
+    assert describe_skipped(skipped) == "1 file read in part: a.pdf."
 
 
 def join_pdfs(*contents: bytes) -> bytes:
