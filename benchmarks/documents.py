@@ -28,7 +28,7 @@ from graphrag_server.routes.documents import mark_lines
 from tests.fixtures.pdf import Lines, make_pdf
 
 SEED = 7
-MIN_FILES, QUOTATIONS_PER_FILE = 14, 3  # quotations of each kind
+MIN_FILES, QUOTATIONS_PER_FILE = 14, 4  # quotations of each kind
 TWO_COLUMN_SHARE = 0.5  # of the pages of a file
 
 
@@ -164,9 +164,10 @@ def read_under(
     marks: Sequence[tuple[int, int, int, int]],
 ) -> str:
     """Return the characters of a page whose middle lies in a mark, mark by mark."""
-    textpage = document[page.number - 1].get_textpage() if marks else None
-    n_characters = textpage.count_chars() if textpage else 0
-    places = [textpage.get_charbox(n, loose=True) for n in range(n_characters)]
+    if not marks:
+        return ""
+    textpage = document[page.number - 1].get_textpage()
+    places = [textpage.get_charbox(n, loose=True) for n in range(textpage.count_chars())]
     found = []
     for left, top, width, height in marks:
         for n, (x0, y0, x1, y1) in enumerate(places):
