@@ -6,7 +6,7 @@ one column for each word of the question, so that shares of all statements are o
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -140,6 +140,9 @@ class Candidates:
                 key = (passage.title, passage.place(statement), statement.text)
                 if key not in seen:
                     seen.add(key)
+                    if passage.dated:
+                        stems = statement.label_stems | passage.dated
+                        statement = replace(statement, label_stems=stems)
                     self.statements.append(statement)
                     self.passages.append(passage)
         self._compute_words()

@@ -66,7 +66,8 @@ class Passage:
     `start_char` is its place in the document. `before` are the texts of the first text unit of the
     document and of the one just before, which tell who speaks in a chat. `language` is the code of
     its language if that is not the one of the question. `source` has the characters of the
-    document if words of the text are joined, or it has a header.
+    document if words of the text are joined, or it has a header. `dated` are the stems of the words
+    with which the question names the period that the document is about.
     """
 
     number: int
@@ -78,6 +79,7 @@ class Passage:
     before: tuple[str, ...] = ()
     language: str = ""
     source: str = ""
+    dated: frozenset[str] = frozenset()
 
     def place(self, statement: "Statement") -> int:
         """Return the offset of a statement in the document."""

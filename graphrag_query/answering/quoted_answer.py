@@ -144,6 +144,8 @@ def read_passages(
     codes = foreign_languages(question, text_units) if foreign_words(question) else {}
     documents = np.array([unit["document"] for unit in text_units.values()], np.int64)
     starts, _ = rows.bounds("document", documents)
+    titles = {unit["document"]: unit["title"] for unit in text_units.values()}
+    dated = {row: question.words_of_period(row, title) for row, title in titles.items()}
     passages = []
     for (number, unit), first in zip(text_units.items(), starts.tolist(), strict=True):
         is_inside = unit["start_char"] > 0
@@ -159,6 +161,7 @@ def read_passages(
                 tuple(rows.text("text", n) for n in before),
                 codes.get(number, ""),
                 unit["source"],
+                dated[unit["document"]],
             )
         )
     return passages

@@ -12,7 +12,7 @@ from graphrag_index.llm.request import TextSink
 from graphrag_index.schema.settings.searches import LocalSearch, Search
 from graphrag_nlp.text.languages import Language
 from graphrag_nlp.text.normalize import fold, fold_name, stem_word
-from graphrag_nlp.text.periods import DatePart, find_dates, find_periods
+from graphrag_nlp.text.periods import DatePart, Period, find_dates, find_periods
 from graphrag_query.answer import Answer, Cell, Outcome, RatedReport
 from graphrag_query.llm import LLM, PROMPT_TOKENS
 from graphrag_query.question.cell_coverage import CellCoverage, find_cell_coverage
@@ -245,6 +245,7 @@ class Question:
 
         known = {word for mention in self.mentions.entities for word in mention.name.split()}
         known.update(word for date in self.asked_dates for word in fold(date.text).split())
+        known.update(word for words in self._period_words.values() for word in words)
         unseen = [
             word
             for word in dict.fromkeys(WORD.findall(split_joined_words(self.text).lower()))
@@ -261,6 +262,38 @@ class Question:
     def asked_dates(self) -> list[DatePart]:
         """The days and months that the question names."""
         return find_dates(self.text, self.language)
+
+    @cached_property
+    def _period_words(self) -> dict[Period, frozenset[str]]:
+        """The folded words of each period that the question names, if documents are about some."""
+        if not (self.facets.periods and self.index.has_table("document_subjects")):
+            return {}
+        days = self.index.document_days
+        found = {}
+        for period in self.facets.periods:
+            is_inside = (days[:, 0] >= max(period.first.toordinal(), 1)) & (
+                days[:, 1] <= period.last.toordinal()
+            )
+            if is_inside.any():
+                text = self.text[period.start : period.end]
+                found[period] = frozenset(map(fold, WORD.findall(text)))
+        return found
+
+    def words_of_period(self, document: int, title: str) -> frozenset[str]:
+        """Return the stems of the words that name the period that a document (row) is about.
+
+        Its passages need not say "May 2024" themselves. Words of its title count as such.
+        """
+        if not self._period_words or not self.index.document_days[document, 0]:
+            return frozenset()
+        own = Period.from_days(*self.index.document_days[document].tolist())
+        words = (
+            words
+            for period, words in self._period_words.items()
+            if period.contains(own.numbered_as(period))
+        )
+        of_title = frozenset(map(fold, WORD.findall(title)))
+        return frozenset(stem_word(word) for one in words for word in one - of_title)
 
     @cached_property
     def facets(self) -> Facets:

@@ -18,7 +18,13 @@ from graphrag_query.index import Index
 from graphrag_query.store.index_store import RankedTextUnit
 from tests.fixtures.cases import cases
 from tests.fixtures.commands import REPOSITORY, ask
-from tests.fixtures.planted_series import MARGINS, evidence, planted_fiscal_years, planted_series
+from tests.fixtures.planted_series import (
+    MARGINS,
+    evidence,
+    planted_dated_news,
+    planted_fiscal_years,
+    planted_series,
+)
 from tests.model_server import Faults, Server
 from tests.model_server.chat import ChatRequest
 
@@ -65,6 +71,20 @@ def test_fiscal_periods_are_those_that_the_documents_tell(
 ) -> None:
     for method in ("local", "basic"):
         assert cells_of(fiscal_years.search(method, question)) == list(cells)
+
+
+def test_a_passage_is_of_the_month_of_its_document(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with graphrag_query.open(planted_dated_news(tmp_path_factory) / "output") as news:
+        for period in ("May 2024", "2024"):
+            answer = news.local(f"What happened in Austin in {period}?")
+            assert answer.outcome is Outcome.ANSWERED
+            assert "Austin, Texas - A strike of train drivers entered day" in answer.text
+            # Not "without May": the date of the document says it.
+            assert '"' not in answer.text
+        other = news.local("What happened in Austin in May 2019?")
+        assert other.outcome is Outcome.NO_EVIDENCE
 
 
 @pytest.mark.parametrize("question", [OF_ALL, TWO, "How did Ostwick fare in the latest quarter?"])
