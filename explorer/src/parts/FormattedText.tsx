@@ -23,12 +23,6 @@ export function FormattedText({ text, citation }: { text: string; citation?: Dra
   return <div class="formatted" dir="auto">{drawBlocks(blocks, citation)}</div>;
 }
 
-/** One line of text with its references, such as a summary. */
-export function FormattedLine({ text }: { text: string }) {
-  const parts = useMemo(() => parseInline(text), [text]);
-  return <span dir="auto">{drawInline(parts)}</span>;
-}
-
 function drawBlocks(blocks: Block[], citation?: DrawCitation): VNode[] {
   return blocks.map((block, at) => <Fragment key={at}>{drawBlock(block, citation)}</Fragment>);
 }
