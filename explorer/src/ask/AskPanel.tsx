@@ -2,15 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { FilterNotice } from "../find/FilterPanel";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import { ConversationHead } from "./Conversations";
-import { useConversation } from "./conversation";
+import { type Ask, useAsk, useConversation } from "./conversation";
 import { listKept } from "./kept";
 import { TurnView } from "./TurnView";
-import { type Ask, useAsk } from "./useAsk";
 
 export function AskPanel() {
   const { address, go } = useAddress();

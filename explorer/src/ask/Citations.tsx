@@ -3,8 +3,7 @@
 import { createContext } from "preact";
 import { useContext, useRef, useState } from "preact/hooks";
 import type { Answer, Citation } from "../api";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { useData, useLoaded } from "../parts/useData";
 import { useAddress, usePointing } from "../state";
 import { texts } from "../texts";
 import { citedRow, highlightOfCitation } from "./citedRows";

@@ -3,16 +3,14 @@
 import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import type { Version } from "../api";
 import { useObserved } from "../parts/Observed";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import { SearchSelect } from "./AskPanel";
 import { OtherAnswers } from "./Citations";
-import { Conversation, ConversationContext } from "./conversation";
+import { Conversation, ConversationContext, useAsk } from "./conversation";
 import { attempt } from "./kept";
 import { TurnView } from "./TurnView";
-import { useAsk } from "./useAsk";
 
 const MAX_COLUMNS = 4;
 

@@ -5,17 +5,14 @@ import { useContext, useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { Failure, useAction, useData, useLoaded } from "../parts/useData";
 import { type Address, AddressContext, type AddressStore, useAddress, useKeeping } from "../state";
 import { texts } from "../texts";
 import { CitationList, CitationMark, isOnlyHere, OtherAnswers } from "./Citations";
-import { CountBars } from "./CountBars";
 import { type Evidence, loadEvidence } from "./citedRows";
-import { JudgeAnswer } from "./JudgeAnswer";
 import type { Turn } from "./kept";
 import { LookedAt } from "./LookedAt";
-import type { Ask } from "./useAsk";
+import { type Ask, ConversationContext } from "./conversation";
 
 interface TurnProps { turn: Turn; ask: Ask; isLast: boolean }
 
@@ -169,5 +166,104 @@ function CopyButton({ answer }: { answer: Answer }) {
       <button type="button" class="plain" onClick={() => void copy()}>{texts.ask.copy}</button>
       <span role="status">{isCopied ? texts.ask.copied : ""}</span>
     </>
+  );
+}
+
+interface CountBarsProps { answer: Answer; citation: DrawCitation }
+
+function CountBars({ answer, citation }: CountBarsProps) {
+  const rows = answer.table;
+  const citations = citationsOfRows(answer);
+  const columns = Object.keys(rows[0] ?? {});
+  const counted = columns.find((column) => typeof rows[0]?.[column] === "number");
+  const most = Math.max(1, ...rows.map((row) => Number(row[counted ?? ""]) || 0));
+  return (
+    <div class="scroll-x" tabIndex={0} role="region" aria-label={texts.ask.counts}>
+      <table class="counts">
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} scope="col" class={column === counted ? "number" : ""}>
+                {texts.columns[column] ?? column.replaceAll("_", " ")}
+              </th>
+            ))}
+            {counted && <td aria-hidden="true" class="bar-cell" />}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column} class={typeof row[column] === "number" ? "number" : ""} dir="auto">
+                  {formatCell(row[column])}
+                  {citations.get(String(row[column]))?.map((number) => <> {citation(number)}</>)}
+                </td>
+              ))}
+              {counted && (
+                <td aria-hidden="true" class="bar-cell">
+                  <div class="bar" style={{ width: `${(100 * Number(row[counted])) / most}%` }} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function formatCell(value: unknown): string {
+  if (typeof value === "number") return texts.number(value);
+  return value === null || value === undefined ? "" : String(value);
+}
+
+/** Return the numbers that the text of the answer cites beside a name: `| Oslo [3] | 12 |`. */
+function citationsOfRows({ answer }: Answer): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const [, name = "", numbers = ""] of answer.matchAll(/^\| *(.+?) ((?:\[\d+\] ?)+)\|/gm)) {
+    found.set(name, (numbers.match(/\d+/g) ?? []).map(Number));
+  }
+  return found;
+}
+
+const THUMB = "M2 9h3v9H2zM7 18V9l4-7c1.5 0 2.2 1 2 2.5L12.4 8H17c1 0 1.7.9 1.4 1.9l-2 7c-.2.7-.7 1.1-1.4 1.1z";
+const show = (field: HTMLElement | null) => { field?.focus(); field?.scrollIntoView({ block: "center" }); };
+
+/** Readers whose key may not write see nothing, and so do those of a search that failed. */
+function JudgeAnswer({ turn }: { turn: Turn }) {
+  const { manage, summary } = useData();
+  const conversation = useContext(ConversationContext);
+  const { act, isBusy, error } = useAction();
+  const [chosen, choose] = useState<"up" | "down" | null>(null);
+  const [reason, setReason] = useState("");
+  const { answer, filters, verdict: kept } = turn;
+  if (!answer || !manage || !summary.scopes.includes("index") || !["answered", "no_evidence"].includes(answer.outcome)) return null;
+  const send = (verdict: "up" | "down" | "withdrawn") => act(async () => {
+    const { question, method, parameters, version, outcome, answer: text, citations } = answer;
+    const judged = { question, method, parameters, version, outcome, answer: text, citations };
+    await manage.judge({ ...judged, verdict, reason, filters: filters ? JSON.parse(filters) : {} });
+    conversation.settle(turn.id, { verdict: verdict === "withdrawn" ? "" : verdict });
+    choose(null);
+    setReason("");
+  });
+  return (
+    <div class="judge" role="group" aria-label={texts.judge.label}>
+      {(["up", "down"] as const).map((verdict) => (
+        <button key={verdict} type="button" class={`icon ${verdict}`} aria-pressed={(chosen ?? kept) === verdict}
+          disabled={isBusy} aria-label={texts.judge[verdict]} title={texts.judge[verdict]}
+          onClick={() => (kept === verdict ? void send("withdrawn") : choose(chosen === verdict ? null : verdict))}>
+          <svg viewBox="0 0 20 20" width="18" aria-hidden="true"><path d={THUMB} /></svg>
+        </button>
+      ))}
+      <span role="status" class="muted">{kept && !chosen && texts.judge.kept}</span>
+      {chosen && (
+        <form onSubmit={(event) => { event.preventDefault(); void send(chosen); }}>
+          <input value={reason} maxLength={5000} dir="auto" ref={show} aria-label={texts.judge.reason} placeholder={texts.judge.reason}
+            onInput={({ currentTarget }) => setReason(currentTarget.value)} />
+          <button type="submit" disabled={isBusy}>{texts.judge.keep}</button>
+        </form>
+      )}
+      {error !== null && <Failure error={error} />}
+    </div>
   );
 }

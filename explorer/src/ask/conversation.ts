@@ -2,9 +2,10 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { ApiError, type IndexData, type Question } from "../api";
+import type { IndexData, Question } from "../api";
+import { describeError, useData } from "../parts/useData";
 import { Observed, useObserved } from "../parts/Observed";
-import { hasFilters } from "../state";
+import { hasFilters, useAddress } from "../state";
 import { texts } from "../texts";
 import { keep, listKept, readLink, type Turn } from "./kept";
 
@@ -113,7 +114,18 @@ export function useConversation(): Conversation {
   return conversation;
 }
 
-/** Return an error as a sentence for the reader. */
-export function describeError(error: unknown): string {
-  return error instanceof ApiError ? error.message : texts.errors.unexpected;
+/** Ask a question; `names` are further names for the searches path and neighbourhood. */
+export type Ask = (question: string, method?: string, names?: string[]) => void;
+
+/** Return a function that asks a question, and shows the conversation. */
+export function useAsk(): Ask {
+  const conversation = useContext(ConversationContext);
+  const { address, go } = useAddress();
+  const { data } = useData();
+  return (question, method = address.method, names) => {
+    // The address keeps the search that the reader chose: one that was suggested is for once.
+    go({ panel: "ask", question, conversation: conversation.id });
+    const { filters, version } = address;
+    void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
+  };
 }

@@ -2,14 +2,10 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { QUERY_LANGUAGES, type QueryResult, type QuerySchema } from "../api";
-import { writeTable } from "../graph/exportTables";
-import { save } from "../graph/exportView";
-import { useAction } from "../manage/useManagement";
-import { Await, Busy, Failure } from "../parts/Loading";
+import { save, writeTable } from "../graph/exportView";
+import { Await, Busy, Failure, useAction, useData, useLoaded } from "../parts/useData";
 import { SortedTable } from "../parts/SortedTable";
 import { Switch } from "../parts/Switch";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 

@@ -3,14 +3,11 @@
 import { useMemo } from "preact/hooks";
 import type { Community, CommunityDetails, Report, Statement } from "../api";
 import { FormattedText, PassageTitles } from "../parts/FormattedText";
-import { CommunityLink, EntityLink } from "../parts/Link";
-import { Await } from "../parts/Loading";
+import { CommunityLink, EntityLink, Passage } from "../parts/Link";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { List, PagedList, usePages } from "../parts/PagedList";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import { Passage } from "./Passage";
 import { Section } from "./Section";
 
 export function CommunityView({ community }: { community: CommunityDetails }) {

@@ -3,10 +3,8 @@
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Citation, Document, DocumentText, PageSpan, TextUnitDetails } from "../api";
 import { ConversationContext } from "../ask/conversation";
-import { Busy, Failure } from "../parts/Loading";
+import { Busy, Failure, useData, useLoaded } from "../parts/useData";
 import { EntityChip } from "../parts/Link";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { type Selection, surround, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";

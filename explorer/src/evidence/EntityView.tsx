@@ -1,16 +1,15 @@
 /** The details of an entity: what the index knows about it, and where that stands. */
 
 import type { EntityDetails } from "../api";
-import { useAsk } from "../ask/useAsk";
-import { EntityChooser } from "../find/EntityChooser";
+import { useAsk } from "../ask/conversation";
+import { EntityChooser } from "../find/FindBox";
 import { Curate } from "../manage/Curate";
-import { RelationshipLink } from "../parts/Link";
+import { Passage, RelationshipLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { surround, type Surroundings, useAddress } from "../state";
 import { texts } from "../texts";
 import { Communities } from "./CommunityView";
-import { Passage } from "./Passage";
 import { Section } from "./Section";
 
 export function EntityView({ entity }: { entity: EntityDetails }) {

@@ -3,9 +3,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Details, TextUnitDetails } from "../api";
-import { Await } from "../parts/Loading";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
 import { CommunityView } from "./CommunityView";

@@ -2,9 +2,7 @@
 
 import type { Paths } from "../api";
 import { EntityLink, RelationshipLink } from "../parts/Link";
-import { Await } from "../parts/Loading";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { useLighting } from "../state";
 import { texts } from "../texts";
 import { Section } from "./Section";

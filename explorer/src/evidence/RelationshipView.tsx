@@ -2,13 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { RelationshipDetails } from "../api";
-import { EntityLink } from "../parts/Link";
-import { Await } from "../parts/Loading";
+import { EntityLink, Passage, TextUnitLink } from "../parts/Link";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { List } from "../parts/PagedList";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import { Passage, TextUnitLink } from "./Passage";
 import { Section } from "./Section";
 
 export function RelationshipView({ relationship }: { relationship: RelationshipDetails }) {

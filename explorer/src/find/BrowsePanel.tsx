@@ -2,12 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { filterQuery, type Rows, type TableName, type TextUnit } from "../api";
-import { CommunityLink, EntityLink, RelationshipLink } from "../parts/Link";
+import { CommunityLink, EntityLink, RelationshipLink, TextUnitLink } from "../parts/Link";
 import { PagedList, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { texts } from "../texts";
-import { useAsk } from "../ask/useAsk";
-import { TextUnitLink } from "../evidence/Passage";
+import { useAsk } from "../ask/conversation";
 import { useAddress } from "../state";
 import { FilterNotice } from "./FilterPanel";
 

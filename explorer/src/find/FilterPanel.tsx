@@ -3,8 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { FilterChoices } from "../api";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { useData, useLoaded } from "../parts/useData";
 import { type Filters, hasFilters, NO_FILTERS, useAddress } from "../state";
 import { texts } from "../texts";
 import { Timeline } from "./Timeline";

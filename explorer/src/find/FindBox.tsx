@@ -1,10 +1,11 @@
 /** The search field of the page: names, reports and passages, as one types. */
 
-import { filterQuery, type IndexData, type Query } from "../api";
+import { type Entity, filterQuery, type IndexData, type Query } from "../api";
 import { useData } from "../parts/useData";
 import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
 import { type Choice, Combobox } from "./Combobox";
+import { useState } from "preact/hooks";
 
 const MAX_CHOICES = 8;
 
@@ -51,5 +52,27 @@ export function ChoiceLine({ name, note }: { name: string; note: string }) {
       <span class="row-name" dir="auto">{name}</span>
       <span class="row-note" dir="auto">{note}</span>
     </span>
+  );
+}
+
+interface EntityChooserProps {
+  label: string;
+  placeholder: string;
+  onChoose: (entity: Entity) => void;
+}
+
+export function EntityChooser({ label, placeholder, onChoose }: EntityChooserProps) {
+  const { data } = useData();
+  const [isOpen, setOpen] = useState(false);
+  if (!isOpen) return <button type="button" onClick={() => setOpen(true)}>{label}</button>;
+  return (
+    <Combobox label={label} placeholder={placeholder} autoFocus find={async (text, signal) => {
+        const { entities } = await data.suggest(text, { limit: 10 }, signal);
+        return entities.map((entity) => ({
+          key: String(entity.number), group: texts.tables.entities,
+          content: <ChoiceLine name={entity.title} note={entity.type} />,
+          choose: () => { setOpen(false); onChoose(entity); },
+        }));
+      }} />
   );
 }

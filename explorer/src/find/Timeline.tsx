@@ -1,8 +1,7 @@
 /** A timeline of documents, and of the mentions of the selected entity, that sets the filters by date. */
 
 import type { Timeline as Line } from "../api";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { useData, useLoaded } from "../parts/useData";
 import { type Filters, useAddress } from "../state";
 import { texts } from "../texts";
 

@@ -3,19 +3,20 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CameraState } from "sigma/types";
 import { Menu } from "../parts/Menu";
-import { useLoaded } from "../parts/useLoaded";
+import { useLoaded } from "../parts/useData";
 
 import { texts } from "../texts";
 import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import { DrawnTable } from "./DrawnTable";
 import type { DrawnGraph } from "./drawn";
 import { type Export, EXPORTS, exportView } from "./exportView";
-import { GraphLegend } from "./GraphLegend";
+import { countTypes, GraphLegend, type LegendEntry, listChanges, listTypes, writeSigns } from "./GraphLegend";
 import { WHOLE } from "./GraphLoader";
-import { countTypes, type LegendEntry, listChanges, listTypes, writeSigns } from "./legend";
 import { emphasizeArranged, findDisc, readEmphasis } from "./readEmphasis";
 import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
-import { arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings } from "./surroundings";
+import {
+  arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings,
+} from "./surroundings";
 import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {

@@ -1,7 +1,7 @@
 /** A pen with the methods of a canvas that writes SVG: pictures are drawn by one code in both forms. */
 
 import type { Pen } from "./drawing";
-import { escapeXml } from "./exportTables";
+import { escapeXml } from "./exportView";
 
 const ANCHORS: Record<string, string> = { center: "middle", left: "start", start: "start" };
 // Shares of the size of the font by which SVG's baseline lies below the canvas' one.

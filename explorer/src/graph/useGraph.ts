@@ -3,8 +3,10 @@
 import type { RefObject } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { IndexData } from "../api";
-import { ServerReturns } from "../parts/useServerReturns";
-import { type Address, type Filters, hasFilters, type Highlight, type Mode, type Selection, type Surroundings } from "../state";
+import { ServerReturns } from "../parts/useData";
+import {
+  type Address, type Filters, hasFilters, type Highlight, type Mode, type Selection, type Surroundings,
+} from "../state";
 import { texts } from "../texts";
 import type { Changes } from "./appearance";
 import { type GraphCamera, GraphContent, PlainCamera } from "./content";

@@ -2,15 +2,12 @@
 
 import { useState } from "preact/hooks";
 import { Section } from "../evidence/Section";
-import { Await, Failure } from "../parts/Loading";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { List } from "../parts/PagedList";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
-import type { InputFiles, InputFile } from "./rows";
+import type { InputFile, InputFiles } from "./rows";
 import { Runs } from "./Runs";
 import { DropArea, Upload, useUploads } from "./Upload";
-import { useAction, useManagement } from "./useManagement";
 
 // Number of files that are listed first, and more with each press of the button.
 const LISTED = 50;

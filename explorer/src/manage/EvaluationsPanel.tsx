@@ -1,12 +1,9 @@
 /** The evaluations that the project of the index keeps, each with its means and its report. */
 
-import { Await, Failure } from "../parts/Loading";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { type Column, SortedTable } from "../parts/SortedTable";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { texts } from "../texts";
 import type { EvaluationSummary, ListedEvaluation } from "./rows";
-import { useAction, useManagement } from "./useManagement";
 
 export function EvaluationsPanel() {
   const { summary } = useData();

@@ -2,15 +2,12 @@
 
 import { Pairs, Section } from "../evidence/Section";
 import { Line } from "../parts/Link";
-import { Await, Busy } from "../parts/Loading";
+import { Await, Busy, useData, useLoaded, useManagement } from "../parts/useData";
 import { List } from "../parts/PagedList";
 import { type Column, SortedTable } from "../parts/SortedTable";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import type { Check, Health, Level } from "./rows";
-import { useManagement } from "./useManagement";
 
 export function HealthPanel() {
   const { summary } = useData();

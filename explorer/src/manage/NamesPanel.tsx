@@ -2,13 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { Section } from "../evidence/Section";
-import { Await, Failure } from "../parts/Loading";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import { DecisionView } from "./Curate";
 import type { Decision, DoubtfulPair, Resolutions } from "./rows";
-import { useAction, useManagement } from "./useManagement";
 
 // Number of rows of each list that are loaded first, and more with each press of the button.
 const LISTED = 50;

@@ -1,13 +1,10 @@
 /** The runs of the index: a run is started, watched, cancelled, and given a larger budget. */
 
 import { useEffect, useState } from "preact/hooks";
-import { Await, Failure } from "../parts/Loading";
-import { useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import { hasEnded } from "./management";
 import type { Job } from "./rows";
-import { useAction, useManagement } from "./useManagement";
 
 /** `onEnd` is called when a run has ended that was watched here. */
 export function Runs({ onEnd }: { onEnd: () => void }) {

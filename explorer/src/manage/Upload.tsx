@@ -3,12 +3,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, isNoServer } from "../api";
-import { describeError } from "../ask/conversation";
+import { describeError, useManagement } from "../parts/useData";
 import { useObserved } from "../parts/Observed";
 import { texts } from "../texts";
 import type { InputFiles } from "./rows";
 import type { Refused, Sending, UploadQueue } from "./UploadQueue";
-import { useManagement } from "./useManagement";
 
 /** Return the files on their way, and draw again when they change. */
 export function useUploads(): UploadQueue {

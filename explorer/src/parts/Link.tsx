@@ -1,7 +1,7 @@
 /** Links to the things of an index. Pointing at one lights it in the graph. */
 
 import type { ComponentChildren } from "preact";
-import type { Community, Entity, Relationship } from "../api";
+import type { Community, Entity, Relationship, Span, TextUnit } from "../api";
 import { useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 
@@ -68,6 +68,28 @@ export function RelationshipLink(
         <span class="row-text">{stated ? relationship.description : texts.countedTogether}</span>
       </span>
       <span class="row-note" title={texts.weight}>{texts.decimal(relationship.weight)}</span>
+    </a>
+  );
+}
+
+export function Passage({ span }: { span: Span }) {
+  const { select } = useAddress();
+  const { document, title, start_char: start, end_char: end, text } = span;
+  return (
+    <a class="passage" href={select({ kind: "document", number: document, span: { start, end } })}>
+      <q dir="auto">{text}</q>
+      <span class="row-note" dir="auto">{title}</span>
+    </a>
+  );
+}
+
+/** A text unit; `isCounted` if it is all that two entities have in common. */
+export function TextUnitLink({ unit, isCounted = false }: { unit: TextUnit; isCounted?: boolean }) {
+  const { select } = useAddress();
+  return (
+    <a class={`passage ${isCounted ? "counted" : ""}`} href={select({ kind: "text_unit", number: unit.number })}>
+      <span class="clamped" dir="auto">{unit.text}</span>
+      <span class="row-note" dir="auto">{unit.headings || unit.document_title}</span>
     </a>
   );
 }

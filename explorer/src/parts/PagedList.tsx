@@ -4,8 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { texts } from "../texts";
-import { Busy, Failure } from "./Loading";
-import { useRetryOnReturn } from "./useServerReturns";
+import { Busy, Failure, useRetryOnReturn } from "./useData";
 
 /** Load the page at a cursor; the first page is at null. */
 export type LoadPage<Row> = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;

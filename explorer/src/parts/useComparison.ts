@@ -3,8 +3,7 @@
 import type { ChangedRow, ChangedRows, ChangedTable } from "../api";
 import type { Change, Changes } from "../graph/appearance";
 import { useAddress } from "../state";
-import { useData } from "./useData";
-import { useLoaded } from "./useLoaded";
+import { useData, useLoaded } from "./useData";
 
 // Maximum rows of a page of the server, and pages that are read of each table.
 const PAGE = 10_000;

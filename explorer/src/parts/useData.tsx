@@ -1,9 +1,10 @@
 /** The index that the page shows, for components. */
 
-import { createContext } from "preact";
-import { useContext } from "preact/hooks";
-import type { IndexData, IndexSummary } from "../api";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { ApiError, type IndexData, type IndexSummary, isNoServer } from "../api";
 import type { Management } from "../manage/management";
+import { texts } from "../texts";
 
 export interface OpenIndex {
   data: IndexData;
@@ -18,4 +19,126 @@ export function useData(): OpenIndex {
   const open = useContext(DataContext);
   if (!open) throw new Error("useData needs an open index.");
   return open;
+}
+
+/** How often the server has answered again after it did not. */
+export const ServerReturns = createContext(0);
+
+/** Call `retry` when the server is back, if `error` says that it did not answer. */
+export function useRetryOnReturn(error: Error | null, retry: () => void): void {
+  const returns = useContext(ServerReturns);
+  useEffect(() => { if (isNoServer(error)) retry(); }, [returns]);
+}
+
+// Time between the end of a look and the next one, in milliseconds.
+const PAUSE = 1000;
+
+/** Look again and again while `isOn`, until the component is gone. A look that fails is repeated. */
+export function useRepeatedLook(look: (signal: AbortSignal) => Promise<unknown>, isOn = true): void {
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => {
+    if (!isOn) return;
+    const controller = new AbortController();
+    const { signal } = controller;
+    let timer: ReturnType<typeof setTimeout>;
+    const wait = () => {
+      if (!signal.aborted) timer = setTimeout(() => latest.current(signal).catch(() => {}).then(wait), PAUSE);
+    };
+    wait();
+    return () => { clearTimeout(timer); controller.abort(); };
+  }, [isOn]);
+}
+
+export interface Loaded<T> {
+  /** The last value that was loaded for these inputs; undefined before. */
+  value: T | undefined;
+  error: Error | null;
+  loading: boolean;
+  /** Load again after a failure. */
+  retry: () => void;
+}
+
+type State<T> = Omit<Loaded<T>, "retry"> & { key: string };
+
+/** Load a value again whenever `inputs` change. A load that is no longer wanted is aborted. */
+export function useLoaded<T>(
+  load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[],
+): Loaded<T> {
+  const [attempt, setAttempt] = useState(0);
+  const retry = () => setAttempt(attempt + 1);
+  const key = JSON.stringify([attempt, ...inputs]);
+  const [state, setState] = useState<State<T>>({ key: "", value: undefined, error: null, loading: true });
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setState({ key, value: undefined, error: null, loading: true });
+    load(signal).then(
+      (value) => signal.aborted || setState({ key, value, error: null, loading: false }),
+      (error: Error) => signal.aborted || setState({ key, value: undefined, error, loading: false }),
+    );
+    return () => controller.abort();
+  }, [key]);
+  useRetryOnReturn(state.error, retry);
+  // Between a change of the inputs and the effect, the state is still that of the old inputs.
+  return state.key === key
+    ? { ...state, retry }
+    : { value: undefined, error: null, loading: true, retry };
+}
+
+/** Return the management of an index. The panels that need it are not shown without. */
+export function useManagement(): Management {
+  const { manage } = useData();
+  if (!manage) throw new Error("This index cannot be managed.");
+  return manage;
+}
+
+/** Run one action at a time; keep the error of the last one. */
+export function useAction() {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const act = async (action: () => Promise<void>) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await action();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { act, isBusy, error };
+}
+
+/** Return an error as a sentence for the reader. */
+export function describeError(error: unknown): string {
+  return error instanceof ApiError ? error.message : texts.errors.unexpected;
+}
+
+export function Busy({ label = texts.loading }: { label?: string }) {
+  return <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{label}</p>;
+}
+
+interface FailureProps { error: unknown; onRetry?: (() => void) | undefined }
+
+/** A failure as a sentence, with a button if the same request may succeed later. */
+export function Failure({ error, onRetry }: FailureProps) {
+  const { status = 0 } = error instanceof ApiError ? error : {};
+  const mayPass = status === 0 || status === 429 || status >= 500;
+  return (
+    <div class="failure" role="alert">
+      <p>{describeError(error)}</p>
+      {onRetry && mayPass && <button type="button" onClick={onRetry}>{texts.retry}</button>}
+    </div>
+  );
+}
+
+/** Draw a value once it is loaded; until then, or after a failure, say so. */
+export function Await<T>(
+  { loaded, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren },
+) {
+  if (loaded.value !== undefined) return <>{children(loaded.value)}</>;
+  if (loaded.error) return <Failure error={loaded.error} onRetry={loaded.retry} />;
+  return <Busy />;
 }

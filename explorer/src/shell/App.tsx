@@ -5,17 +5,15 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, type IndexSummary } from "../api";
 import { Conversation, ConversationContext } from "../ask/conversation";
 import { Management } from "../manage/management";
-import { Busy, Failure } from "../parts/Loading";
-import { DataContext, type OpenIndex } from "../parts/useData";
-import { type Loaded, useLoaded } from "../parts/useLoaded";
-import { ServerReturns, useRepeatedLook } from "../parts/useServerReturns";
+import {
+  Busy, DataContext, Failure, type Loaded, type OpenIndex, ServerReturns, useLoaded, useRepeatedLook,
+} from "../parts/useData";
 import { Connection } from "../served/Connection";
 import { ServedIndex } from "../served/ServedIndex";
 import { readKey, writeKey } from "../session";
 import { StateProvider, useAddress } from "../state";
 import { texts } from "../texts";
 import { Header } from "./Header";
-import { KeyPrompt } from "./KeyPrompt";
 import { Workspace } from "./Workspace";
 
 /** An index whose rows are in the page, with a sentence on what it lacks. */
@@ -162,5 +160,34 @@ function NewVersion({ open, version, onShow }: { open: OpenIndex; version: numbe
         {texts.versions.showChanges}
       </button>
     </div>
+  );
+}
+
+interface KeyPromptProps {
+  /** Why the last key was refused; empty if there was none. */
+  problem: string;
+  onEnter: (key: string) => void;
+}
+
+function KeyPrompt({ problem, onEnter }: KeyPromptProps) {
+  const [key, setKey] = useState("");
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (key.trim()) onEnter(key.trim());
+  };
+  return (
+    <main class="message">
+      <form class="key-form" onSubmit={submit}>
+        <h1>{texts.key.title}</h1>
+        <p>{texts.key.explained}</p>
+        {problem && <p class="failure" role="alert">{problem}</p>}
+        <label class="field">
+          <span>{texts.key.label}</span>
+          <input type="password" value={key} autocomplete="off" spellcheck={false} autofocus
+            aria-invalid={Boolean(problem)} onInput={(event) => setKey(event.currentTarget.value)} />
+        </label>
+        <button type="submit" class="primary" disabled={!key.trim()}>{texts.key.enter}</button>
+      </form>
+    </main>
   );
 }

@@ -9,9 +9,11 @@ import { GraphView } from "../graph/GraphView";
 import { LinkedViews } from "../graph/LinkedViews";
 import { Switch } from "../parts/Switch";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
-import { type OpenIndex, useData } from "../parts/useData";
-import { useLoaded } from "../parts/useLoaded";
-import { type Address, hasFilters, type Highlight, isEmptyHighlight, type Mode, MODES, NO_HIGHLIGHT, type Selection, useAddress, useHighlight } from "../state";
+import { type OpenIndex, useData, useLoaded } from "../parts/useData";
+import {
+  type Address, hasFilters, type Highlight, isEmptyHighlight, type Mode, MODES, NO_HIGHLIGHT, type Selection,
+  useAddress, useHighlight,
+} from "../state";
 import { texts } from "../texts";
 
 // Entities that are lit because the filters keep them.

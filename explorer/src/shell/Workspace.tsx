@@ -3,14 +3,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SideBySide } from "../ask/SideBySide";
 import { EvidencePanel } from "../evidence/EvidencePanel";
-import { useData } from "../parts/useData";
-import { useRepeatedLook } from "../parts/useServerReturns";
+import { useData, useRepeatedLook } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
 import { LeftPanel } from "./LeftPanel";
 import { findPanel } from "./menu";
-import { Splitter } from "./Splitter";
 
 /** The part that a small screen shows; a large screen shows all three. */
 type Part = "left" | "graph" | "evidence";
@@ -88,5 +86,43 @@ function EmptyIndex({ onRetry }: { onRetry: () => void }) {
       <p class="muted">{texts.empty.waiting}</p>
       <p><button type="button" onClick={onRetry}>{texts.retry}</button></p>
     </section>
+  );
+}
+
+interface SplitterProps {
+  label: string;
+  /** The width of the panel beside the bar, in pixels. */
+  value: number;
+  min: number;
+  max: number;
+  initial: number;
+  /** 1 if the panel is on the left of the bar, -1 if it is on the right. */
+  direction: 1 | -1;
+  onChange: (value: number) => void;
+}
+
+// Pixels of one press of an arrow key.
+const STEP = 24;
+
+function Splitter({ label, value, min, max, initial, direction, onChange }: SplitterProps) {
+  const move = (to: number) => onChange(Math.round(Math.min(max, Math.max(min, to))));
+  const onPointerDown = (event: PointerEvent) => {
+    const bar = event.currentTarget as HTMLElement;
+    const from = event.clientX;
+    bar.setPointerCapture(event.pointerId);
+    bar.onpointermove = (moved) => move(value + direction * (moved.clientX - from));
+    bar.onpointerup = bar.onpointercancel = () => { bar.onpointermove = null; };
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = { ArrowLeft: -STEP, ArrowRight: STEP };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    move(value + direction * step);
+  };
+  return (
+    <div class="splitter" role="separator" aria-orientation="vertical" aria-label={label} tabIndex={0}
+      aria-valuenow={value} aria-valuemin={min} aria-valuemax={max}
+      onPointerDown={onPointerDown} onKeyDown={onKeyDown} onDblClick={() => onChange(initial)} />
   );
 }
