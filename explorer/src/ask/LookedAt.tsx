@@ -2,7 +2,9 @@
 
 import type { Answer, ContextRow } from "../api";
 import { FormattedText } from "../parts/FormattedText";
-import { type Kind, useAddress, useLighting } from "../state";
+import { Line, RowLink } from "../parts/Link";
+import { Pairs } from "../parts/PagedList";
+import { type Kind, useAddress } from "../state";
 import { texts } from "../texts";
 import { contextRows } from "./citedRows";
 
@@ -18,6 +20,9 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
   const { looked_at, notes, parameters, left_out, trace_id } = answer;
   const context = answer.context_rows ?? answer.context ?? {};
   const counts = Object.entries(looked_at).filter(([, count]) => count > 0);
+  const settings = Object.entries(parameters).map(([name, value]) => (
+    [name, typeof value === "object" ? JSON.stringify(value) : String(value)] as const
+  ));
   const others = Object.keys(context).filter((name) => !SECTIONS.some(([section]) => section === name));
   return (
     <details class="looked-at">
@@ -34,15 +39,7 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
       {left_out.length > 0 && <LeftOut numbers={left_out} />}
       <details>
         <summary>{texts.ask.parameters}</summary>
-        <dl class="pairs">
-          {Object.entries(parameters).map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd dir="auto">{typeof value === "object" ? JSON.stringify(value) : String(value)}</dd>
-            </div>
-          ))}
-          {trace_id && <div><dt>{texts.ask.trace}</dt><dd>{trace_id}</dd></div>}
-        </dl>
+        <Pairs pairs={[...settings, ...(trace_id ? [[texts.ask.trace, trace_id] as const] : [])]} />
       </details>
     </details>
   );
@@ -93,7 +90,7 @@ function ReadRows({ section, kind, rows }: ReadRowsProps) {
           <li key={at}>
             {kind && typeof row.id === "number"
               ? <ReadRow kind={kind} number={row.id} row={row} />
-              : <span class="row"><span class="row-name" dir="auto">{nameOf(row)}</span></span>}
+              : <Line name={nameOf(row)} note="" />}
           </li>
         ))}
       </ul>
@@ -102,23 +99,10 @@ function ReadRows({ section, kind, rows }: ReadRowsProps) {
 }
 
 function ReadRow({ kind, number, row }: { kind: Kind; number: number; row: ContextRow }) {
-  const { select } = useAddress();
-  const lighting = useLighting(
-    kind === "entity" ? { entities: [number] }
-      : kind === "relationship" ? { relationships: [number] }
-        : kind === "community" ? { communities: [number] } : {},
-  );
+  const text = <span class="row-text">{String(row.why ?? row.description ?? row.text ?? "")}</span>;
   // A score, a place on a path, or the reason for which a passage was read.
-  const note = row.score ?? row.rating ?? row.rank ?? row.place;
-  return (
-    <a class="row" href={select({ kind, number })} {...lighting}>
-      <span class="row-name" dir="auto">
-        {nameOf(row)}
-        <span class="row-text">{String(row.why ?? row.description ?? row.text ?? "")}</span>
-      </span>
-      <span class="row-note">{note === undefined || note === null ? "" : formatNote(note)}</span>
-    </a>
-  );
+  const note = formatNote(row.score ?? row.rating ?? row.rank ?? row.place);
+  return <RowLink kind={kind} number={number} name={<>{nameOf(row)}{text}</>} note={note} />;
 }
 
 function LeftOut({ numbers }: { numbers: number[] }) {
@@ -133,7 +117,7 @@ function LeftOut({ numbers }: { numbers: number[] }) {
   );
 }
 
-const formatNote = (note: unknown) => (typeof note === "number" ? texts.decimal(note) : String(note));
+const formatNote = (note: unknown) => (typeof note === "number" ? texts.decimal(note) : String(note ?? ""));
 
 /** Return what a row of a prompt is called. */
 function nameOf(row: ContextRow): string {

@@ -1,4 +1,4 @@
-/** One question with its answer: text, citations, what was looked at, cost and time. */
+/** One question with its answer: text, counts, citations, what was looked at, cost, time, and the judgement. */
 
 import type { ComponentChildren } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** The questions and answers of one conversation. It outlives the panel that shows it. */
+/** The questions and answers of one conversation, which outlives the panel that shows it; asking from anywhere. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";

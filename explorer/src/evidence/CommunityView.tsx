@@ -5,10 +5,9 @@ import type { Community, CommunityDetails, Report, Statement } from "../api";
 import { FormattedText, PassageTitles } from "../parts/FormattedText";
 import { CommunityLink, EntityLink, Passage } from "../parts/Link";
 import { Await, useData, useLoaded } from "../parts/useData";
-import { List, PagedList, usePages } from "../parts/PagedList";
+import { List, PagedList, Section, usePages } from "../parts/PagedList";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import { Section } from "./Section";
 
 export function CommunityView({ community }: { community: CommunityDetails }) {
   const { ancestors, child_communities, community: number, has_report, neighbours, title } = community;

@@ -4,11 +4,11 @@ import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } fro
 import type { Citation, Document, DocumentText, PageSpan, TextUnitDetails } from "../api";
 import { ConversationContext } from "../ask/conversation";
 import { Busy, Failure, useData, useLoaded } from "../parts/useData";
-import { EntityChip } from "../parts/Link";
-import { type Selection, surround, useAddress, useLighting } from "../state";
+import { EntityChip, useLink } from "../parts/Link";
+import { type Selection, surround, useAddress } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
-import { Pairs, Section } from "./Section";
+import { Pairs, Section } from "../parts/PagedList";
 
 // Characters that one request loads, and those before a marked span that the first one loads.
 const WINDOW = 6000;
@@ -247,7 +247,5 @@ function PieceView({ text, textUnit, entity, isMarked }: Piece) {
 }
 
 function MentionLink({ entity, text }: { entity: number; text: string }) {
-  const { select } = useAddress();
-  const lighting = useLighting({ entities: [entity] });
-  return <a class="mention" href={select({ kind: "entity", number: entity })} {...lighting}>{text}</a>;
+  return <a class="mention" {...useLink("entity", entity)}>{text}</a>;
 }

@@ -5,12 +5,11 @@ import { useAsk } from "../ask/conversation";
 import { EntityChooser } from "../find/FindBox";
 import { Curate } from "../manage/Curate";
 import { Passage, RelationshipLink } from "../parts/Link";
-import { PagedList, usePages } from "../parts/PagedList";
+import { PagedList, Section, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { surround, type Surroundings, useAddress } from "../state";
 import { texts } from "../texts";
 import { Communities } from "./CommunityView";
-import { Section } from "./Section";
 
 export function EntityView({ entity }: { entity: EntityDetails }) {
   const { aliases, communities, degree, description, frequency, number, title, type } = entity;

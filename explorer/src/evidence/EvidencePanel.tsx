@@ -67,48 +67,35 @@ function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpe
 /** Load the row of a selection, and show its details. */
 function Selected({ selection, onTitle }: { selection: Selection; onTitle: (title: string) => void }) {
   const { kind, number, span } = selection;
+  const row = { number, onTitle };
   switch (kind) {
-    case "entity":
-      return <Row table="entities" number={number} onRow={({ title }) => onTitle(title)}>{(entity) => <EntityView entity={entity} />}</Row>;
+    case "entity": return <Row {...row} table="entities">{(entity) => <EntityView entity={entity} />}</Row>;
     case "relationship":
-      return (
-        <Row table="relationships" number={number}
-          onRow={({ source_title, target_title }) => onTitle(texts.ends(source_title, target_title))}>
-          {(relationship) => <RelationshipView relationship={relationship} />}
-        </Row>
-      );
-    case "community":
-      return (
-        <Row table="communities" number={number} onRow={({ title }) => onTitle(title)}>
-          {(community) => <CommunityView community={community} />}
-        </Row>
-      );
-    case "text_unit":
-      return (
-        <Row table="text_units" number={number} onRow={({ document_title }) => onTitle(document_title)}>
-          {(unit) => <TextUnitView unit={unit} span={span} />}
-        </Row>
-      );
+      return <Row {...row} table="relationships">{(relationship) => <RelationshipView relationship={relationship} />}</Row>;
+    case "community": return <Row {...row} table="communities">{(community) => <CommunityView community={community} />}</Row>;
+    case "text_unit": return <Row {...row} table="text_units">{(unit) => <TextUnitView unit={unit} span={span} />}</Row>;
     case "document":
-      return (
-        <Row table="documents" number={number} onRow={({ title }) => onTitle(title)}>
-          {(document) => <DocumentView document={document} span={span} />}
-        </Row>
-      );
+      return <Row {...row} table="documents">{(document) => <DocumentView document={document} span={span} />}</Row>;
   }
+}
+
+/** Return what the page is called that shows the details of a row. */
+function titleOf(row: Details[keyof Details]): string {
+  if ("source_title" in row) return texts.ends(row.source_title, row.target_title);
+  return "document_title" in row ? row.document_title : row.title;
 }
 
 interface RowProps<T extends keyof Details> {
   table: T;
   number: number;
-  onRow?: (row: Details[T]) => void;
+  onTitle?: (title: string) => void;
   children: (row: Details[T]) => ComponentChildren;
 }
 
-function Row<T extends keyof Details>({ table, number, onRow, children }: RowProps<T>) {
+function Row<T extends keyof Details>({ table, number, onTitle, children }: RowProps<T>) {
   const { data } = useData();
   const loaded = useLoaded((signal) => data.row(table, number, signal), [table, number]);
-  useEffect(() => { if (loaded.value) onRow?.(loaded.value); }, [loaded.value]);
+  useEffect(() => { if (loaded.value) onTitle?.(titleOf(loaded.value)); }, [loaded.value]);
   return <Await loaded={loaded}>{children}</Await>;
 }
 

@@ -5,7 +5,7 @@ import { EntityLink, RelationshipLink } from "../parts/Link";
 import { Await, useData, useLoaded } from "../parts/useData";
 import { useLighting } from "../state";
 import { texts } from "../texts";
-import { Section } from "./Section";
+import { Section } from "../parts/PagedList";
 
 export function PathView({ from, to }: { from: number; to: number }) {
   const { data } = useData();

@@ -4,9 +4,8 @@ import { useState } from "preact/hooks";
 import type { RelationshipDetails } from "../api";
 import { EntityLink, Passage, TextUnitLink } from "../parts/Link";
 import { Await, useData, useLoaded } from "../parts/useData";
-import { List } from "../parts/PagedList";
+import { List, Section } from "../parts/PagedList";
 import { texts } from "../texts";
-import { Section } from "./Section";
 
 export function RelationshipView({ relationship }: { relationship: RelationshipDetails }) {
   const { description, evidence, stated, text_units, type, weight } = relationship;

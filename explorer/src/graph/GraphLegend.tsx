@@ -1,4 +1,4 @@
-/** The legend of the graph; pointing at a type lights its entities. */
+/** The legend of the graph, which says what the colours mean; pointing at a type lights its entities. */
 
 import type { ComponentChildren } from "preact";
 import { texts } from "../texts";

@@ -1,4 +1,4 @@
-/** Files of what the graph shows: pictures, and the drawn entities and relationships. */
+/** Files of what the graph shows: pictures, GEXF, and CSV, as which other tables are saved too. */
 
 import type { DrawnGraph } from "./drawn";
 

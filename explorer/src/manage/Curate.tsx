@@ -1,4 +1,4 @@
-/** Decisions of a person about the name of an entity. The next run applies them. */
+/** Decisions of a person about the name of an entity, which may be that of several. The next run applies them. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { EntityDetails, Span } from "../api";

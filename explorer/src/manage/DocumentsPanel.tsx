@@ -1,9 +1,8 @@
 /** The documents of the index: files are added and removed, and a run brings the index up to date. */
 
 import { useState } from "preact/hooks";
-import { Section } from "../evidence/Section";
+import { List, Section } from "../parts/PagedList";
 import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
-import { List } from "../parts/PagedList";
 import { texts } from "../texts";
 import type { InputFile, InputFiles } from "./rows";
 import { Runs } from "./Runs";

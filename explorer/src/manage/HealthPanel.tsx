@@ -1,9 +1,8 @@
 /** The health of the index: the checks with what they found, and statistics. */
 
-import { Pairs, Section } from "../evidence/Section";
+import { List, Pairs, Section } from "../parts/PagedList";
 import { Line } from "../parts/Link";
 import { Await, Busy, useData, useLoaded, useManagement } from "../parts/useData";
-import { List } from "../parts/PagedList";
 import { type Column, SortedTable } from "../parts/SortedTable";
 import { useAddress } from "../state";
 import { texts } from "../texts";

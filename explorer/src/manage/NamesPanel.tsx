@@ -1,7 +1,7 @@
 /** Names that may mean the same thing, and what was decided about names. */
 
 import { useState } from "preact/hooks";
-import { Section } from "../evidence/Section";
+import { Section } from "../parts/PagedList";
 import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import { DecisionView } from "./Curate";

@@ -2,8 +2,9 @@
 
 import { createContext, Fragment, type ComponentChildren, type VNode } from "preact";
 import { useContext, useMemo, useState } from "preact/hooks";
-import { type Kind, useAddress, useLighting } from "../state";
+import type { Kind } from "../state";
 import { texts } from "../texts";
+import { useLink } from "./Link";
 import { type Block, type Inline, parseInline, parseMarkdown, type References } from "./parseMarkdown";
 
 /** Draw the citation [number] of an answer. */
@@ -105,16 +106,10 @@ function ReferenceLinks({ groups }: { groups: References[] }) {
 }
 
 function ReferenceLink({ kind, number }: { kind: Kind; number: number }) {
-  const { select } = useAddress();
   const title = useContext(PassageTitles).get(kind === "text_unit" ? number : -1);
-  const lighting = useLighting(
-    kind === "entity" ? { entities: [number] }
-      : kind === "relationship" ? { relationships: [number] }
-        : kind === "community" ? { communities: [number] } : {},
-  );
+  const about = [title, texts.reference(kind, number)].filter(Boolean).join(" · ");
   return (
-    <a class="reference" href={select({ kind, number })} {...lighting}
-      title={[title, texts.reference(kind, number)].filter(Boolean).join(" · ")} dir="auto">
+    <a class="reference" {...useLink(kind, number)} title={about} dir="auto">
       {title ?? texts.referenceMark(kind, number)}
     </a>
   );

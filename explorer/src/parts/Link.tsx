@@ -1,69 +1,56 @@
-/** Links to the things of an index. Pointing at one lights it in the graph. */
+/** Links to the things and the texts of an index. Pointing at a thing lights it in the graph. */
 
 import type { ComponentChildren } from "preact";
 import type { Community, Entity, Relationship, Span, TextUnit } from "../api";
-import { useAddress, useLighting } from "../state";
+import { type Highlight, type Kind, useAddress, useLighting } from "../state";
 import { texts } from "../texts";
 
-/** A row of a list that leads nowhere. */
-export function Line({ name, note }: { name: string; note: ComponentChildren }) {
-  return <span class="row"><span class="row-name" dir="auto">{name}</span><span class="row-note">{note}</span></span>;
-}
+const LISTS = { entity: "entities", relationship: "relationships", community: "communities" } as const;
 
-interface EntityLinkProps {
-  entity: Pick<Entity, "number" | "title"> & { type?: string };
-  note?: ComponentChildren;
-}
-
-export function EntityLink({ entity, note }: EntityLinkProps) {
+/** Return properties of a link to a thing, which lights it, and `others` with it. */
+export function useLink(kind: Kind, number: number, others: Partial<Highlight> = {}) {
   const { select } = useAddress();
-  const { number, title, type = "" } = entity;
-  const lighting = useLighting({ entities: [number] });
-  return (
-    <a href={select({ kind: "entity", number })} class="row" {...lighting}>
-      <span class="row-name" dir="auto">{title}</span>
-      <span class="row-note">{note ?? type}</span>
-    </a>
-  );
+  const lit = kind in LISTS ? { [LISTS[kind as keyof typeof LISTS]]: [number] } : {};
+  return { href: select({ kind, number }), ...useLighting({ ...others, ...lit }) };
+}
+
+interface LineProps { name: ComponentChildren; note: ComponentChildren }
+
+const NameAndNote = ({ name, note }: LineProps) => (
+  <><span class="row-name" dir="auto">{name}</span><span class="row-note" dir="auto">{note}</span></>
+);
+
+/** A row of a list that leads nowhere. */
+export const Line = (props: LineProps) => <span class="row"><NameAndNote {...props} /></span>;
+
+/** A row of a list that leads to a thing. */
+export function RowLink({ kind, number, ...line }: LineProps & { kind: Kind; number: number }) {
+  return <a class="row" {...useLink(kind, number)}><NameAndNote {...line} /></a>;
+}
+
+export function EntityLink({ entity }: { entity: Pick<Entity, "number" | "title"> & { type?: string } }) {
+  return <RowLink kind="entity" number={entity.number} name={entity.title} note={entity.type} />;
 }
 
 export function EntityChip({ number, title }: { number: number; title: string }) {
-  const { select } = useAddress();
-  const lighting = useLighting({ entities: [number] });
-  return <a class="chip" dir="auto" href={select({ kind: "entity", number })} {...lighting}>{title}</a>;
+  return <a class="chip" dir="auto" {...useLink("entity", number)}>{title}</a>;
 }
 
-interface CommunityLinkProps {
-  community: Pick<Community, "community" | "title" | "size">;
-  note?: ComponentChildren;
-}
+interface CommunityLinkProps { community: Pick<Community, "community" | "title" | "size">; note?: string | undefined }
 
-export function CommunityLink({ community, note }: CommunityLinkProps) {
-  const { select } = useAddress();
-  const number = community.community;
-  const lighting = useLighting({ communities: [number] });
-  return (
-    <a href={select({ kind: "community", number })} class="row" {...lighting}>
-      <span class="row-name" dir="auto">{community.title}</span>
-      <span class="row-note">{note ?? texts.entities(community.size)}</span>
-    </a>
-  );
+export function CommunityLink({ community: { community, title, size }, note }: CommunityLinkProps) {
+  return <RowLink kind="community" number={community} name={title} note={note ?? texts.entities(size)} />;
 }
 
 /** A relationship: seen from the entity `from`, or with both its ends. */
-export function RelationshipLink(
-  { relationship, from }: { relationship: Relationship; from?: number },
-) {
-  const { select } = useAddress();
+export function RelationshipLink({ relationship, from }: { relationship: Relationship; from?: number }) {
   const { number, source, target, source_title, target_title, type, stated } = relationship;
-  const lighting = useLighting({ relationships: [number], entities: [source, target] });
-  const name = from === undefined
-    ? texts.ends(source_title, target_title)
-    : source === from ? target_title : source_title;
+  const link = useLink("relationship", number, { entities: [source, target] });
+  const other = source === from ? target_title : source_title;
   return (
-    <a href={select({ kind: "relationship", number })} {...lighting} class={`row relationship-row ${stated ? "" : "counted"}`}>
+    <a {...link} class={`row relationship-row ${stated ? "" : "counted"}`}>
       <span class="row-name" dir="auto">
-        {name}
+        {from === undefined ? texts.ends(source_title, target_title) : other}
         {type && <span class="tag">{type}</span>}
         <span class="row-text">{stated ? relationship.description : texts.countedTogether}</span>
       </span>

@@ -1,7 +1,7 @@
-/** A list that loads its rows page by page. */
+/** Sections of a panel, and their content: lists, whose rows may be loaded page by page, and pairs. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { texts } from "../texts";
 import { Busy, Failure, useRetryOnReturn } from "./useData";
@@ -86,4 +86,25 @@ export function PageEnd<Row>({ pages, empty }: { pages: Paged<Row>; empty: strin
   if (!more) return null;
   const left = total === null ? null : total - rows.length;
   return <button type="button" class="more" onClick={more}>{texts.showMore(left)}</button>;
+}
+
+interface SectionProps { title: string; count?: number | null; children: ComponentChildren }
+
+export function Section({ title, count = null, children }: SectionProps) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id}>
+      <h3 id={id}>{title}{count !== null && <span class="count"> {texts.number(count)}</span>}</h3>
+      {children}
+    </section>
+  );
+}
+
+/** Names with their values. */
+export function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[] }) {
+  return (
+    <dl class="pairs">
+      {pairs.map(([name, value]) => <div key={name}><dt dir="auto">{name}</dt><dd dir="auto">{value}</dd></div>)}
+    </dl>
+  );
 }

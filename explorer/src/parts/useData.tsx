@@ -1,4 +1,4 @@
-/** The index that the page shows, for components. */
+/** The index that the page shows, for components: its rows are loaded, actions are run, and failures are told. */
 
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";

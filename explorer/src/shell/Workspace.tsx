@@ -7,8 +7,7 @@ import { useData, useRepeatedLook } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import { GraphPane } from "./GraphPane";
-import { LeftPanel } from "./LeftPanel";
-import { findPanel } from "./menu";
+import { findPanel, LeftPanel } from "./LeftPanel";
 
 /** The part that a small screen shows; a large screen shows all three. */
 type Part = "left" | "graph" | "evidence";
