@@ -10,21 +10,19 @@ const THEMES: readonly string[] = ["system", "light", "dark"];
 // A browser may refuse storage, for example in a frame: then values last until the page is left.
 const memory = new Map<string, string>();
 
-function read(storage: () => Storage, name: string): string {
+/** Return what a function returns; undefined if it fails, as all storage may in a frame. */
+export function attempt<T>(work: () => T): T | undefined {
   try {
-    return storage().getItem(name) ?? "";
-  } catch {
-    return memory.get(name) ?? "";
-  }
+    return work();
+  } catch { return undefined; }
 }
+
+const read = (storage: () => Storage, name: string) =>
+  attempt(() => storage().getItem(name) ?? "") ?? memory.get(name) ?? "";
 
 function write(storage: () => Storage, name: string, value: string): void {
   memory.set(name, value);
-  try {
-    storage().setItem(name, value);
-  } catch {
-    // The value stays in memory.
-  }
+  attempt(() => storage().setItem(name, value));
 }
 
 export const readKey = () => read(() => sessionStorage, KEY);

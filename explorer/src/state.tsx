@@ -3,8 +3,9 @@
  * what is lit belongs to the part of the page that lights it, and ends with that part.
  */
 
-import { createContext, type ComponentChildren } from "preact";
+import { type ComponentChildren, type Context, createContext } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { attempt } from "./session";
 
 export type Kind = "entity" | "relationship" | "community" | "text_unit" | "document";
 
@@ -195,13 +196,7 @@ function formatSelection(selection: Selection | null): string[] {
   return [kind, String(number), ...(span ? [`${span.start}-${span.end}`] : [])];
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const decode = (text: string) => attempt(() => decodeURIComponent(text)) ?? text;
 
 function wholeNumber(text: string | null): number | null {
   return text && /^\d{1,15}$/.test(text) ? Number(text) : null;
@@ -242,19 +237,18 @@ function AddressProvider({ children }: { children: ComponentChildren }) {
 }
 
 function replaceHash(hash: string): void {
-  try {
-    history.replaceState(null, "", hash);
-  } catch {
-    // A frame without an address of its own, inside a chat, has no history.
-    location.hash = hash;
-  }
+  // A frame without an address of its own, inside a chat, has no history.
+  if (!attempt(() => { history.replaceState(null, "", hash); return true; })) location.hash = hash;
 }
 
-export function useAddress(): AddressStore {
-  const store = useContext(AddressContext);
-  if (!store) throw new Error("useAddress needs a StateProvider.");
-  return store;
+/** Return what a part of the page around this one provides. */
+export function useProvided<T>(context: Context<T | null>): T {
+  const provided = useContext(context);
+  if (!provided) throw new Error("A part of the page stands outside of what provides its state or its index.");
+  return provided;
 }
+
+export const useAddress = () => useProvided(AddressContext);
 
 /** Numbers of rows that are lit in the graph and in the panels. */
 export interface Highlight {
@@ -304,11 +298,7 @@ function HighlightProvider({ children }: { children: ComponentChildren }) {
   return <HighlightContext.Provider value={store}>{children}</HighlightContext.Provider>;
 }
 
-export function useHighlight(): HighlightStore {
-  const store = useContext(HighlightContext);
-  if (!store) throw new Error("useHighlight needs a StateProvider.");
-  return store;
-}
+export const useHighlight = () => useProvided(HighlightContext);
 
 /** Return a function that lights what the reader points at; null ends it, and so does the end of the component. */
 export function usePointing(): (highlight: Highlight | null) => void {

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { save } from "../graph/exportView";
 import { Menu } from "../parts/Menu";
+import { SearchField } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { EMPTY_ADDRESS, formatAddress, useAddress } from "../state";
 import { texts } from "../texts";
@@ -68,8 +69,7 @@ export function ConversationsPanel() {
   return (
     <div class="panel-body">
       <p class="muted">{texts.conversations.explained}</p>
-      <input type="search" value={search} placeholder={texts.conversations.search} aria-label={texts.conversations.search}
-        onInput={({ currentTarget }) => setSearch(currentTarget.value)} />
+      <SearchField value={search} onChange={setSearch} label={texts.conversations.search} />
       <ul class="list">
         {found.map(({ id, name, turns, changed }) => (
           <li key={id} class="version">

@@ -4,12 +4,12 @@ import { useContext, useEffect, useMemo, useState } from "preact/hooks";
 import type { Version } from "../api";
 import { useObserved } from "../parts/Observed";
 import { useData, useLoaded } from "../parts/useData";
+import { attempt } from "../session";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import { SearchSelect } from "./AskPanel";
 import { OtherAnswers } from "./Citations";
 import { Conversation, ConversationContext, useAsk } from "./conversation";
-import { attempt } from "./kept";
 import { TurnView } from "./TurnView";
 
 const MAX_COLUMNS = 4;

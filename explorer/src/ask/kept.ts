@@ -1,6 +1,7 @@
 /** Conversations that the browser keeps for each index, and those that a link carries. */
 
 import type { Answer } from "../api";
+import { attempt } from "../session";
 import { texts } from "../texts";
 
 export interface Turn {
@@ -59,13 +60,6 @@ function conformConversation(value: unknown): KeptConversation {
     ...(turn?.state === "asking" ? { state: "cancelled" as const } : {}),
   }));
   return { ...conform(EMPTY, value), turns };
-}
-
-/** Return what a function returns; undefined if it fails, as all storage may in a frame. */
-export function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch { return undefined; }
 }
 
 const prefixOf = (index: string) => `graphrag-conversation/${encodeURIComponent(index)}/`;

@@ -5,6 +5,7 @@ import type { Citation, Document, DocumentText, PageSpan, TextUnitDetails } from
 import { ConversationContext } from "../ask/conversation";
 import { Busy, Failure, useData, useLoaded } from "../parts/useData";
 import { EntityChip, useLink } from "../parts/Link";
+import { attempt } from "../session";
 import { type Selection, surround, useAddress } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
@@ -120,12 +121,7 @@ function OnlyThis({ document }: { document: Document }) {
 
 /** Parse the metadata of a document, which is JSON, into names and texts. */
 function readMetadata(metadata: unknown): [string, string][] {
-  let values = metadata;
-  try {
-    if (typeof metadata === "string") values = JSON.parse(metadata);
-  } catch {
-    return [];
-  }
+  const values = typeof metadata === "string" ? attempt(() => JSON.parse(metadata) as unknown) : metadata;
   if (!values || typeof values !== "object") return [];
   return Object.entries(values).map(([name, value]) => [
     name, typeof value === "string" ? value : JSON.stringify(value),

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { RelationshipDetails } from "../api";
 import { EntityLink, Passage, TextUnitLink } from "../parts/Link";
 import { Await, useData, useLoaded } from "../parts/useData";
-import { List, Section } from "../parts/PagedList";
+import { List, More, Section } from "../parts/PagedList";
 import { texts } from "../texts";
 
 export function RelationshipView({ relationship }: { relationship: RelationshipDetails }) {
@@ -50,11 +50,7 @@ function SharedTextUnits({ numbers, isCounted }: { numbers: number[]; isCounted:
       <Await loaded={loaded}>
         {(units) => <List rows={units}>{(unit) => <TextUnitLink unit={unit} isCounted={isCounted} />}</List>}
       </Await>
-      {shown < numbers.length && (
-        <button type="button" class="more" onClick={() => setShown(shown + 2 * PAGE)}>
-          {texts.showMore(numbers.length - shown)}
-        </button>
-      )}
+      <More left={numbers.length - shown} onShow={() => setShown(shown + 2 * PAGE)} />
     </Section>
   );
 }

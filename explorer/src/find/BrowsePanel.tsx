@@ -1,9 +1,8 @@
 /** Lists of the things of an index, searched and filtered. */
 
-import { useEffect, useState } from "preact/hooks";
 import { filterQuery, type Rows, type TableName, type TextUnit } from "../api";
 import { CommunityLink, EntityLink, RelationshipLink, TextUnitLink } from "../parts/Link";
-import { PagedList, usePages } from "../parts/PagedList";
+import { PagedList, SearchField, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
 import { texts } from "../texts";
 import { useAsk } from "../ask/conversation";
@@ -35,23 +34,6 @@ export function BrowsePanel() {
       {/* The key: rows of one table must not be drawn as rows of another while these load. */}
       <div class="panel-body"><RowList key={table} table={table} search={address.search} /></div>
     </>
-  );
-}
-
-// Milliseconds without a key before a list is searched.
-const PAUSE = 200;
-
-export function SearchField({ value, onChange }: { value: string; onChange: (text: string) => void }) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  useEffect(() => {
-    if (text === value) return;
-    const timer = setTimeout(() => onChange(text), PAUSE);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return (
-    <input type="search" value={text} placeholder={texts.browse.search} aria-label={texts.browse.search}
-      onInput={(event) => setText(event.currentTarget.value)} />
   );
 }
 

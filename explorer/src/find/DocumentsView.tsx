@@ -3,12 +3,11 @@
 import { useState } from "preact/hooks";
 import { type Document, filterQuery } from "../api";
 import { NotRead } from "../manage/DocumentsPanel";
-import { PageEnd, usePages } from "../parts/PagedList";
+import { PageEnd, SearchField, usePages } from "../parts/PagedList";
 import { type Column, SortedTable } from "../parts/SortedTable";
 import { useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import { SearchField } from "./BrowsePanel";
 import { FilterNotice } from "./FilterPanel";
 import { Timeline } from "./Timeline";
 

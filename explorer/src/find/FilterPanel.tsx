@@ -1,8 +1,8 @@
 /** Filters by type, document, date and metadata. They apply to questions, lists and the graph. */
 
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { FilterChoices } from "../api";
+import { Remove } from "../parts/Link";
 import { useData, useLoaded } from "../parts/useData";
 import { type Filters, hasFilters, NO_FILTERS, useAddress } from "../state";
 import { texts } from "../texts";
@@ -96,8 +96,9 @@ function Conditions({ documents, onChange }: ConditionsProps) {
       <ul class="chips">
         {conditions.map((condition, at) => (
           <li key={`${condition.column}=${condition.pattern}`}>
-            <RemoveChip label={`${condition.column} = ${condition.pattern}`}
-              onRemove={() => save(conditions.filter((_, other) => other !== at))} />
+            <button type="button" class="chip removable" onClick={() => save(conditions.filter((_, other) => other !== at))}>
+              <span dir="auto">{condition.column} = {condition.pattern}</span><Remove />
+            </button>
           </li>
         ))}
       </ul>
@@ -127,15 +128,6 @@ function NewCondition({ onAdd }: { onAdd: (condition: Condition) => void }) {
         onInput={(event) => setPattern(event.currentTarget.value)} />
       <button type="submit">{texts.filters.add}</button>
     </form>
-  );
-}
-
-function RemoveChip({ label, onRemove }: { label: ComponentChildren; onRemove: () => void }) {
-  return (
-    <button type="button" class="chip removable" onClick={onRemove}>
-      <span dir="auto">{label}</span><span aria-hidden="true"> ×</span>
-      <span class="unseen">{texts.filters.remove}</span>
-    </button>
   );
 }
 

@@ -3,8 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CameraState } from "sigma/types";
 import { Menu } from "../parts/Menu";
-import { useLoaded } from "../parts/useData";
-
+import { useAbortedEffect, useLoaded } from "../parts/useData";
 import { texts } from "../texts";
 import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import { DrawnTable } from "./DrawnTable";
@@ -13,6 +12,7 @@ import { type Export, EXPORTS, exportView } from "./exportView";
 import { countTypes, GraphLegend, type LegendEntry, listChanges, listTypes, writeSigns } from "./GraphLegend";
 import { WHOLE } from "./GraphLoader";
 import { emphasizeArranged, findDisc, readEmphasis } from "./readEmphasis";
+import { boundsOf } from "./scene";
 import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
 import {
   arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings,
@@ -140,32 +140,28 @@ function useEmphasis(
   const arranged = useMemo(
     () => surroundings && emphasizeArranged(surroundings, selection, highlight), [surroundings, selection, highlight],
   );
-  useEffect(() => {
+  useAbortedEffect((signal) => {
     if (!graph || surroundings) return;
-    const stop = new AbortController();
-    readEmphasis(data, selection, highlight, stop.signal).then((found) => {
-      if (stop.signal.aborted) return;
+    readEmphasis(data, selection, highlight, signal).then((found) => {
+      if (signal.aborted) return;
       graph.content.lit = found.lit;
       setEmphasis(found.emphasis);
     }).catch(() => {
-      if (stop.signal.aborted) return;
+      if (signal.aborted) return;
       graph.content.lit = { places: [], links: [] };
       setEmphasis(NO_EMPHASIS);
     });
-    return () => stop.abort();
   }, [graph, JSON.stringify([selection?.kind, selection?.number, highlight, dataKey, !surroundings])]);
   return arranged ?? emphasis;
 }
 
 /** Move the view to what has been selected elsewhere on the page. */
 function useMovingView(graph: Graph | null, { data, dataKey, selection, around, path }: GraphViewProps, isLeft: boolean): void {
-  useEffect(() => {
+  useAbortedEffect((signal) => {
     if (!graph || !selection || (!isLeft && (around ?? path))) return;
-    const stop = new AbortController();
-    findDisc(data, selection, stop.signal).then((disc) => {
-      if (disc && !stop.signal.aborted) graph.camera.moveTo(disc);
+    findDisc(data, selection, signal).then((disc) => {
+      if (disc && !signal.aborted) graph.camera.moveTo(disc);
     }).catch(() => {});
-    return () => stop.abort();
   }, [graph, selection?.kind, selection?.number, dataKey, isLeft]);
 }
 
@@ -175,20 +171,15 @@ const LONE_RADIUS = 0.15;
 
 /** Move the view to what has changed, once it is known. */
 function useMovingToChanges(graph: Graph | null, { data, changes, showsChanges, selection }: GraphViewProps): void {
-  useEffect(() => {
+  useAbortedEffect((signal) => {
     if (!graph || !changes || !showsChanges || selection) return;
-    const stop = new AbortController();
     const numbers = [...changes.entities.keys()].slice(0, MAX_CHANGED);
-    data.places(numbers, [], [], stop.signal).then(({ entities }) => {
-      if (stop.signal.aborted || !entities.length) return;
-      const [left, right] = [Math.min(...entities.map(({ x }) => x)), Math.max(...entities.map(({ x }) => x))];
-      const [low, high] = [Math.min(...entities.map(({ y }) => y)), Math.max(...entities.map(({ y }) => y))];
-      graph.camera.moveTo({
-        x: (left + right) / 2, y: (low + high) / 2,
-        radius: Math.max(LONE_RADIUS, 0.6 * (right - left)), halfHeight: Math.max(LONE_RADIUS, 0.6 * (high - low)),
-      });
+    data.places(numbers, [], [], signal).then(({ entities }) => {
+      if (signal.aborted || !entities.length) return;
+      const { x, y, radius, halfHeight } = boundsOf(entities.map((place) => ({ ...place, radius: 0 })));
+      const grow = (half: number) => Math.max(LONE_RADIUS, 1.2 * half);
+      graph.camera.moveTo({ x, y, radius: grow(radius), halfHeight: grow(halfHeight) });
     }).catch(() => {});
-    return () => stop.abort();
   }, [graph, changes, showsChanges]);
 }
 

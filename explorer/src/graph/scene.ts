@@ -92,12 +92,9 @@ export class Scene {
     const part = this.parts.get(this.root);
     if (!part?.number.length) return this.rootDisc;
     const { x, y, radius } = this.rootDisc;
-    const at = Array.from(part.number, (_, position) => ({
-      x: x + radius * part.x[position]!, y: y + radius * part.y[position]!, radius: radius * (part.radius[position] || 0.08),
-    }));
-    const [left, right] = [Math.min(...at.map((one) => one.x - one.radius)), Math.max(...at.map((one) => one.x + one.radius))];
-    const [low, high] = [Math.min(...at.map((one) => one.y - one.radius)), Math.max(...at.map((one) => one.y + one.radius))];
-    return { x: (left + right) / 2, y: (low + high) / 2, radius: (right - left) / 2, halfHeight: (high - low) / 2 };
+    return boundsOf(Array.from(part.number, (_, at) => (
+      { x: x + radius * part.x[at]!, y: y + radius * part.y[at]!, radius: radius * (part.radius[at] || 0.08) }
+    )));
   }
 
   /** Return the radius in pixels from which areas are open. */
@@ -145,6 +142,13 @@ export class Scene {
       if (!this.opened.has(community) && community !== ROOT) this.parts.delete(community);
     }
   }
+}
+
+/** Return the smallest part of the map that holds discs. */
+export function boundsOf(discs: readonly Disc[]): Required<Part> {
+  const [left, right] = [Math.min(...discs.map(({ x, radius }) => x - radius)), Math.max(...discs.map(({ x, radius }) => x + radius))];
+  const [low, high] = [Math.min(...discs.map(({ y, radius }) => y - radius)), Math.max(...discs.map(({ y, radius }) => y + radius))];
+  return { x: (left + right) / 2, y: (low + high) / 2, radius: (right - left) / 2, halfHeight: (high - low) / 2 };
 }
 
 /** Return the pixels per unit of the map at which a part fills a view, given half the view's sides in pixels. */

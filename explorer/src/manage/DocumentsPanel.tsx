@@ -1,7 +1,7 @@
 /** The documents of the index: files are added and removed, and a run brings the index up to date. */
 
 import { useState } from "preact/hooks";
-import { List, Section } from "../parts/PagedList";
+import { List, More, SearchField, Section } from "../parts/PagedList";
 import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import type { InputFile, InputFiles } from "./rows";
@@ -64,19 +64,14 @@ function Files({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void
   return (
     <>
       {files.length > LISTED && (
-        <input type="search" value={search} placeholder={texts.documents.search}
-          aria-label={texts.documents.search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        <SearchField value={search} onChange={setSearch} label={texts.documents.search} />
       )}
       <ul class="list">
         {found.slice(0, limit).map((file) => (
           <li key={file.path}><FileRow file={file} onRemoved={onRemoved} /></li>
         ))}
       </ul>
-      {found.length > limit && (
-        <button type="button" class="more" onClick={() => setLimit(limit + LISTED)}>
-          {texts.showMore(found.length - limit)}
-        </button>
-      )}
+      <More left={found.length - limit} onShow={() => setLimit(limit + LISTED)} />
     </>
   );
 }

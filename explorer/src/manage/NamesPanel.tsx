@@ -1,7 +1,7 @@
 /** Names that may mean the same thing, and what was decided about names. */
 
 import { useState } from "preact/hooks";
-import { Section } from "../parts/PagedList";
+import { More, Section } from "../parts/PagedList";
 import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import { DecisionView } from "./Curate";
@@ -31,7 +31,7 @@ export function NamesPanel() {
             </Section>
             <Decided resolutions={resolutions} onUndone={noteChange} />
             {limit < Math.max(resolutions.n_doubtful, resolutions.n_resolved) && limit < 500 && (
-              <button type="button" class="more" onClick={() => setLimit(500)}>{texts.showMore(null)}</button>
+              <More left={null} onShow={() => setLimit(500)} />
             )}
           </>
         )}

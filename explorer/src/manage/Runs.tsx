@@ -1,7 +1,7 @@
 /** The runs of the index: a run is started, watched, cancelled, and given a larger budget. */
 
 import { useEffect, useState } from "preact/hooks";
-import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
+import { Await, Failure, useAbortedEffect, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import { hasEnded } from "./management";
 import type { Job } from "./rows";
@@ -76,13 +76,8 @@ function JobView({ job, onChange, onEnd }: JobViewProps) {
   const cancelling = useAction();
   const [lost, setLost] = useState<Error | null>(null);
   const isOpen = !hasEnded(job);
-  useEffect(() => {
-    if (!isOpen) return;
-    const controller = new AbortController();
-    void manage.watch(job, onChange, setLost, controller.signal).then(() => {
-      if (!controller.signal.aborted) onEnd();
-    });
-    return () => controller.abort();
+  useAbortedEffect((signal) => {
+    if (isOpen) void manage.watch(job, onChange, setLost, signal).then(() => { if (!signal.aborted) onEnd(); });
   }, [job.id]);
   return (
     <div class={`job ${job.state}`}>

@@ -80,3 +80,8 @@ export function TextUnitLink({ unit, isCounted = false }: { unit: TextUnit; isCo
     </a>
   );
 }
+
+/** The end of a chip, which says what pressing it does. */
+export const Remove = ({ label = texts.filters.remove }: { label?: string }) => (
+  <><span aria-hidden="true"> ×</span><span class="unseen">{label}</span></>
+);

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { texts } from "../texts";
-import { Busy, Failure, useRetryOnReturn } from "./useData";
+import { Busy, Failure, useAbortedEffect, useRetryOnReturn } from "./useData";
 
 /** Load the page at a cursor; the first page is at null. */
 export type LoadPage<Row> = (cursor: string | null, signal: AbortSignal) => Promise<Page<Row>>;
@@ -30,9 +30,7 @@ export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): 
     loading: boolean;
   }>({ key, rows: [], total: null, next: null, error: null, loading: true });
   const cursor = wanted.key === key ? wanted.cursor : null;
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
+  useAbortedEffect((signal) => {
     setState((before) => ({ ...before, loading: true, error: null }));
     load(cursor, signal).then(
       (page) => signal.aborted || setState((before) => ({
@@ -41,7 +39,6 @@ export function usePages<Row>(load: LoadPage<Row>, inputs: readonly unknown[]): 
       })),
       (error: Error) => signal.aborted || setState((before) => ({ ...before, error, loading: false })),
     );
-    return () => controller.abort();
   }, [key, cursor, attempt]);
   const retry = () => setAttempt(attempt + 1);
   useRetryOnReturn(state.error, retry);
@@ -83,9 +80,13 @@ export function PageEnd<Row>({ pages, empty }: { pages: Paged<Row>; empty: strin
   if (error) return <Failure error={error} onRetry={retry} />;
   if (loading && !rows.length) return <Busy />;
   if (!rows.length) return <p class="muted">{empty}</p>;
-  if (!more) return null;
-  const left = total === null ? null : total - rows.length;
-  return <button type="button" class="more" onClick={more}>{texts.showMore(left)}</button>;
+  return more ? <More left={total === null ? null : total - rows.length || null} onShow={more} /> : null;
+}
+
+/** A button that shows more of a list; null: it is not known how many are left. */
+export function More({ left, onShow }: { left: number | null; onShow: () => void }) {
+  if (left !== null && left <= 0) return null;
+  return <button type="button" class="more" onClick={onShow}>{texts.showMore(left)}</button>;
 }
 
 interface SectionProps { title: string; count?: number | null; children: ComponentChildren }
@@ -106,5 +107,24 @@ export function Pairs({ pairs }: { pairs: readonly (readonly [string, string])[]
     <dl class="pairs">
       {pairs.map(([name, value]) => <div key={name}><dt dir="auto">{name}</dt><dd dir="auto">{value}</dd></div>)}
     </dl>
+  );
+}
+
+// Milliseconds without a key before a list is searched.
+const PAUSE = 200;
+
+interface SearchFieldProps { value: string; onChange: (text: string) => void; label?: string }
+
+export function SearchField({ value, onChange, label = texts.browse.search }: SearchFieldProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => onChange(text), PAUSE);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input type="search" value={text} placeholder={label} aria-label={label}
+      onInput={(event) => setText(event.currentTarget.value)} />
   );
 }

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { texts } from "../texts";
+import { More } from "./PagedList";
 
 export interface Column<Row> {
   title: string;
@@ -63,11 +64,7 @@ export function SortedTable<Row>({ caption, rows, columns, sortedBy, onSort, tot
         </table>
       </div>
       {!onSort && !rows.length && <p class="muted">{texts.none}</p>}
-      {!onSort && rows.length > limit && (
-        <button type="button" class="more" onClick={() => setLimit(limit + STEP)}>
-          {texts.showMore(rows.length - limit)}
-        </button>
-      )}
+      {!onSort && <More left={rows.length - limit} onShow={() => setLimit(limit + STEP)} />}
     </>
   );
 }

@@ -4,6 +4,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, type IndexData, type IndexSummary, isNoServer } from "../api";
 import type { Management } from "../manage/management";
+import { useProvided } from "../state";
 import { texts } from "../texts";
 
 export interface OpenIndex {
@@ -15,10 +16,15 @@ export interface OpenIndex {
 
 export const DataContext = createContext<OpenIndex | null>(null);
 
-export function useData(): OpenIndex {
-  const open = useContext(DataContext);
-  if (!open) throw new Error("useData needs an open index.");
-  return open;
+export const useData = () => useProvided(DataContext);
+
+/** Run an effect with a signal that is aborted before the effect runs again, and when the component is gone. */
+export function useAbortedEffect(effect: (signal: AbortSignal) => void, inputs: readonly unknown[]): void {
+  useEffect(() => {
+    const controller = new AbortController();
+    effect(controller.signal);
+    return () => controller.abort();
+  }, inputs);
 }
 
 /** How often the server has answered again after it did not. */
@@ -69,15 +75,12 @@ export function useLoaded<T>(
   const retry = () => setAttempt(attempt + 1);
   const key = JSON.stringify([attempt, ...inputs]);
   const [state, setState] = useState<State<T>>({ key: "", value: undefined, error: null, loading: true });
-  useEffect(() => {
-    const controller = new AbortController();
-    const { signal } = controller;
+  useAbortedEffect((signal) => {
     setState({ key, value: undefined, error: null, loading: true });
     load(signal).then(
       (value) => signal.aborted || setState({ key, value, error: null, loading: false }),
       (error: Error) => signal.aborted || setState({ key, value: undefined, error, loading: false }),
     );
-    return () => controller.abort();
   }, [key]);
   useRetryOnReturn(state.error, retry);
   // Between a change of the inputs and the effect, the state is still that of the old inputs.

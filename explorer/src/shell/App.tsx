@@ -6,7 +6,7 @@ import { ApiError, type IndexSummary } from "../api";
 import { Conversation, ConversationContext } from "../ask/conversation";
 import { Management } from "../manage/management";
 import {
-  Busy, DataContext, Failure, type Loaded, type OpenIndex, ServerReturns, useLoaded, useRepeatedLook,
+  Busy, DataContext, Failure, type Loaded, type OpenIndex, ServerReturns, useAbortedEffect, useLoaded, useRepeatedLook,
 } from "../parts/useData";
 import { Connection } from "../served/Connection";
 import { ServedIndex } from "../served/ServedIndex";
@@ -99,14 +99,12 @@ function IndexPage({
   // The conversation stays while the reader looks at other versions of the index.
   const conversation = useMemo(() => new Conversation(address.index), [address.index]);
   useEffect(() => () => conversation.cancel(), [conversation]);
-  useEffect(() => {
+  useAbortedEffect((signal) => {
     if (!nUnreadable || !summary?.version) return;
     // A single table may be unreadable too: the page changes only if the whole index is.
-    const controller = new AbortController();
-    connection.indexes(controller.signal).then((found) => {
+    connection.indexes(signal).then((found) => {
       if (!found.find(({ name }) => name === summary.name)?.version) retry();
     }, () => {});
-    return () => controller.abort();
   }, [nUnreadable]);
   if (isRefused) {
     // A key that opened the list of indexes was valid.

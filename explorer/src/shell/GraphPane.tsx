@@ -7,6 +7,7 @@ import { DocumentsView } from "../find/DocumentsView";
 import type { Changes } from "../graph/appearance";
 import { GraphView } from "../graph/GraphView";
 import { LinkedViews } from "../graph/LinkedViews";
+import { Remove } from "../parts/Link";
 import { Switch } from "../parts/Switch";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
 import { type OpenIndex, useData, useLoaded } from "../parts/useData";
@@ -120,10 +121,6 @@ function GraphTools({ mode }: { mode: Mode }) {
       )}
     </div>
   );
-}
-
-function Remove() {
-  return <><span aria-hidden="true"> ×</span><span class="unseen">{texts.filters.remove}</span></>;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { useContext, useState } from "preact/hooks";
 import type { IndexSummary } from "../api";
 import { FindBox } from "../find/FindBox";
+import { Remove } from "../parts/Link";
 import { DataContext } from "../parts/useData";
 import { readTheme, setTheme, type Theme } from "../session";
 import { EMPTY_ADDRESS, useAddress } from "../state";
@@ -30,8 +31,7 @@ export function Header({ indexes, onLeave }: HeaderProps) {
       )}
       {version !== null && (
         <button type="button" class="chip removable" onClick={() => go({ version: null })}>
-          {texts.versions.asOf(version)}<span aria-hidden="true"> ×</span>
-          <span class="unseen">{texts.versions.back}</span>
+          {texts.versions.asOf(version)}<Remove label={texts.versions.back} />
         </button>
       )}
       <div class="grow">{open && open.summary.version > 0 && <FindBox />}</div>
