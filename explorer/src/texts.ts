@@ -58,6 +58,7 @@ export const texts = {
   loading: "Loading",
   none: "None.",
   number,
+  countOf: (count: number, of: number) => `${number(count)} of ${number(of)}`,
   decimal: (value: number) => short.format(value),
   seconds: (value: number) => (value < 0.1 ? `${Math.max(1, Math.round(value * 1000))} ms` : `${short.format(value)} s`),
   entities,
@@ -134,10 +135,9 @@ export const texts = {
     colourBy: "Colour by", colours: { community: "Community", type: "Type" },
     lightType: "Types of entities: light those of a type", otherTypes: "other types",
     typeCount: (type: string, count: number) => `${type} (${number(count)})`,
-    stated: "stated by a text", counted: "only named together",
     filtered: (shown: number, all: number) =>
       `${number(shown)} of the ${entities(all)} that the filters keep are marked on closed communities: open a community to see the others in it.`,
-    leftOut: (n: number) => `${n.toLocaleString()} with fewer relationships are not drawn.`,
+    leftOut: (n: number) => `${number(n)} with fewer relationships are not drawn.`,
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
   },
   drawn: {
@@ -224,7 +224,7 @@ export const texts = {
     rows: (done: number, of: number, unit: string) => `${number(done)} of ${number(of)} ${unit}`,
     left: (seconds: number) => `about ${formatTime(seconds)} left`,
     estimate: (count: number, cost: number | null) =>
-      `estimate: ${requests(count)}, ${cost === null ? "cost unknown" : money.format(cost)}`,
+      `estimate: ${requests(count)}, ${formatCost(cost)}`,
   },
   names: {
     doubtful: "Perhaps the same", same: "The same …", notSame: "Not the same …",
@@ -262,7 +262,6 @@ export const texts = {
           : "All checks passed: no defects were found.",
     passed: (count: number) => `${checks(count)} found nothing`,
     noneOf: (of: number) => `none of ${number(of)}`,
-    countOf: (count: number, of: number) => `${number(count)} of ${number(of)}`,
     limit: (limit: number, isShare: boolean) =>
       `The limit is ${isShare ? `${short.format(limit * 100)}%` : number(limit)}.`,
     notLookedAt: "Not checked",
@@ -300,7 +299,6 @@ export const texts = {
     back: "Map", shown: (shown: number, all: number) => (shown < all ? `${number(shown)} of ${number(all)}` : number(all)),
     showHidden: (count: number) => `Show ${number(count)} hidden`,
     types: "Types: show or hide their entities", noType: "no type",
-    shownOf: (shown: number, all: number) => `${number(shown)} of ${number(all)}`,
     collapse: (type: string, isCollapsed: boolean) => (isCollapsed ? `Show the type ${type}` : `Hide the type ${type}`),
     expand: (type: string, isExpanded: boolean) => (isExpanded ? `Only the strongest of the type ${type}` : `All of the type ${type}`),
   },
@@ -420,9 +418,9 @@ export const texts = {
   },
   staticPage: {
     part: (drawn: number, all: number) =>
-      `This page holds the ${drawn.toLocaleString()} entities with the most relationships, of ${all.toLocaleString()} in the index.`,
+      `This page holds the ${number(drawn)} entities with the most relationships, of ${number(all)} in the index.`,
     documents: (held: number, all: number) =>
-      `This page holds the texts of ${held.toLocaleString()} of ${all.toLocaleString()} documents.`,
+      `This page holds the texts of ${number(held)} of ${number(all)} documents.`,
   },
   errors: {
     notOnPage: "This page does not hold that row: open the index with `graphrag-index serve`.",

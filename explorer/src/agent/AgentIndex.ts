@@ -4,7 +4,7 @@ import {
   ApiError, type Details, type DocumentText, type Entity, type EntityDetails, type IndexData, type Page,
   type Paths, type Query, type Relationship, type Rows, type Span, type Suggestions, type TableName,
 } from "../api";
-import { type MapPart, ROOT } from "../graph/mapPart";
+import { makeEntityPart, type MapPart, ROOT } from "../graph/mapPart";
 import { texts } from "../texts";
 import type { AgentHost } from "./agentHost";
 
@@ -93,27 +93,14 @@ export class AgentIndex implements IndexData {
   }
 
   async mapPart(): Promise<MapPart> {
-    const rows = [...this.position.keys()].map((number) => this.entities.get(number)!);
+    const rows = [...this.position.keys()].map((number) => ({ ...this.entities.get(number)!, ...this.place(number) }));
     const links = [...this.relationships.values()].filter(
       ({ source, target }) => this.position.has(source) && this.position.has(target),
     );
-    const places = rows.map(({ number }) => this.place(number));
     const { entity, mode, version } = this.shown;
     const near = links.filter(({ source, target }) => source === entity || target === entity).length;
     const leftOut = mode === "path" ? 0 : Math.max(0, (this.entities.get(entity)?.degree ?? 0) - near);
-    return {
-      version, community: ROOT, kind: "entities", leftOut,
-      title: rows.map(({ title }) => title), type: rows.map(({ type }) => type), types: [], typeCounts: new Int32Array(),
-      number: Int32Array.from(rows, ({ number }) => number),
-      size: Int32Array.from(rows, ({ degree }) => degree), children: new Int32Array(rows.length),
-      x: Float32Array.from(places, ({ x }) => x), y: Float32Array.from(places, ({ y }) => y),
-      radius: new Float32Array(rows.length),
-      source: Int32Array.from(links, ({ source }) => this.position.get(source)!),
-      target: Int32Array.from(links, ({ target }) => this.position.get(target)!),
-      weight: Float32Array.from(links, ({ weight }) => weight),
-      relationship: Int32Array.from(links, ({ number }) => number),
-      stated: Uint8Array.from(links, ({ stated }) => Number(stated)),
-    };
+    return makeEntityPart(version, ROOT, rows, links, leftOut);
   }
 
   async places(entities: readonly number[], _: readonly number[], relationships: readonly number[]) {

@@ -38,8 +38,8 @@ export function GraphLegend({ entries, byType, litTypes, onPoint, onKeep, childr
         </div>
       )}
       {entries.map(({ colour, text, types }) => !types && <span key={text}><Dot colour={colour} />{text}</span>)}
-      <span><span class="stated-line" aria-hidden="true" />{texts.graph.stated}</span>
-      <span><span class="counted-line" aria-hidden="true" />{texts.graph.counted}</span>
+      <span><span class="stated-line" aria-hidden="true" />{texts.statedByText}</span>
+      <span><span class="counted-line" aria-hidden="true" />{texts.countedTogether}</span>
     </div>
   );
 }
@@ -101,10 +101,10 @@ export function writeSigns(entries: readonly LegendEntry[], drawn: DrawnGraph, e
     colour: colour(entry.colour), text: entry.count === null ? entry.text : texts.graph.typeCount(entry.text, entry.count),
   }));
   if (drawn.relationships.some(({ stated }) => stated)) {
-    signs.push({ colour: colour("muted"), width: 2, text: texts.graph.stated });
+    signs.push({ colour: colour("muted"), width: 2, text: texts.statedByText });
   }
   if (drawn.relationships.some(({ stated }) => !stated)) {
-    signs.push({ colour: colour("none"), width: 1, text: texts.graph.counted });
+    signs.push({ colour: colour("none"), width: 1, text: texts.countedTogether });
   }
   return signs;
 }

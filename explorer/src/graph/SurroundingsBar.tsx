@@ -51,7 +51,7 @@ export function SurroundingsLegend({ nearby, shown, around, hues, onPoint }: Leg
             <button type="button" aria-pressed={!isCollapsed} title={texts.around.collapse(name, isCollapsed)}
               onClick={() => { onPoint(null); toggle("collapsed", choice); }}>
               <Dot colour={hue === undefined ? "other" : `c${hue}`} /><span dir="auto">{name}</span>
-              <span class="count">{texts.around.shownOf(choice.shown, all)}</span>
+              <span class="count">{texts.countOf(choice.shown, all)}</span>
             </button>
             {(isExpanded || !isCollapsed && choice.shown < all) && (
               <button type="button" class="expand" aria-pressed={isExpanded} aria-label={texts.around.expand(name, isExpanded)}

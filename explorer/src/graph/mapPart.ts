@@ -41,6 +41,32 @@ export interface Place {
   number: number; title: string; type: string; x: number; y: number; radius: number;
 }
 
+export function placesOf(rows: readonly { x: number; y: number }[]) {
+  return { x: Float32Array.from(rows, ({ x }) => x), y: Float32Array.from(rows, ({ y }) => y) };
+}
+
+type PlacedEntity = Omit<Place, "radius"> & { degree: number };
+interface Link { number: number; source: number; target: number; weight: number; stated: boolean }
+
+/** Make the part that holds entities, with the relationships between them, of rows. */
+export function makeEntityPart(
+  version: number, community: number, entities: readonly PlacedEntity[], relationships: readonly Link[], leftOut = 0,
+): MapPart {
+  const position = new Map(entities.map(({ number }, at) => [number, at]));
+  const inside = relationships.filter(({ source, target }) => position.has(source) && position.has(target));
+  return {
+    version, community, kind: "entities", title: entities.map(({ title }) => title), type: entities.map(({ type }) => type),
+    types: [], typeCounts: new Int32Array(), leftOut,
+    number: Int32Array.from(entities, ({ number }) => number), size: Int32Array.from(entities, ({ degree }) => degree),
+    children: new Int32Array(), ...placesOf(entities), radius: new Float32Array(),
+    source: Int32Array.from(inside, ({ source }) => position.get(source)!),
+    target: Int32Array.from(inside, ({ target }) => position.get(target)!),
+    weight: Float32Array.from(inside, ({ weight }) => weight),
+    relationship: Int32Array.from(inside, ({ number }) => number),
+    stated: Uint8Array.from(inside, ({ stated }) => Number(stated)),
+  };
+}
+
 interface Header {
   version: number; community: number; kind: MapPart["kind"]; title: string[]; type?: string[]; types?: string[];
   left_out: number;

@@ -54,7 +54,7 @@ function CheckView({ check }: { check: Check }) {
   const { title, count, of, limit, limit_is_share, failed, findings } = check;
   return (
     <section class={`check-found ${failed ? "failed" : ""}`} aria-label={title}>
-      <h4>{title} <span class="count">{texts.health.countOf(count, of ?? 0)}</span></h4>
+      <h4>{title} <span class="count">{texts.countOf(count, of ?? 0)}</span></h4>
       {failed && <p class="muted">{texts.health.limit(limit, limit_is_share)}</p>}
       {findings.map(({ table, means, examples }) => (
         <div key={table}>

@@ -210,9 +210,7 @@ export class StaticIndex implements IndexData {
   }
 
   async filterChoices() {
-    const entity_types: Record<string, number> = {};
-    for (const { type } of this.rows.entities) if (type) entity_types[type] = (entity_types[type] ?? 0) + 1;
-    return { entity_types, document_columns: [] };
+    return { entity_types: this.map.countTypes(), document_columns: [] };
   }
 
   private entity(number: number) {

@@ -1,7 +1,7 @@
 /** Parts of the map from the rows of a static page. */
 
 import { chooseTypeHues } from "../graph/appearance";
-import { type MapPart, type Place, ROOT } from "../graph/mapPart";
+import { makeEntityPart, type MapPart, type Place, placesOf, ROOT } from "../graph/mapPart";
 import type { Disc } from "../graph/scene";
 import type { Rows } from "./indexPart";
 
@@ -16,7 +16,9 @@ export class StaticMap {
 
   readPart(community: number): MapPart {
     const children = this.rows.communities.filter(({ parent }) => parent === community);
-    return children.length ? this.communityPart(community, children) : this.entityPart(community);
+    if (children.length) return this.communityPart(community, children);
+    const members = this.rows.entities.filter((row) => row.community === community);
+    return makeEntityPart(this.version, community, members, this.rows.relationships);
   }
 
   placeEntities(numbers: Iterable<number>): Place[] {
@@ -58,7 +60,7 @@ export class StaticMap {
     }
     const links = [...weights].sort(([, one], [, other]) => other - one);
     const ends = links.map(([pair]) => pair.split(" ").map(Number));
-    const types = this.frequentTypes();
+    const types = [...chooseTypeHues(this.countTypes()).keys()];
     const typeCounts = new Int32Array(children.length * (types.length + 1));
     for (const { number, type } of this.rows.entities) {
       const child = childOf(number);
@@ -76,31 +78,10 @@ export class StaticMap {
     };
   }
 
-  /** List the types that have colours of their own. */
-  private frequentTypes(): string[] {
+  /** Count the entities of each type. */
+  countTypes(): Record<string, number> {
     const counts: Record<string, number> = {};
-    for (const { type } of this.rows.entities) counts[type] = (counts[type] ?? 0) + 1;
-    return [...chooseTypeHues(counts).keys()];
+    for (const { type } of this.rows.entities) if (type) counts[type] = (counts[type] ?? 0) + 1;
+    return counts;
   }
-
-  private entityPart(community: number): MapPart {
-    const members = this.rows.entities.filter((row) => row.community === community);
-    const position = new Map(members.map(({ number }, at) => [number, at]));
-    const inside = this.rows.relationships.filter(({ source, target }) => position.has(source) && position.has(target));
-    return {
-      version: this.version, community, kind: "entities", title: members.map(({ title }) => title),
-      type: members.map(({ type }) => type), types: [], typeCounts: new Int32Array(), leftOut: 0,
-      number: Int32Array.from(members, ({ number }) => number), size: Int32Array.from(members, ({ degree }) => degree),
-      children: new Int32Array(), ...placesOf(members), radius: new Float32Array(),
-      source: Int32Array.from(inside, ({ source }) => position.get(source)!),
-      target: Int32Array.from(inside, ({ target }) => position.get(target)!),
-      weight: Float32Array.from(inside, ({ weight }) => weight),
-      relationship: Int32Array.from(inside, ({ number }) => number),
-      stated: Uint8Array.from(inside, ({ stated }) => Number(stated)),
-    };
-  }
-}
-
-function placesOf(rows: readonly { x: number; y: number }[]) {
-  return { x: Float32Array.from(rows, ({ x }) => x), y: Float32Array.from(rows, ({ y }) => y) };
 }
