@@ -1,18 +1,15 @@
 /** How an answer came about: the search that was chosen, and the rows that it read. */
 
 import type { Answer, ContextRow } from "../api";
-import { FormattedText } from "../parts/FormattedText";
+import { FormattedText, SECTION_KINDS } from "../parts/FormattedText";
 import { Line, RowLink } from "../parts/Link";
 import { Pairs } from "../parts/PagedList";
 import { type Kind, useAddress } from "../state";
 import { texts } from "../texts";
 import { contextRows } from "./citedRows";
 
-// Sections of a prompt, with the kind of thing that their rows are.
-const SECTIONS: readonly (readonly [string, Kind])[] = [
-  ["Reports", "community"], ["Sources", "text_unit"], ["Entities", "entity"],
-  ["Relationships", "relationship"],
-];
+// Sections of a prompt, in the order in which they are shown; then follow others.
+const SECTIONS = ["Reports", "Sources", "Entities", "Relationships"];
 
 interface LookedAtProps { answer: Answer; ask: (question: string) => void }
 
@@ -23,7 +20,7 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
   const settings = Object.entries(parameters).map(([name, value]) => (
     [name, typeof value === "object" ? JSON.stringify(value) : String(value)] as const
   ));
-  const others = Object.keys(context).filter((name) => !SECTIONS.some(([section]) => section === name));
+  const others = Object.keys(context).filter((name) => !SECTIONS.includes(name));
   return (
     <details class="looked-at">
       <summary>{texts.ask.lookedAt}</summary>
@@ -31,11 +28,9 @@ export function LookedAt({ answer, ask }: LookedAtProps) {
       {counts.length > 0 && (
         <p class="facts">{counts.map(([name, count]) => <span key={name}>{texts.lookedAtCount(name, count)}</span>)}</p>
       )}
-      {SECTIONS.map(([section, kind]) => (
-        <ReadRows key={section} section={section} kind={kind} rows={readRows(answer, section)} />
-      ))}
+      {SECTIONS.map((section) => <ReadRows key={section} section={section} rows={readRows(answer, section)} />)}
       <SubQuestions answer={answer} ask={ask} />
-      {others.map((section) => <ReadRows key={section} section={section} kind={null} rows={context[section] ?? []} />)}
+      {others.map((section) => <ReadRows key={section} section={section} rows={context[section] ?? []} />)}
       {left_out.length > 0 && <LeftOut numbers={left_out} />}
       <details>
         <summary>{texts.ask.parameters}</summary>
@@ -78,10 +73,11 @@ function SubQuestions({ answer, ask }: LookedAtProps) {
   );
 }
 
-interface ReadRowsProps { section: string; kind: Kind | null; rows: ContextRow[] }
+interface ReadRowsProps { section: string; rows: ContextRow[] }
 
-function ReadRows({ section, kind, rows }: ReadRowsProps) {
+function ReadRows({ section, rows }: ReadRowsProps) {
   if (!rows.length) return null;
+  const kind = SECTION_KINDS[section.toLowerCase()];
   return (
     <details>
       <summary>{texts.sections[section] ?? section} <span class="count">{texts.number(rows.length)}</span></summary>

@@ -5,7 +5,7 @@ import { useContext, useMemo, useState } from "preact/hooks";
 import type { Answer } from "../api";
 import { type DrawCitation, FormattedText } from "../parts/FormattedText";
 import { EntityChip } from "../parts/Link";
-import { Failure, useAction, useData, useLoaded } from "../parts/useData";
+import { Busy, Failure, useAction, useData, useLoaded } from "../parts/useData";
 import { type Address, AddressContext, type AddressStore, useAddress, useKeeping } from "../state";
 import { texts } from "../texts";
 import { CitationList, CitationMark, isOnlyHere, OtherAnswers } from "./Citations";
@@ -21,9 +21,7 @@ export function TurnView({ turn, ask, isLast }: TurnProps) {
   return (
     <article class="turn" aria-label={question}>
       <h2 class="asked" dir="auto">{question}</h2>
-      {state === "asking" && !text && (
-        <p class="busy" role="status"><span class="spinner" aria-hidden="true" />{status || texts.ask.searching}</p>
-      )}
+      {state === "asking" && !text && <Busy label={status || texts.ask.searching} />}
       {answer
         ? (
           <AtVersion version={answer.version}>

@@ -2,7 +2,7 @@
 
 import { type Entity, filterQuery, type IndexData, type Query } from "../api";
 import { Line } from "../parts/Link";
-import { useData } from "../parts/useData";
+import { useAbortedEffect, useData } from "../parts/useData";
 import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -139,19 +139,13 @@ function Combobox(props: ComboboxProps) {
 /** Find the choices for a text after a short pause; those before stay until then. */
 function useChoices(text: string, isOpen: boolean, find: ComboboxProps["find"]) {
   const [state, setState] = useState<{ choices: Choice[] | null; failed: boolean }>({ choices: null, failed: false });
-  useEffect(() => {
+  useAbortedEffect((signal) => {
     const wanted = text.trim();
     if (!wanted) setState({ choices: null, failed: false });
-    if (!wanted || !isOpen) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    const timer = setTimeout(() => {
-      find(wanted, signal).then(
-        (choices) => signal.aborted || setState({ choices, failed: false }),
-        () => signal.aborted || setState({ choices: [], failed: true }),
-      );
-    }, PAUSE);
-    return () => { clearTimeout(timer); controller.abort(); };
+    if (wanted && isOpen) setTimeout(() => signal.aborted || find(wanted, signal).then(
+      (choices) => signal.aborted || setState({ choices, failed: false }),
+      () => signal.aborted || setState({ choices: [], failed: true }),
+    ), PAUSE);
   }, [text, isOpen]);
   return state;
 }

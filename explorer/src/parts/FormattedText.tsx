@@ -10,8 +10,8 @@ import { type Block, type Inline, parseInline, parseMarkdown, type References } 
 /** Draw the citation [number] of an answer. */
 export type DrawCitation = (number: number) => ComponentChildren;
 
-// Sections of a prompt, and the kind of thing that a number in them means.
-const KINDS: Record<string, Kind> = {
+/** Sections of a prompt in small letters, and the kind of thing that a number in them means. */
+export const SECTION_KINDS: Record<string, Kind> = {
   entities: "entity", relationships: "relationship", reports: "community", sources: "text_unit",
   "text units": "text_unit",
 };
@@ -86,7 +86,7 @@ function drawInline(parts: Inline[], citation?: DrawCitation): VNode[] {
 function ReferenceLinks({ groups }: { groups: References[] }) {
   const [isOpen, setOpen] = useState(false);
   const rows = groups.flatMap(({ section, numbers }) => {
-    const kind = KINDS[section.toLowerCase()];
+    const kind = SECTION_KINDS[section.toLowerCase()];
     return kind ? numbers.map((number) => ({ kind, number })) : [];
   });
   const main = rows.filter(({ kind }) => kind === "text_unit" || kind === "community").slice(0, 3);

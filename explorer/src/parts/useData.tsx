@@ -43,16 +43,9 @@ const PAUSE = 1000;
 export function useRepeatedLook(look: (signal: AbortSignal) => Promise<unknown>, isOn = true): void {
   const latest = useRef(look);
   latest.current = look;
-  useEffect(() => {
-    if (!isOn) return;
-    const controller = new AbortController();
-    const { signal } = controller;
-    let timer: ReturnType<typeof setTimeout>;
-    const wait = () => {
-      if (!signal.aborted) timer = setTimeout(() => latest.current(signal).catch(() => {}).then(wait), PAUSE);
-    };
-    wait();
-    return () => { clearTimeout(timer); controller.abort(); };
+  useAbortedEffect((signal) => {
+    const wait = () => setTimeout(() => signal.aborted || latest.current(signal).catch(() => {}).then(wait), PAUSE);
+    if (isOn) wait();
   }, [isOn]);
 }
 
