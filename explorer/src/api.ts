@@ -103,9 +103,7 @@ export interface ChangedRow {
   kind: "added" | "removed" | "changed" | "renamed"; name: string; before: number | null; after: number | null;
 }
 export interface ChangedRows extends Page<ChangedRow> { counts: Record<string, number> }
-export interface Suggestions {
-  entities: Entity[]; communities: Community[]; text_units: TextUnit[];
-}
+export interface Suggestions { entities: Entity[]; communities: Community[]; text_units: TextUnit[] }
 export interface Paths {
   paths: { entities: number[]; relationships: number[]; cost: number }[];
   entities: Entity[];
@@ -203,14 +201,10 @@ export const isNoServer = (error: unknown) => error instanceof ApiError && error
 export interface IndexData {
   page<T extends TableName>(table: T, query: Query, signal: AbortSignal): Promise<Page<Rows[T]>>;
   row<T extends keyof Details>(table: T, number: number, signal: AbortSignal): Promise<Details[T]>;
-  relationshipsOf(
-    entity: number, cursor: string | null, signal: AbortSignal,
-  ): Promise<Page<Relationship>>;
+  relationshipsOf(entity: number, cursor: string | null, signal: AbortSignal): Promise<Page<Relationship>>;
   neighbourhood(entity: number, signal: AbortSignal): Promise<Neighbourhood>;
   mentionsOf(entity: number, cursor: string | null, signal: AbortSignal): Promise<Page<Span>>;
-  documentText(
-    document: number, start: number, end: number, signal: AbortSignal,
-  ): Promise<DocumentText>;
+  documentText(document: number, start: number, end: number, signal: AbortSignal): Promise<DocumentText>;
   /** Draw a page of a document with a span marked; a file without a server has no pictures. */
   pagePicture?(
     document: number, page: number, span: { start: number; end: number }, signal: AbortSignal,

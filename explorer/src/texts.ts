@@ -146,10 +146,7 @@ export const texts = {
     source: "From", target: "To", weight: "Weight", how: "How it is known", change: "Change",
     lit: "lit", summed: "all between two communities",
   },
-  find: {
-    label: "Find names, reports and passages",
-    placeholder: "Find names, reports, passages",
-  },
+  find: { label: "Find names, reports and passages", placeholder: "Find names, reports, passages" },
   browse: {
     lists: "Lists", search: "Search this list", nothing: "No row fits the search and the filters.",
     ask: "Ask this as a question",

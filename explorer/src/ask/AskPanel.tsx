@@ -5,8 +5,8 @@ import { FilterNotice } from "../find/FilterPanel";
 import { useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
-import { ConversationHead } from "./Conversations";
 import { type Ask, useAsk, useConversation } from "./conversation";
+import { ConversationHead } from "./Conversations";
 import { listKept } from "./kept";
 import { TurnView } from "./TurnView";
 

@@ -10,9 +10,9 @@ import { type Address, AddressContext, type AddressStore, useAddress, useKeeping
 import { texts } from "../texts";
 import { CitationList, CitationMark, isOnlyHere, OtherAnswers } from "./Citations";
 import { type Evidence, loadEvidence } from "./citedRows";
+import { type Ask, ConversationContext } from "./conversation";
 import type { Turn } from "./kept";
 import { LookedAt } from "./LookedAt";
-import { type Ask, ConversationContext } from "./conversation";
 
 interface TurnProps { turn: Turn; ask: Ask; isLast: boolean }
 

@@ -3,8 +3,8 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { IndexData, Question } from "../api";
-import { describeError, useData } from "../parts/useData";
 import { Observed, useObserved } from "../parts/Observed";
+import { describeError, useData } from "../parts/useData";
 import { hasFilters, useAddress } from "../state";
 import { texts } from "../texts";
 import { keep, listKept, readLink, type Turn } from "./kept";

@@ -3,9 +3,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { QUERY_LANGUAGES, type QueryResult, type QuerySchema } from "../api";
 import { save, writeTable } from "../graph/exportView";
-import { Await, Busy, Failure, useAction, useData, useLoaded } from "../parts/useData";
 import { SortedTable } from "../parts/SortedTable";
 import { Switch } from "../parts/Switch";
+import { Await, Busy, Failure, useAction, useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 

@@ -4,8 +4,8 @@ import { useMemo } from "preact/hooks";
 import type { Community, CommunityDetails, Report, Statement } from "../api";
 import { FormattedText, PassageTitles } from "../parts/FormattedText";
 import { CommunityLink, EntityLink, Passage } from "../parts/Link";
-import { Await, useData, useLoaded } from "../parts/useData";
 import { List, PagedList, Section, usePages } from "../parts/PagedList";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 

@@ -3,13 +3,13 @@
 import { useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Citation, Document, DocumentText, PageSpan, TextUnitDetails } from "../api";
 import { ConversationContext } from "../ask/conversation";
-import { Busy, Failure, useData, useLoaded } from "../parts/useData";
 import { EntityChip, useLink } from "../parts/Link";
+import { Pairs, Section } from "../parts/PagedList";
+import { Busy, Failure, useData, useLoaded } from "../parts/useData";
 import { attempt } from "../session";
 import { type Selection, surround, useAddress } from "../state";
 import { texts } from "../texts";
 import { cutDocument, type Piece } from "./cutDocument";
-import { Pairs, Section } from "../parts/PagedList";
 
 // Characters that one request loads, and those before a marked span that the first one loads.
 const WINDOW = 6000;
@@ -97,12 +97,7 @@ function DocumentFacts({ document }: { document: Document }) {
         {language && <span>{language}</span>}
       </p>
       <div class="actions"><OnlyThis document={document} /></div>
-      {metadata.length > 0 && (
-        <details>
-          <summary>{texts.evidence.metadata}</summary>
-          <Pairs pairs={metadata} />
-        </details>
-      )}
+      {metadata.length > 0 && <details><summary>{texts.evidence.metadata}</summary><Pairs pairs={metadata} /></details>}
     </>
   );
 }
@@ -112,11 +107,7 @@ function OnlyThis({ document }: { document: Document }) {
   // Characters that mean something in a pattern stand in brackets to mean themselves.
   const pattern = document.path.replace(/[[*?]/g, "[$&]");
   const documents = { ...address.filters.documents, path: [pattern] };
-  return (
-    <a class="button" href={href({ filters: { ...address.filters, documents } })}>
-      {texts.filters.onlyDocument}
-    </a>
-  );
+  return <a class="button" href={href({ filters: { ...address.filters, documents } })}>{texts.filters.onlyDocument}</a>;
 }
 
 /** Parse the metadata of a document, which is JSON, into names and texts. */

@@ -21,9 +21,7 @@ export function EntityView({ entity }: { entity: EntityDetails }) {
         <span>{texts.neighbours(degree)}</span>
         <span>{texts.textUnits(frequency)}</span>
       </p>
-      {aliases.length > 0 && (
-        <p class="muted" dir="auto">{texts.evidence.otherNames}: {aliases.join(", ")}</p>
-      )}
+      {aliases.length > 0 && <p class="muted" dir="auto">{texts.evidence.otherNames}: {aliases.join(", ")}</p>}
       {description && <p dir="auto">{description}</p>}
       <EntityActions entity={entity} />
       <Curate entity={entity} />

@@ -2,10 +2,10 @@
 
 import type { Paths } from "../api";
 import { EntityLink, RelationshipLink } from "../parts/Link";
+import { Section } from "../parts/PagedList";
 import { Await, useData, useLoaded } from "../parts/useData";
 import { useLighting } from "../state";
 import { texts } from "../texts";
-import { Section } from "../parts/PagedList";
 
 export function PathView({ from, to }: { from: number; to: number }) {
   const { data } = useData();

@@ -3,8 +3,8 @@
 import { useState } from "preact/hooks";
 import type { RelationshipDetails } from "../api";
 import { EntityLink, Passage, TextUnitLink } from "../parts/Link";
-import { Await, useData, useLoaded } from "../parts/useData";
 import { List, More, Section } from "../parts/PagedList";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { texts } from "../texts";
 
 export function RelationshipView({ relationship }: { relationship: RelationshipDetails }) {

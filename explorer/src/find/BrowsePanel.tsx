@@ -1,12 +1,12 @@
 /** Lists of the things of an index, searched and filtered. */
 
 import { filterQuery, type Rows, type TableName, type TextUnit } from "../api";
+import { useAsk } from "../ask/conversation";
 import { CommunityLink, EntityLink, RelationshipLink, TextUnitLink } from "../parts/Link";
 import { PagedList, SearchField, usePages } from "../parts/PagedList";
 import { useData } from "../parts/useData";
-import { texts } from "../texts";
-import { useAsk } from "../ask/conversation";
 import { useAddress } from "../state";
+import { texts } from "../texts";
 import { FilterNotice } from "./FilterPanel";
 
 // The documents have a table of their own, in the middle of the page.

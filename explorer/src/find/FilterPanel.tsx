@@ -76,10 +76,7 @@ function DateField({ label, value, onChange }: DateFieldProps) {
   );
 }
 
-interface ConditionsProps {
-  documents: Filters["documents"];
-  onChange: (documents: Filters["documents"]) => void;
-}
+interface ConditionsProps { documents: Filters["documents"]; onChange: (documents: Filters["documents"]) => void }
 
 function Conditions({ documents, onChange }: ConditionsProps) {
   const conditions = Object.entries(documents).flatMap(([column, patterns]) =>

@@ -1,12 +1,12 @@
 /** Fields that find names, reports and passages as one types: that of the page, and those that choose an entity. */
 
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Entity, filterQuery, type IndexData, type Query } from "../api";
 import { Line } from "../parts/Link";
 import { useAbortedEffect, useData } from "../parts/useData";
 import { type Selection, useAddress } from "../state";
 import { texts } from "../texts";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { ComponentChildren } from "preact";
 
 const MAX_CHOICES = 8;
 

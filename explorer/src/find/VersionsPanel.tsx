@@ -3,9 +3,9 @@
 import { useState } from "preact/hooks";
 import { CHANGED_TABLES, type ChangedRow, type ChangedTable } from "../api";
 import { Line } from "../parts/Link";
-import { Await, useData, useLoaded } from "../parts/useData";
 import { PagedList, usePages } from "../parts/PagedList";
 import { type Comparison as Compared, useComparison } from "../parts/useComparison";
+import { Await, useData, useLoaded } from "../parts/useData";
 import { type Kind, useAddress } from "../state";
 import { texts } from "../texts";
 

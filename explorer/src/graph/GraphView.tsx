@@ -6,17 +6,17 @@ import { Menu } from "../parts/Menu";
 import { useAbortedEffect, useLoaded } from "../parts/useData";
 import { texts } from "../texts";
 import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
-import { DrawnTable } from "./DrawnTable";
 import type { DrawnGraph } from "./drawn";
+import { DrawnTable } from "./DrawnTable";
 import { type Export, EXPORTS, exportView } from "./exportView";
 import { countTypes, GraphLegend, type LegendEntry, listChanges, listTypes, writeSigns } from "./GraphLegend";
 import { WHOLE } from "./GraphLoader";
 import { emphasizeArranged, findDisc, readEmphasis } from "./readEmphasis";
 import { boundsOf } from "./scene";
-import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
 import {
   arrangePaths, arrangeRings, chooseShown, type Nearby, readNearby, readPaths, type ShownSurroundings,
 } from "./surroundings";
+import { SurroundingsBar, SurroundingsLegend } from "./SurroundingsBar";
 import { type Graph, type GraphViewProps, useGraph } from "./useGraph";
 
 export function GraphView(props: GraphViewProps) {
@@ -222,9 +222,7 @@ function GraphButtons({ graph, drawn, entries, element, onStatus }: GraphButtons
   const { camera, renderer } = graph;
   const save = (form: Export) => {
     const signs = writeSigns(entries, drawn, element);
-    const pictures = renderer && {
-      writeSvg: () => renderer.writeSvg(signs), writePng: () => renderer.writePng(signs),
-    };
+    const pictures = renderer && { writeSvg: () => renderer.writeSvg(signs), writePng: () => renderer.writePng(signs) };
     exportView({ drawn, ...pictures }, form).then(() => onStatus(""), (error: unknown) => onStatus(String(error)));
   };
   return (

@@ -10,11 +10,7 @@ export type Export = (typeof EXPORTS)[number];
 const KEEP_ADDRESS = 60_000;
 
 /** What is saved: the lists of what is drawn, and the picture unless the browser draws none. */
-export interface Drawing {
-  drawn: DrawnGraph;
-  writeSvg?: () => string;
-  writePng?: () => Promise<Blob>;
-}
+export interface Drawing { drawn: DrawnGraph; writeSvg?: () => string; writePng?: () => Promise<Blob> }
 
 /** Save what is drawn as a file. */
 export async function exportView({ drawn, writeSvg, writePng }: Drawing, form: Export): Promise<void> {

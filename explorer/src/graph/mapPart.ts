@@ -37,9 +37,7 @@ export interface MapPart {
 }
 
 /** A thing at its place in the unit disc of the whole map. */
-export interface Place {
-  number: number; title: string; type: string; x: number; y: number; radius: number;
-}
+export interface Place { number: number; title: string; type: string; x: number; y: number; radius: number }
 
 export function placesOf(rows: readonly { x: number; y: number }[]) {
   return { x: Float32Array.from(rows, ({ x }) => x), y: Float32Array.from(rows, ({ y }) => y) };

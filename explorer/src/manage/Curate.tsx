@@ -3,9 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { EntityDetails, Span } from "../api";
 import { EntityChooser } from "../find/FindBox";
-import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { EntityLink, Line } from "../parts/Link";
 import { List, PageEnd, usePages } from "../parts/PagedList";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import type { Decision, Part } from "./rows";

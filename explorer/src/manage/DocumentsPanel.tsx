@@ -63,13 +63,9 @@ function Files({ files, onRemoved }: { files: InputFile[]; onRemoved: () => void
   if (!files.length) return <p class="muted">{texts.documents.noFiles}</p>;
   return (
     <>
-      {files.length > LISTED && (
-        <SearchField value={search} onChange={setSearch} label={texts.documents.search} />
-      )}
+      {files.length > LISTED && <SearchField value={search} onChange={setSearch} label={texts.documents.search} />}
       <ul class="list">
-        {found.slice(0, limit).map((file) => (
-          <li key={file.path}><FileRow file={file} onRemoved={onRemoved} /></li>
-        ))}
+        {found.slice(0, limit).map((file) => <li key={file.path}><FileRow file={file} onRemoved={onRemoved} /></li>)}
       </ul>
       <More left={found.length - limit} onShow={() => setLimit(limit + LISTED)} />
     </>

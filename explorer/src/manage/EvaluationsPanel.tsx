@@ -1,7 +1,7 @@
 /** The evaluations that the project of the index keeps, each with its means and its report. */
 
-import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { type Column, SortedTable } from "../parts/SortedTable";
+import { Await, Failure, useAction, useData, useLoaded, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import type { EvaluationSummary, ListedEvaluation } from "./rows";
 

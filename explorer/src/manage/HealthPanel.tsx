@@ -1,9 +1,9 @@
 /** The health of the index: the checks with what they found, and statistics. */
 
-import { List, Pairs, Section } from "../parts/PagedList";
 import { Line } from "../parts/Link";
-import { Await, Busy, useData, useLoaded, useManagement } from "../parts/useData";
+import { List, Pairs, Section } from "../parts/PagedList";
 import { type Column, SortedTable } from "../parts/SortedTable";
+import { Await, Busy, useData, useLoaded, useManagement } from "../parts/useData";
 import { useAddress } from "../state";
 import { texts } from "../texts";
 import type { Check, Health, Level } from "./rows";

@@ -3,8 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, isNoServer } from "../api";
-import { describeError, useManagement } from "../parts/useData";
 import { useObserved } from "../parts/Observed";
+import { describeError, useManagement } from "../parts/useData";
 import { texts } from "../texts";
 import type { InputFiles } from "./rows";
 import type { Refused, Sending, UploadQueue } from "./UploadQueue";

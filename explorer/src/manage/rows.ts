@@ -3,15 +3,11 @@
 import type { Entity } from "../api";
 
 /** A file that a run reads. `problem` says why the last run could not read the file. */
-export interface InputFile {
-  path: string; size: number; n_documents: number; problem: string;
-}
+export interface InputFile { path: string; size: number; n_documents: number; problem: string }
 /** A file that a run skips, or a folder with the number of its files. */
 export interface SkippedFile { path: string; kind: string; reason: string; n_files: number }
 /** The files that a run reads or skips, and the most bytes that a further file may have. */
-export interface InputFiles {
-  files: InputFile[]; skipped: SkippedFile[]; skipped_summary: string; max_bytes: number;
-}
+export interface InputFiles { files: InputFile[]; skipped: SkippedFile[]; skipped_summary: string; max_bytes: number }
 export type JobState =
   "queued" | "running" | "waiting_budget" | "failed" | "cancelled" | "done";
 /** A run of the index. Costs are in dollars; null if the price of a model is unknown. */

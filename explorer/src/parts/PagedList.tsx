@@ -58,20 +58,11 @@ export function List<Row>({ rows, isBusy, children }: ListProps<Row>) {
   return <ul class="list" aria-busy={isBusy}>{rows.map((row, at) => <li key={at}>{children(row)}</li>)}</ul>;
 }
 
-interface PagedListProps<Row> {
-  pages: Paged<Row>;
-  empty: string;
-  children: (row: Row) => ComponentChildren;
-}
+interface PagedListProps<Row> { pages: Paged<Row>; empty: string; children: (row: Row) => ComponentChildren }
 
 export function PagedList<Row>({ pages, empty, children }: PagedListProps<Row>) {
   const { rows, loading } = pages;
-  return (
-    <>
-      <List rows={rows} isBusy={loading}>{children}</List>
-      <PageEnd pages={pages} empty={empty} />
-    </>
-  );
+  return <><List rows={rows} isBusy={loading}>{children}</List><PageEnd pages={pages} empty={empty} /></>;
 }
 
 /** The end of a list: nothing found, still loading, or a button for more. */

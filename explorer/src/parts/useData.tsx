@@ -61,9 +61,7 @@ export interface Loaded<T> {
 type State<T> = Omit<Loaded<T>, "retry"> & { key: string };
 
 /** Load a value again whenever `inputs` change. A load that is no longer wanted is aborted. */
-export function useLoaded<T>(
-  load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[],
-): Loaded<T> {
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const [attempt, setAttempt] = useState(0);
   const retry = () => setAttempt(attempt + 1);
   const key = JSON.stringify([attempt, ...inputs]);
@@ -131,9 +129,7 @@ export function Failure({ error, onRetry }: FailureProps) {
 }
 
 /** Draw a value once it is loaded; until then, or after a failure, say so. */
-export function Await<T>(
-  { loaded, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren },
-) {
+export function Await<T>({ loaded, children }: { loaded: Loaded<T>; children: (value: T) => ComponentChildren }) {
   if (loaded.value !== undefined) return <>{children(loaded.value)}</>;
   if (loaded.error) return <Failure error={loaded.error} onRetry={loaded.retry} />;
   return <Busy />;

@@ -19,9 +19,7 @@ const MAX_NEIGHBOURS = 500;
 export class ServedIndex implements IndexData {
   private readonly root: string;
 
-  constructor(
-    readonly connection: Connection, readonly name: string, readonly version: number | null,
-  ) {
+  constructor(readonly connection: Connection, readonly name: string, readonly version: number | null) {
     this.root = indexPath(name);
   }
 
@@ -86,9 +84,7 @@ export class ServedIndex implements IndexData {
     signal: AbortSignal,
   ) {
     const texts = (numbers: readonly number[]) => numbers.map(String);
-    const query = {
-      entity: texts(entities), community: texts(communities), relationship: texts(relationships),
-    };
+    const query = { entity: texts(entities), community: texts(communities), relationship: texts(relationships) };
     return this.get<Awaited<ReturnType<IndexData["places"]>>>("/map/places", query, signal);
   }
 
@@ -133,9 +129,7 @@ export class ServedIndex implements IndexData {
       question, ...(names ? { names } : {}), stream: true, context: true,
       ...(conversation.length ? { conversation } : {}), ...(settings ? { settings } : {}),
       ...(version === null ? {} : { as_of: version }),
-      filters: {
-        documents, entity_types, ...(since ? { since } : {}), ...(until ? { until } : {}),
-      },
+      filters: { documents, entity_types, ...(since ? { since } : {}), ...(until ? { until } : {}) },
     };
     const path = method === "ask" ? "/ask" : `/search/${encodeURIComponent(method)}`;
     const response = await this.connection.fetch(this.root + path, {

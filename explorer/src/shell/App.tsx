@@ -126,10 +126,7 @@ function IndexPage({
   );
 }
 
-interface MissingProps {
-  indexes: Loaded<IndexSummary[]>;
-  onRetry: () => void;
-}
+interface MissingProps { indexes: Loaded<IndexSummary[]>; onRetry: () => void }
 
 /** What stands in the place of the workspace while no index can be shown. */
 function Missing({ indexes, onRetry }: MissingProps): ComponentChildren {

@@ -1,9 +1,5 @@
 /** The panel on the left: the tabs of the menu, and the panel that is chosen. A part of the page adds its line to the menu. */
 
-import { Menu } from "../parts/Menu";
-import { type OpenIndex, useData } from "../parts/useData";
-import { hasFilters, useAddress } from "../state";
-import { texts } from "../texts";
 import type { ComponentType } from "preact";
 import type { Scope } from "../api";
 import { AskPanel } from "../ask/AskPanel";
@@ -15,6 +11,10 @@ import { DocumentsPanel } from "../manage/DocumentsPanel";
 import { EvaluationsPanel } from "../manage/EvaluationsPanel";
 import { HealthPanel } from "../manage/HealthPanel";
 import { NamesPanel } from "../manage/NamesPanel";
+import { Menu } from "../parts/Menu";
+import { type OpenIndex, useData } from "../parts/useData";
+import { hasFilters, useAddress } from "../state";
+import { texts } from "../texts";
 
 export function LeftPanel({ onChoose }: { onChoose: () => void }) {
   const { address } = useAddress();

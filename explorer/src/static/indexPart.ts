@@ -43,9 +43,7 @@ export interface Tables {
     number: Column<number>; document: Column<number>; start_char: Column<number>;
     end_char: Column<number>; headings: Column<string>;
   };
-  mentions: {
-    entity: Column<number>; text_unit: Column<number>; start_char: Column<number>; end_char: Column<number>;
-  };
+  mentions: { entity: Column<number>; text_unit: Column<number>; start_char: Column<number>; end_char: Column<number> };
 }
 
 type Row<Columns> = { [Name in keyof Columns]: Columns[Name] extends readonly (infer Value)[] ? Value : never };
