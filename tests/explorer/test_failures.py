@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from graphrag_server.keys import KeyFile, Scope
 from graphrag_server.server_settings import ServerSettings
-from tests.fixtures.served import serve
+from tests.fixtures.served import Served, serve
 
 
 def test_the_page_goes_on_by_itself_when_the_server_is_back(
@@ -81,3 +81,22 @@ def test_a_key_is_asked_for_until_it_is_valid(
         # The page may have learned it already, from what it was still loading.
         page.evaluate("location.hash = '#/sample?panel=browse'")
         expect(page.get_by_role("alert")).to_contain_text("your key any more")
+
+
+def test_an_answer_that_arrives_before_the_page_is_painted_is_shown(
+    browser: Browser, server: Served
+) -> None:
+    # A browser with much to do paints, and lets timers go off, late.
+    slow = """
+        const wait = window.setTimeout;
+        window.setTimeout = (work, time) => wait(work, Math.max(time ?? 0, 3000));
+        window.requestAnimationFrame = (work) => wait(() => work(performance.now()), 3000);
+    """
+    with browser.new_context(base_url=server.url) as context:
+        page = context.new_page()
+        page.goto("/#/sample?panel=browse&search=Who+was+Tom+Crean")
+        ask = page.get_by_role("button", name="Ask this as a question")
+        expect(ask).to_be_visible()
+        page.evaluate(slow)
+        ask.click()
+        expect(page.get_by_role("link", name="Citation 1:").first).to_be_visible(timeout=60_000)

@@ -1,6 +1,6 @@
 /** Things that outlive the components which show them, and draw these again when they change. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export class Observed {
   private readonly listeners = new Set<() => void>();
@@ -19,7 +19,8 @@ export class Observed {
 /** Draw a component again whenever one of some things changes. */
 export function useObserved(things: readonly Observed[]): void {
   const [, draw] = useState({});
-  useEffect(() => {
+  // Before anything else runs: what changes between drawing and following would be missed.
+  useLayoutEffect(() => {
     const ends = things.map((thing) => thing.subscribe(() => draw({})));
     return () => ends.forEach((end) => end());
   }, things);
