@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from graphrag_index.export.explorer_page import write_page
 from graphrag_query.structured.sandbox import GRAPH_LIBRARIES
@@ -230,3 +230,27 @@ def test_tables_fit_a_small_screen(page: Page, mode: str, keep: Keep) -> None:
         !element.closest(".scrolled, .unseen") && element.getBoundingClientRect().right > 390.5
     ).map((element) => element.outerHTML.slice(0, 120))"""
     assert page.evaluate(too_wide) == []
+
+
+def test_a_small_screen_shows_what_the_address_names(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/#/sample?mode=documents")
+    expect(page.get_by_role("table", name="Documents")).to_be_visible()
+
+
+def test_suggested_questions_are_about_names(page: Page) -> None:
+    renamed: list[str] = []
+
+    def make_first_a_phrase(route: Route) -> None:
+        reply = route.fetch()
+        rows = reply.json()
+        rows["items"][0]["type"] = "noun phrase"
+        renamed.append(rows["items"][0]["title"])
+        route.fulfill(response=reply, json=rows)
+
+    page.route("**/entities?limit=50*", make_first_a_phrase)
+    page.goto("/#/sample")
+    asked = page.locator(".suggestions button").filter(has_text="connected")
+    expect(asked).to_be_visible()
+    assert renamed
+    assert renamed[0] not in "".join(page.locator(".suggestions button").all_inner_texts())

@@ -49,8 +49,9 @@ function Welcome({ ask }: { ask: Ask }) {
   const nKept = listKept(summary.name).length;
   const { documents = 0, entities = 0, relationships = 0 } = summary.tables;
   const reports = summary.tables.community_reports ?? 0;
-  const main = useLoaded(async (signal) => (await data.page("entities", { limit: 2 }, signal)).items, [summary.name]);
-  const [first, second] = main.value ?? [];
+  const main = useLoaded(async (signal) => (await data.page("entities", { limit: 50 }, signal)).items, [summary.name]);
+  // "How are thirty pupils and vaccination cards connected?" is no question that anybody has.
+  const [first, second] = main.value?.filter(({ type }) => type !== "noun phrase") ?? [];
   const examples = [
     ...(reports ? [texts.ask.themes] : []), texts.ask.named,
     ...(first ? [texts.ask.about(first.title)] : []),

@@ -46,7 +46,8 @@ export function Workspace({ onRetry }: WorkspaceProps) {
     if (shownLeft.current !== leftKey) setPart("left");
     shownLeft.current = leftKey;
   }, [leftKey]);
-  useEffect(() => { if (surrounded || isBeside) setPart("graph"); }, [surrounded, isBeside]);
+  const isWhole = isBeside || address.mode === "documents" || address.mode === "console";
+  useEffect(() => { if (surrounded || isWhole) setPart("graph"); }, [surrounded, isWhole]);
   return (
     <main class="workspace" data-part={part} data-evidence={hasEvidence}
       style={{ "--left": `${left}px`, "--right": `${right}px` }}>
