@@ -99,6 +99,7 @@ class TestInit:
             f"Wrote {folder / 'settings.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'embedded.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'fast.yaml'}\n"
+            f"Wrote {folder / 'workflows' / 'figures.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'from_graph.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'from_graph_written.yaml'}\n"
             f"Wrote {folder / 'workflows' / 'imported.yaml'}\n"

@@ -300,7 +300,8 @@ def test_endless_replies_are_parsed_in_linear_time(start: str, part: str) -> Non
     begun = time.process_time()
     with suppress(ReplyError):
         value_of(text)
-    assert time.process_time() - begun < 1
+    # Less than a second; minutes if each part looked at all before it.
+    assert time.process_time() - begun < 20
 
 
 ANYTHING = format_of({})

@@ -151,6 +151,8 @@ BODIES: list[tuple[str, dict]] = [
     ("/ask", {"question": "Who?", "conversation": [{"question": "?", "answers": ""}]}),
     ("/search/{method}", {"question": "Who?", "stream ": True}),
     ("/context", {"question": "Who?", "methods": "local"}),
+    ("/sql", {"query": "SELECT 1", "limit": 1}),
+    ("/cypher", {"query": "RETURN 1", "limit": 1}),
     ("/files", {"replaces": "true"}),
     ("/jobs", {"kinds": "run"}),
     ("/jobs/{job}/budget", {"budget": 1, "Budget": 1}),

@@ -24,8 +24,11 @@ export function AskPanel() {
   }, [address.question, last?.id, last?.state]);
   useEffect(() => {
     const { conversation: wanted } = address;
+    if (!wanted || wanted === conversation.id) return;
+    let isWanted = true;
     // What a link carries becomes a conversation of this reader.
-    if (wanted && wanted !== conversation.id) void conversation.open(wanted).then((id) => go({ conversation: id }, true));
+    void conversation.open(wanted).then((id) => { if (isWanted) go({ conversation: id }, true); });
+    return () => { isWanted = false; };
   }, [address.conversation, conversation]);
   return (
     <>

@@ -23,6 +23,7 @@ export class Conversation extends Observed {
   readonly columns = new Map<string, Conversation>();
   private controller: AbortController | null = null;
   private lastId = 0;
+  private lastOpening = 0;
 
   /** A conversation is kept for its index; without one it is not kept. */
   constructor(private readonly index = "") { super(); }
@@ -72,8 +73,10 @@ export class Conversation extends Observed {
   /** Open a kept conversation, or the one that a link carries; return the id of what is open then. */
   async open(address: string): Promise<string> {
     const isLink = address.startsWith("~");
+    const opening = ++this.lastOpening;
     const found = isLink ? await readLink(address) : listKept(this.index).find(({ id }) => id === address);
-    if (!found && !isLink) return this.id;
+    // Another one may have been opened while a link was read.
+    if (opening !== this.lastOpening || (!found && !isLink)) return this.id;
     this.clear();
     const turns = found?.turns.map((turn) => ({ ...turn, id: ++this.lastId })) ?? [];
     Object.assign(this, found, { id: found?.id || this.id, turns, notice: found ? "" : texts.conversations.damaged });

@@ -1,7 +1,7 @@
 /** Sections of a panel, and their content: lists, whose rows may be loaded page by page, and pairs. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Page } from "../api";
 import { texts } from "../texts";
 import { Busy, Failure, useAbortedEffect, useRetryOnReturn } from "./useData";
@@ -108,10 +108,15 @@ interface SearchFieldProps { value: string; onChange: (text: string) => void; la
 
 export function SearchField({ value, onChange, label = texts.browse.search }: SearchFieldProps) {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  // What this field has told itself must not replace what has been typed since.
+  const told = useRef(value);
+  useEffect(() => {
+    if (value !== told.current) setText(value);
+    told.current = value;
+  }, [value]);
   useEffect(() => {
     if (text === value) return;
-    const timer = setTimeout(() => onChange(text), PAUSE);
+    const timer = setTimeout(() => { told.current = text; onChange(text); }, PAUSE);
     return () => clearTimeout(timer);
   }, [text]);
   return (
