@@ -18,7 +18,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from graphrag_index.errors import GraphRAGError
-from graphrag_index.readers.archives import ARCHIVE_ERRORS, TAR_SUFFIXES, read_tar, read_zip
+from graphrag_index.readers.archives import (
+    ARCHIVE_ERRORS,
+    COMPRESSIONS,
+    TAR_SUFFIXES,
+    read_compressed,
+    read_tar,
+    read_zip,
+)
 from graphrag_index.readers.content import Content, identify_content
 from graphrag_index.readers.document import (
     NO_TEXT,
@@ -63,8 +70,9 @@ READERS: dict[str, Reader] = {
     ".mbox": read_mailbox,
     ".zip": read_zip,
     **dict.fromkeys(TAR_SUFFIXES, read_tar),
+    **dict.fromkeys(COMPRESSIONS, read_compressed),
 }
-READERS_OF_MEMBERS = (read_mail, read_mailbox, read_zip, read_tar)
+READERS_OF_MEMBERS = (read_mail, read_mailbox, read_zip, read_tar, read_compressed)
 # Limits of a file that holds files, with all that these hold: the number of files inside files
 # inside files, and of the bytes that it unpacks to, also as a multiple of its own.
 MAX_DEPTH, MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 4, 4 << 30, 100

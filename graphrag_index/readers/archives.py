@@ -1,10 +1,15 @@
-"""Readers of archives: each file of a ZIP or tar archive is read as a file of its own."""
+"""Readers of archives: each file of a ZIP or tar archive is read as a file of its own.
 
+So is the one in a file that gzip, bzip2 or xz has compressed.
+"""
+
+import bz2
+import gzip
 import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +18,11 @@ from graphrag_index.readers.document import Member, ReadFailure, UnreadableFile
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz")
+COMPRESSIONS: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 # Errors of damaged archives and of their members; RuntimeError tells of a password.
 ARCHIVE_ERRORS = (
     zipfile.BadZipFile,
@@ -41,6 +51,11 @@ def read_zip(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]
                 yield Member(one.filename, one.file_size, partial(archive.open, one), failure)
     except ARCHIVE_ERRORS as error:
         raise UnreadableFile(f"is a damaged or incomplete ZIP archive: {error}") from error
+
+
+def read_compressed(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]:
+    """Yield the file in a compressed file; its size is not known before it is read."""
+    yield Member(path.stem, 0, partial(COMPRESSIONS[path.suffix.lower()], path))
 
 
 class _Header(tarfile.TarInfo):

@@ -1,7 +1,9 @@
 """Archives: their files are read as if they lay in the folder, within limits."""
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 from pathlib import Path
 
@@ -45,6 +47,39 @@ def test_the_files_of_an_archive_are_read_as_in_a_folder(
     ]
     assert unread.rows() == [
         (f"{name}/sub/c.jsonl", "line 2 is not valid JSON: Expecting value, character 11")
+    ]
+
+
+def test_a_compressed_file_is_read_as_the_one_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "MAX_UNPACKED_RATIO", 1)
+    files = {
+        "a.txt.gz": gzip.compress(b"Anna met Karl."),
+        "b.md.bz2": bz2.compress(b"# The port\nRiga has a port."),
+        "c.JSONL.XZ": lzma.compress(b'{"text": "One."}'),
+        "d.gz": gzip.compress(b"A text without a suffix."),
+        "e.zip.gz": gzip.compress(make_zip({"f.txt": b"Inside."})),
+        "g.txt.gz": gzip.compress(b"Cut off. " * 9)[:-12],
+        "h.txt.xz": b"no file of xz at all",
+        "i.gz": gzip.compress(b"\x7fELF\0\0"),
+        "j.txt.gz": gzip.compress(b" " * (2 << 20)),
+    }
+    documents, unread = load(write(tmp_path, files))
+    assert documents.select("path", "text").rows() == [
+        ("a.txt.gz/a.txt", "Anna met Karl."),
+        ("b.md.bz2/b.md", "# The port\nRiga has a port."),
+        ("c.JSONL.XZ/c.JSONL", "One."),
+        ("d.gz/d", "A text without a suffix."),
+        ("e.zip.gz/e.zip/f.txt", "Inside."),
+    ]
+    assert unread.rows() == [
+        (
+            "g.txt.gz/g.txt",
+            "is damaged: Compressed file ended before the end-of-stream marker was reached",
+        ),
+        ("h.txt.xz/h.txt", "is damaged: Input format not supported by decoder"),
+        ("j.txt.gz/j.txt", "unpacks to too many bytes: the rest is not read"),
     ]
 
 

@@ -1,5 +1,6 @@
 """Damaged files of every format: each is read, or named with its reason, in time."""
 
+import gzip
 import io
 import json
 import random
@@ -82,6 +83,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         ),
         ".tar": make_tar({"a.txt": SENTENCE.encode(), "b.eml": mail}, "w"),
         ".tar.gz": make_tar({"a.txt": SENTENCE.encode(), "b.eml": mail}),
+        ".gz": gzip.compress(mail),
     }
 
 
@@ -145,7 +147,9 @@ def test_all_formats_are_among_the_samples(samples: dict[str, bytes]) -> None:
         ".txz",
     }
     # A test can't make a message of Outlook.
-    assert READERS.keys() - samples.keys() == same | {".tar.bz2", ".tar.xz", ".msg"}
+    assert READERS.keys() - samples.keys() == same | {
+        *(".tar.bz2", ".tar.xz", ".bz2", ".xz", ".msg"),
+    }
 
 
 def test_sound_files_are_read(samples: dict[str, bytes], tmp_path: Path) -> None:

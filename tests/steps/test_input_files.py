@@ -49,7 +49,7 @@ class TestFindingFiles:
                 ],
                 "x",
             )
-            | {"a.bin": b"\0\1", "b.gz": b"\x1f\x8b\x08\0", "c.jar": b"PK\3\4", "e.log": ""},
+            | {"a.bin": b"\0\1", "b.xyz": b"\x1f\x8b\x08\0", "c.jar": b"PK\3\4", "e.log": ""},
         )
         skipped: list[SkippedFile] = []
         settings = LoadDocuments(exclude=["drafts"])
@@ -59,7 +59,7 @@ class TestFindingFiles:
             (".gitkeep", "hidden", "is hidden", 1),
             (".hidden", "hidden", "is hidden", 2),
             ("a.bin", ".bin", "is application/octet-stream by its suffix", 1),
-            ("b.gz", ".gz", "is binary data", 1),
+            ("b.xyz", ".xyz", "is binary data", 1),
             ("c.jar", ".jar", "is a damaged ZIP archive", 1),
             ("drafts", "excluded", "matches load_documents.exclude", 2),
             ("e.log", ".log", "is without text", 1),
@@ -68,7 +68,7 @@ class TestFindingFiles:
             ("~$a.docx", "hidden", "is hidden", 1),
         ]
         assert describe_skipped(skipped) == (
-            "12 files skipped: hidden 5, excluded 2, .bin 1, .gif 1, .gz 1, .jar 1, .log 1."
+            "12 files skipped: hidden 5, excluded 2, .bin 1, .gif 1, .jar 1, .log 1, .xyz 1."
         )
         many = [SkippedFile("", f".{n}", "") for n in range(12)]
         assert describe_skipped(many).endswith(", .7 1, others 2.")
