@@ -20,6 +20,7 @@ _MESSAGE_PART = "__properties_version1.0".encode("utf-16-le")
 _NAMED_TYPES = {
     b"application/vnd.oasis.opendocument.text": ".odt",
     b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    b"application/vnd.oasis.opendocument.presentation": ".odp",
     b"application/epub+zip": ".epub",
 }
 # Folder in the archive of an Office file → suffix of the file.
@@ -94,16 +95,22 @@ def _is_mail(header: bytes) -> bool:
 
 
 def _identify_archive(path: Path) -> Content:
+    is_locked = False
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
             is_named = bool(parts) and parts[0].filename == "mimetype" and parts[0].file_size < 99
             suffix = _NAMED_TYPES.get(archive.read(parts[0]).strip(), "") if is_named else ""
+            manifest = archive.NameToInfo.get("META-INF/manifest.xml")
+            if manifest and manifest.file_size < 1 << 20:
+                is_locked = b"encryption-data" in archive.read(manifest)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
         return DAMAGED_ARCHIVE
     # A small archive that unpacks to gigabytes is an attack.
     if sum(part.file_size for part in parts) > 100 * max(path.stat().st_size, 1 << 20):
         return Content("", "an archive that unpacks to a hundred times its size")
+    if suffix and is_locked:
+        return WITH_PASSWORD
     folders = {part.filename.partition("/")[0] for part in parts}
     if "[Content_Types].xml" in folders:
         suffix = next((_OFFICE_FOLDERS[name] for name in folders if name in _OFFICE_FOLDERS), "")

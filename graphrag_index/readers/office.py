@@ -6,8 +6,11 @@ import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from functools import partial
+from html import escape
 from itertools import accumulate, pairwise, takewhile
+from math import inf
 from typing import Any
+from xml.etree import ElementTree
 
 from graphrag_index.readers.document import PageText, normalize_newlines
 from graphrag_index.readers.parse_process import DamagedFile
@@ -17,6 +20,23 @@ from graphrag_nlp.text.tables import MAX_WORDS_OF_CELL
 _MERGED = re.compile(rb"""<mergeCell\s[^<>]*?\bref=["']([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)["']""")
 _RTF_SPACE = re.compile(rb"(?<!\\)((?:\\\\)*)\\~")
 _BAR = re.compile(r"(?<!\\)\|")
+# Elements of OpenDocument, without their namespaces, and the tags of web pages for them.
+_HTML_TAGS = {
+    **{
+        "p": "p",
+        "h": "p",
+        "list": "ul",
+        "list-item": "li",
+        "list-header": "li",
+        "line-break": "br",
+    },
+    **{"table": "table", "table-row": "tr", "table-cell": "td"},
+}
+_SPANS = {"colspan": "number-columns-spanned", "rowspan": "number-rows-spanned"}
+# Comments, descriptions of shapes, merged cells and numbers of slides, and kinds of edges.
+_NO_TEXT = {"annotation", "title", "desc", "covered-table-cell", "page-number", "notes"}
+_EDGES = {"header", "footer", "date-time", "page-number"}
+_LENGTH = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def read_docx(data: bytes) -> tuple[str, tuple[()]]:
@@ -156,6 +176,90 @@ def read_pptx(data: bytes) -> tuple[str, list[PageText]]:
         if text:
             places.append((number, str(number), f"{text}\n\n"))
     return _join_places("slide", places)
+
+
+def read_odp(data: bytes) -> tuple[str, list[PageText]]:
+    """Return the text of a presentation in OpenDocument format, and its slides."""
+    places = []
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        content = ElementTree.fromstring(archive.read("content.xml"))
+        slides = (element for element in content.iter() if _get_name(element) == "page")
+        for number, slide in enumerate(slides, 1):
+            html = "".join(_convert_shapes(slide, archive))
+            for part in slide:
+                notes = part if _get_name(part) == "notes" else ()
+                if _WordPage(noted := "".join(_convert_shapes(notes, archive))).text:
+                    html += f"<h3>Notes</h3>{noted}"
+            if text := _WordPage(html).text:
+                places.append((number, str(number), f"{text}\n\n"))
+    return _join_places("slide", places)
+
+
+def _convert_shapes(shapes: Iterable[Any], archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield shapes of an OpenDocument slide as HTML, from the top."""
+
+    def find_place(shape: Any) -> tuple[float, float]:
+        return min((_get_length(part, "y"), _get_length(part, "x")) for part in shape.iter())
+
+    for shape in sorted(shapes, key=find_place):
+        yield from _convert(shape, archive)
+
+
+def _convert(element: Any, archive: zipfile.ZipFile) -> Iterator[str]:
+    name, kind = _get_name(element), _get(element, "class")
+    if name in _NO_TEXT or kind in _EDGES:
+        return
+    if name == "g":
+        yield from _convert_shapes(element, archive)
+    elif name == "object":
+        part = f"{_get(element, 'href').removeprefix('./')}/content.xml"
+        if part in archive.namelist():
+            yield from _convert_chart(ElementTree.fromstring(archive.read(part)), archive)
+    elif name in ("s", "tab"):
+        yield " "
+    elif kind == "title":
+        title = _WordPage("".join(_convert_parts(element, archive))).text
+        yield f"<h1>{escape(' '.join(title.split()))}</h1>"
+    elif tag := _HTML_TAGS.get(name):
+        spans = (f' {span}="{escape(_get(element, key))}"' for span, key in _SPANS.items())
+        yield f"<{tag}{''.join(spans)}>"
+        # A chart lacks this value.
+        if _get(element, "value") != "NaN":
+            yield from _convert_parts(element, archive)
+        yield f"</{tag}>"
+    else:
+        yield from _convert_parts(element, archive)
+
+
+def _convert_parts(element: Any, archive: zipfile.ZipFile) -> Iterator[str]:
+    yield escape(element.text or "")
+    for part in element:
+        yield from _convert(part, archive)
+        yield escape(part.tail or "")
+
+
+def _convert_chart(content: Any, archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield the title and the values of a chart."""
+    for chart in content.iter():
+        for part in chart if _get_name(chart) == "chart" else ():
+            if _get_name(part) == "title":
+                yield f"<h3>{''.join(_convert_parts(part, archive))}</h3>"
+            elif _get_name(part) == "table":
+                yield from _convert(part, archive)
+
+
+def _get_name(element: Any) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _get(element: Any, name: str) -> str:
+    """Return an attribute by its name without the namespace."""
+    return next((text for key, text in element.items() if key.rpartition("}")[2] == name), "")
+
+
+def _get_length(element: Any, name: str) -> float:
+    found = _LENGTH.match(_get(element, name))
+    return float(found[0]) if found else inf
 
 
 def _read_format(mime_type: str, data: bytes) -> tuple[str, tuple[()]]:

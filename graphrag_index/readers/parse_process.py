@@ -31,6 +31,7 @@ PARSERS = {
     ".rtf": ("graphrag_index.readers.office", "read_rtf"),
     ".odt": ("graphrag_index.readers.office", "read_odt"),
     ".ods": ("graphrag_index.readers.office", "read_ods"),
+    ".odp": ("graphrag_index.readers.office", "read_odp"),
     ".epub": ("graphrag_index.readers.office", "read_epub"),
     ".msg": ("graphrag_index.readers.office", "read_msg"),
     "page of a picture": ("graphrag_index.readers.recognition", "draw_picture"),

@@ -53,6 +53,7 @@ _BLOCKS = word_set(_TAG_LISTS["blocks"])
 _CLOSED_BY_TAG = {tag: word_set(closed) for tag, closed in _TAG_LISTS["implied_end"].items()}
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _HIDING_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b")
+NEEDS_PASSWORD = "needs a password: save it without one"
 _FENCE = "```"
 # Most columns or rows that a cell is taken to span, whatever it says.
 _MAX_SPAN = 1_000
@@ -105,6 +106,9 @@ def read_office(
         return
     document = make_document(text, "", name, settings)
     if isinstance(document, ReadFailure):
+        # kreuzberg finds no tables in a workbook that it cannot decrypt.
+        if identify_content(path) == WITH_PASSWORD:
+            raise UnreadableFile(NEEDS_PASSWORD)
         is_picture = suffix in PICTURE_SUFFIXES
         yield ReadFailure(NO_TEXT_IN_PICTURE, True) if is_picture else document
     else:
@@ -115,7 +119,7 @@ def _describe_office_error(message: str, suffix: str, path: Path) -> str:
     """Tell a file with a password, an empty one, one of another type and a damaged one apart."""
     content = identify_content(path)
     if content == WITH_PASSWORD:
-        return "needs a password: save it without one"
+        return NEEDS_PASSWORD
     if content.suffix == suffix or (content == DAMAGED_ARCHIVE and suffix != ".pdf"):
         return f"is a damaged or incomplete {suffix} file: {message}"
     return "is empty" if not path.stat().st_size else f"is not a {suffix} file but {content.noun}"

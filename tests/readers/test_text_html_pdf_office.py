@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from graphrag_nlp.text.sentences import find_headings
 from tests.fixtures.cases import cases
 from tests.fixtures.pdf import make_pdf
 from tests.fixtures.read_documents import read_one, reasons, texts
-from tests.fixtures.sample_files import FORMATS, write_docx
+from tests.fixtures.sample_files import FORMATS, make_zip, write_docx
 
 
 class TestPlainText:
@@ -380,6 +381,34 @@ class TestFormats:
         if suffix != ".rtf":
             (reason,) = reasons(path, content[: len(content) // 2])
             assert reason.startswith(f"is a damaged or incomplete {suffix} file: ")
+
+    def test_a_slide_is_a_page_and_one_without_text_is_counted(self, tmp_path: Path) -> None:
+        found = read_one(tmp_path / "a.odp", FORMATS[".odp"][0])
+        assert [(slide.kind, slide.number) for slide in found.pages] == [("slide", 1), ("slide", 3)]
+        assert found.text[found.pages[1].start :].startswith("Above")
+
+    @pytest.mark.parametrize("suffix", [".odt", ".ods", ".odp"])
+    def test_a_file_with_a_password_says_so(self, tmp_path: Path, suffix: str) -> None:
+        with zipfile.ZipFile(io.BytesIO(FORMATS[suffix][0])) as archive:
+            parts = {one: archive.read(one) for one in archive.namelist()}
+        parts["META-INF/manifest.xml"] += b"<manifest:encryption-data/>"
+        parts["content.xml"] = bytes(range(256))
+        said = ["needs a password: save it without one"]
+        assert reasons(tmp_path / f"a{suffix}", make_zip(parts)) == said
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '<!DOCTYPE a [<!ENTITY b "' + "x" * 10_000 + '">]><a>' + "&b;" * 100_000 + "</a>",
+            '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+            "<page>" + "<g>" * 2_000 + "</g>" * 2_000 + "</page>",
+        ],
+    )
+    def test_slides_made_to_fill_the_memory_are_named(self, tmp_path: Path, content: str) -> None:
+        kind = b"application/vnd.oasis.opendocument.presentation"
+        data = make_zip({"mimetype": kind, "content.xml": content.encode()})
+        (reason,) = reasons(tmp_path / "a.odp", data)
+        assert reason.startswith("is a damaged or incomplete .odp file: ")
 
     def test_a_text_with_the_suffix_of_a_message_is_text(self, tmp_path: Path) -> None:
         assert texts(tmp_path / "de.msg", "::msgcat::mcset de Yes Ja") == [
