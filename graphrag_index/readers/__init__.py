@@ -251,6 +251,7 @@ def _read_copy(
         return
     allowance.depth += 1
     for item in read_file(path, name, settings, choose, allowance=allowance):
+        is_itself = not item.member
         item = replace(item, member=f"{inner}/{item.member}" if item.member else inner)
         if isinstance(item, Document):
             item = replace(
@@ -258,7 +259,7 @@ def _read_copy(
                 title=f"{member.title}: {item.title}" if member.title else item.title,
                 creation_date=item.creation_date or member.creation_date,
             )
-        elif member.title and item.reason == NO_TEXT and suffix != ".pdf":
+        elif member.title and is_itself and item.reason == NO_TEXT and suffix != ".pdf":
             # Mail programs attach empty pages between pictures.
             item = replace(item, is_skipped=True)
         yield item

@@ -7,13 +7,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from graphrag_index import readers
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.readers import Document, read_file, recognition
@@ -26,8 +27,15 @@ from graphrag_index.steps.load_documents import load_documents
 from graphrag_index.storage.memo import join_batches
 from graphrag_index.storage.skipped_files import SkippedFile, describe_skipped
 from tests.fixtures.pdf import make_pdf
-from tests.fixtures.read_documents import load_tables, write
-from tests.fixtures.sample_files import ENGLISH, FakeTesseract, make_message, make_zip, picture
+from tests.fixtures.read_documents import load, load_tables, write
+from tests.fixtures.sample_files import (
+    ENGLISH,
+    FakeTesseract,
+    make_message,
+    make_tar,
+    make_zip,
+    picture,
+)
 
 Image = pytest.importorskip("PIL.Image")
 pytest.importorskip("pypdfium2")
@@ -253,6 +261,130 @@ def test_scans_in_archives_are_counted_and_named_if_they_are_not_read(
     ]
 
 
+def join_pdfs(*contents: bytes) -> bytes:
+    import pypdfium2
+
+    joined, out = pypdfium2.PdfDocument.new(), io.BytesIO()
+    for content in contents:
+        joined.import_pages(pypdfium2.PdfDocument(content))
+    joined.save(out)
+    return out.getvalue()
+
+
+PAGE = make_pdf([[(72, 720, "Karl Ost.")]])
+KEYS = f"/O <{'0' * 64}> /U <{'1' * 64}>"
+LOCK = f"/Encrypt << /Filter /Standard /V 1 /R 2 {KEYS} /P -4 >> /ID [<00> <00>] /Root"
+HINT = 'install the program tesseract, or pip install "graphrag-index[ocr]"'
+# File → its content, where it is listed, and why.
+KINDS: dict[str, tuple[bytes, str, str]] = {
+    "read.txt": (b"Anna Berg met Karl Ost.", "read", ""),
+    "part.pdf": (join_pdfs(PAGE, scan(9)), "in part", f"1 page is a picture (2): {HINT}"),
+    "scan.pdf": (scan(200), "unread", f"1 page is a picture (1): {HINT}"),
+    "garbled.pdf": (
+        make_garbled(9),
+        "unread",
+        f"its fonts do not tell the characters of its text (pages 1): {HINT}",
+    ),
+    "cut.pdf": (
+        PAGE[: len(PAGE) // 2],
+        "unread",
+        "is a damaged or incomplete .pdf file: its end is missing, it was cut off",
+    ),
+    "locked.pdf": (
+        PAGE.replace(b"/Root", LOCK.encode()),
+        "unread",
+        "needs a password: save it without one",
+    ),
+    "a.jsonl": (
+        b'{"text": \n',
+        "unread",
+        "line 1 is not valid JSON: Expecting value, character 11",
+    ),
+    "photo.png": (picture(), ".png", f"is a picture: {HINT}"),
+    "icon.png": (picture(size=(64, 64)), ".png", "is a picture without text"),
+    "cut.png": (picture()[:20], ".png", "is a damaged picture, or no picture"),
+    "song.mp3": (bytes(99), ".mp3", "is audio/mpeg by its suffix"),
+    "old.doc": (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512),
+        ".doc",
+        "is a file of an Office before 2007",
+    ),
+    ".hidden": (b"Text.", "hidden", "is hidden"),
+}
+
+
+def attach(files: dict[str, bytes]) -> bytes:
+    message = make_message()
+    for name, content in files.items():
+        message.add_attachment(content, "application", "octet-stream", filename=name)
+    return message.as_bytes()
+
+
+def pack_twice(files: dict[str, bytes]) -> bytes:
+    return attach({"in.zip": make_zip(files)})
+
+
+def make_mailbox(files: dict[str, bytes]) -> bytes:
+    return b"From a@b Fri May  4 14:05:44 2001\n" + attach(files) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "inner", "pack"),
+    [
+        ("", "", None),
+        ("a.zip", "a.zip/", make_zip),
+        ("a.tar.gz", "a.tar.gz/", make_tar),
+        ("a.eml", "a.eml/", attach),
+        ("a.mbox", "a.mbox/message 1/", make_mailbox),
+        ("b.eml", "b.eml/in.zip/", pack_twice),
+    ],
+)
+def test_each_file_is_listed_alike_wherever_it_lies(
+    tmp_path: Path,
+    tesseract: FakeTesseract,
+    name: str,
+    inner: str,
+    pack: Callable[[dict[str, bytes]], bytes] | None,
+) -> None:
+    files = {name: content for name, (content, _, _) in KINDS.items()}
+    tables = load_tables(write(tmp_path, {name: pack(files)} if pack else {**files}))
+    read = tables["loaded_documents"]["path"].to_list()
+    listed = {path: ("unread", reason) for path, reason in tables["unread_files"].rows()}
+    listed |= {path: (kind, reason) for path, kind, reason, _ in tables["skipped_files"].rows()}
+    found = {path: listed.get(path, ("read", "")) for path in [*read, *listed]}
+    found.pop(inner.removesuffix("in.zip/").rstrip("/"), None)  # the message
+    assert found == {f"{inner}{name}": (place, why) for name, (_, place, why) in KINDS.items()}
+    assert {path for path, (place, _) in found.items() if place in ("read", "in part")} == {
+        f"{inner}read.txt",
+        f"{inner}part.pdf",
+    }
+    assert describe_skipped([SkippedFile(*row) for row in tables["skipped_files"].rows()]) == (
+        f"1 file read in part: {inner}part.pdf. 6 files skipped: .png 3, .doc 1, .mp3 1, hidden 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "pack"),
+    [
+        ("a.zip", "a.zip/long.txt", make_zip),
+        ("a.tar.gz", "a.tar.gz/long.txt", make_tar),
+        ("b.eml", "b.eml/in.zip/long.txt", pack_twice),
+    ],
+)
+def test_a_file_that_is_too_large_is_named_wherever_it_lies(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    path: str,
+    pack: Callable[[dict[str, bytes]], bytes],
+) -> None:
+    monkeypatch.setattr(readers, "MAX_UNPACKED_RATIO", 1)
+    files = {"read.txt": b"Anna Berg.", "long.txt": b"abc " * (1 << 19), "z.txt": b"Not read."}
+    documents, unread = load(write(tmp_path, {name: pack(files)}))
+    assert documents["path"].to_list()[-1] == path.replace("long", "read")
+    assert unread.rows() == [(path, "unpacks to too many bytes: the rest is not read")]
+
+
 def test_two_scans_of_one_name_in_an_archive_are_told_apart(
     tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
 ) -> None:
@@ -297,16 +429,6 @@ def test_a_document_read_in_part_is_named(
     reason = "1 page is a picture (2): load_documents.ocr is none"
     assert skipped == [SkippedFile("a.pdf", "in part", reason, 0)]
     assert describe_skipped(skipped) == "1 file read in part: a.pdf."
-
-
-def join_pdfs(*contents: bytes) -> bytes:
-    import pypdfium2
-
-    joined, out = pypdfium2.PdfDocument.new(), io.BytesIO()
-    for content in contents:
-        joined.import_pages(pypdfium2.PdfDocument(content))
-    joined.save(out)
-    return out.getvalue()
 
 
 def load_skipped(root: Path, **values: object) -> list[SkippedFile]:
