@@ -39,6 +39,7 @@ from graphrag_index.readers.document import (
 from graphrag_index.readers.embedded_data import is_only_data, replace_data
 from graphrag_index.readers.mail import read_mail, read_mailbox
 from graphrag_index.readers.notebooks_subtitles import read_notebook, read_subtitles
+from graphrag_index.readers.outlook import read_outlook
 from graphrag_index.readers.record_files import read_csv, read_json, read_json_lines, read_parquet
 from graphrag_index.readers.source_code import read_python
 from graphrag_index.readers.text_html_pdf_office import (
@@ -68,11 +69,15 @@ READERS: dict[str, Reader] = {
     **dict.fromkeys((".srt", ".vtt"), read_subtitles),
     ".eml": read_mail,
     ".mbox": read_mailbox,
+    ".msg": read_outlook,
     ".zip": read_zip,
     **dict.fromkeys(TAR_SUFFIXES, read_tar),
     **dict.fromkeys(COMPRESSIONS, read_compressed),
 }
-READERS_OF_MEMBERS = (read_mail, read_mailbox, read_zip, read_tar, read_compressed)
+READERS_OF_MEMBERS = (
+    *(read_mail, read_mailbox, read_outlook),
+    *(read_zip, read_tar, read_compressed),
+)
 # Limits of a file that holds files, with all that these hold: the number of files inside files
 # inside files, and of the bytes that it unpacks to, also as a multiple of its own.
 MAX_DEPTH, MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO = 4, 4 << 30, 100

@@ -61,6 +61,12 @@ def identify_content(path: Path) -> Content:
     with path.open("rb") as stream:
         head = stream.read(SAMPLE_BYTES)
     start = head[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n\0").lower()
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        data = path.read_bytes()
+        if _ENCRYPTED_PART in data:
+            return WITH_PASSWORD
+        is_message = _MESSAGE_PART in data
+        return MESSAGE if is_message else Content("", "a file of an Office before 2007")
     # Other bytes may stand before a PDF, and a text may tell of its first bytes.
     if start.startswith(b"%pdf-") or (b"%pdf-" in start and looks_binary(head)):
         return Content(".pdf", "a PDF")
@@ -68,12 +74,6 @@ def identify_content(path: Path) -> Content:
         return Content(".parquet", "a Parquet file")
     if head.startswith(b"PK\x03\x04"):
         return _identify_archive(path)
-    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        data = path.read_bytes()
-        if _ENCRYPTED_PART in data:
-            return WITH_PASSWORD
-        is_message = _MESSAGE_PART in data
-        return MESSAGE if is_message else Content("", "a file of an Office before 2007")
     if start.startswith(b"{\\rtf"):
         return Content(".rtf", "a file in Rich Text Format")
     if looks_binary(head):

@@ -47,7 +47,7 @@ def read_mail(path: Path, name: str, settings: LoadDocuments) -> Parts:
     if FROM_LINE.match(data[: data.find(b"\n") + 1]):
         yield from read_mailbox(path, name, settings)
     else:
-        yield from _read_message(data, PurePosixPath(name).name, "")
+        yield from read_message(message_from_bytes(data), PurePosixPath(name).name, "")
 
 
 def read_mailbox(path: Path, name: str, settings: LoadDocuments) -> Parts:
@@ -59,9 +59,8 @@ def read_mailbox(path: Path, name: str, settings: LoadDocuments) -> Parts:
             yield ReadFailure(f"is larger than {MAX_MESSAGE_BYTES >> 20} MB", member=member)
         else:
             try:
-                yield from _read_message(
-                    data, f"{PurePosixPath(name).name} ({n_messages:,})", member
-                )
+                title = f"{PurePosixPath(name).name} ({n_messages:,})"
+                yield from read_message(message_from_bytes(data), title, member)
             except Exception as error:  # noqa: BLE001 - the messages after a damaged one are read
                 yield ReadFailure(f"is damaged: {error!r}"[:200], member=member)
     if not n_messages:
@@ -86,9 +85,8 @@ def _split_mailbox(path: Path) -> Iterator[bytes]:
             yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
 
 
-def _read_message(data: bytes, title: str, member: str) -> Parts:
+def read_message(message: Message, title: str, member: str) -> Parts:
     """Yield the message and its attachments. `title` is that of a message without a subject."""
-    message = message_from_bytes(data)
     bodies: list[str] = []
     attachments: list[Message] = []
     _sort_parts(message, bodies, attachments)
@@ -167,13 +165,13 @@ def _read_payload(part: Message) -> bytes:
 
 def _read_body(part: Message) -> str:
     charset = part.get_content_charset()
-    text = normalize_newlines(_decode(_read_payload(part), charset))
+    text = normalize_newlines(decode(_read_payload(part), charset))
     if part.get_content_type() == "text/html":
         text = Page(text).text
     return text if text.strip() else ""
 
 
-def _decode(data: bytes, charset: str | None) -> str:
+def decode(data: bytes, charset: str | None) -> str:
     """Decode bytes by the stated encoding, or by that which is detected if it does not fit."""
     for name in (charset, "utf-8"):
         try:
@@ -190,7 +188,7 @@ def _decode(data: bytes, charset: str | None) -> str:
 def _read_fields(message: Message, name: str) -> list[str]:
     raw = [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
     return [
-        _decode(value.encode("ascii", "surrogateescape"), None) if has_surrogates(value) else value
+        decode(value.encode("ascii", "surrogateescape"), None) if has_surrogates(value) else value
         for value in raw
     ]
 
@@ -203,7 +201,7 @@ def _decode_words(value: str) -> str:
     """Decode the encoded words of a header field, such as ``=?utf-8?q?M=C3=BCller?=``."""
     try:
         return "".join(
-            part if isinstance(part, str) else _decode(part, charset)
+            part if isinstance(part, str) else decode(part, charset)
             for part, charset in decode_header(value)
         )
     except (HeaderParseError, ValueError):

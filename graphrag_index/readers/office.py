@@ -275,7 +275,6 @@ def _read_format(mime_type: str, data: bytes) -> tuple[str, tuple[()]]:
 read_odt = partial(_read_format, "application/vnd.oasis.opendocument.text")
 read_ods = partial(_read_format, "application/vnd.oasis.opendocument.spreadsheet")
 read_epub = partial(_read_format, "application/epub+zip")
-read_msg = partial(_read_format, "application/vnd.ms-outlook")
 
 
 def read_rtf(data: bytes) -> tuple[str, tuple[()]]:

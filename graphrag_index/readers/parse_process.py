@@ -33,7 +33,6 @@ PARSERS = {
     ".ods": ("graphrag_index.readers.office", "read_ods"),
     ".odp": ("graphrag_index.readers.office", "read_odp"),
     ".epub": ("graphrag_index.readers.office", "read_epub"),
-    ".msg": ("graphrag_index.readers.office", "read_msg"),
     "page of a picture": ("graphrag_index.readers.recognition", "draw_picture"),
     **dict.fromkeys(PICTURE_SUFFIXES, ("graphrag_index.readers.recognition", "read_picture")),
     # Return the pages that are pictures, and the words of one.
@@ -44,7 +43,7 @@ PARSERS = {
     "picture of a figure": ("graphrag_index.readers.figures", "draw_figure"),
 }
 # The types of the extra `formats`; the others are those of `documents`.
-_FORMATS = {".rtf", ".odt", ".ods", ".epub", ".msg"}
+_FORMATS = {".rtf", ".odt", ".ods", ".epub"}
 _COMMAND = f"from {__name__} import main; main()"
 
 

@@ -78,7 +78,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 @step(
     writes=["loaded_documents", "loaded_pages", "unread_files", "skipped_files"],
-    code_version=7,
+    code_version=8,
     fingerprint=fingerprint_input,
     check=check_input,
     input_table="loaded_documents",

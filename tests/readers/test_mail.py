@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from struct import pack
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,12 @@ from graphrag_index.readers.mail import read_mail
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from tests.fixtures.cases import cases
 from tests.fixtures.read_documents import load, read, read_one, reasons, write
-from tests.fixtures.sample_files import make_message
+from tests.fixtures.sample_files import (
+    make_compound,
+    make_message,
+    make_outlook,
+    make_properties,
+)
 
 HEAD = "From: Anna Berg <anna@a.example>\nTo: Karl Ost <karl@a.example>\nSubject: Riga\n"
 DATE = "Date: Fri, 4 May 2001 14:05:44 -0400\n"
@@ -191,3 +198,78 @@ def test_text_that_looks_like_the_head_of_a_message_is_told_at_once(tmp_path: Pa
     for text in ("key: value\r\n" * 5_000, "From " + "11:11 1111 " * 20_000, "a: b\n c\n" * 5_000):
         (tmp_path / "a").write_bytes(text.encode())
         assert identify_content(tmp_path / "a").suffix == ".txt"
+
+
+def test_a_message_of_outlook_is_read_like_one_of_e_mail(tmp_path: Path) -> None:
+    files = {"quay.txt": b"The quay is old. " * 300, "a.md": b"# Port"}
+    found, quay, port = read(tmp_path / "a.msg", make_outlook(files))
+    assert isinstance(found, Document)
+    assert isinstance(quay, Document)
+    assert isinstance(port, Document)
+    assert found.text == (
+        "From: Jörg Müller <jm@a.example>\nTo: Karl Ost <karl@a.example>\n"
+        'Cc: "Berg, Anna"\nDate: Mon, 14 May 2001 23:39:00 +0000\nSubject: Größe des Hafens\n\n'
+        "The port of Riga pays.\n\nYours\n"
+    )
+    assert found.title == "Größe des Hafens"
+    assert found.creation_date == quay.creation_date == "2001-05-14T23:39:00+00:00"
+    assert json.loads(found.metadata or "") == {
+        "from": ["Jörg Müller"],
+        "to": ["Karl Ost", "Berg, Anna"],
+        "message_id": ["2@a.example"],
+        "in_reply_to": ["1@a.example"],
+        "thread": ["1@a.example"],
+    }
+    assert (quay.member, quay.text) == ("quay.txt", files["quay.txt"].decode())
+    assert (port.title, port.member) == ("Größe des Hafens: Port", "a.md")
+
+
+def read_outlook(path: Path, *properties: dict[int, Any], **parts: Any) -> list[Any]:
+    return read(path, make_compound(make_properties(*properties, **parts)))
+
+
+def test_a_message_attached_to_one_of_outlook_is_read_in_its_own_right(tmp_path: Path) -> None:
+    inner = make_properties(
+        {0x0037: "Größe", 0x1013: b"<p>F\xfcr <b>Anna</b>", 0x3FDE: 1252},
+        recip=[make_properties({0x0C15: 1, 0x3001: "anna@a.example"})],
+    )
+    attached = make_properties({0x3001: "Re: Größe"})
+    attached["__substg1.0_3701000D"] = inner
+    whole, one = read_outlook(
+        tmp_path / "a.msg", {0x0037: "Port", 0x1000: "See."}, attach=[attached]
+    )
+    assert whole.text == "Subject: Port\n\nSee.\n"
+    assert (one.member, one.title) == ("Re: Größe.eml", "Port: Größe")
+    assert one.text == "To: anna@a.example\nSubject: Größe\n\nFür Anna\n"
+
+
+def test_the_header_that_was_sent_and_the_code_page_are_believed(tmp_path: Path) -> None:
+    sent = "From: Anna <a@a.example>\r\nDate: Fri, 4 May 2001 14:05:44 -0400\r\n"
+    properties = make_properties({0x007D: sent, 0x0C1A: "A", 0x0037: "Порт", 0x3FFD: 1251})
+    properties["__substg1.0_1000001E"] = "Порт Риги".encode("cp1251") + b"\0"
+    (found,) = read(tmp_path / "a.msg", make_compound(properties))
+    assert isinstance(found, Document)
+    assert found.text == f"From: Anna <a@a.example>\n{DATE}Subject: Порт\n\nПорт Риги\n"
+
+
+def test_a_text_in_compressed_rtf_only_and_an_embedded_object_are_listed(tmp_path: Path) -> None:
+    sheet = make_properties({0x3001: "Sheet"}) | {"__substg1.0_3701000D": {"Workbook": b"x"}}
+    properties = {0x0037: "Port", 0x1009: bytes(99) + b"LZFu"}
+    _, rtf, embedded = read_outlook(tmp_path / "a.msg", properties, attach=[sheet])
+    assert rtf == ReadFailure("is binary data", True, "text in compressed RTF")
+    assert embedded == ReadFailure("is without text", True, "Sheet")
+
+
+def test_a_message_of_outlook_made_to_fill_the_memory_is_named(tmp_path: Path) -> None:
+    content = make_outlook({f"{n}.txt": b"x" * 5_000 for n in range(9)})
+    # Each attachment begins with the first sector, and the table of sectors leads back to it.
+    entry = "__substg1.0_37010102".encode("utf-16-le").ljust(64, b"\0")
+    at = -1
+    for _ in range(9):
+        at = content.index(entry, at + 1)
+        content = content[: at + 116] + pack("<IQ", 0, len(content)) + content[at + 128 :]
+    said = "is a damaged or incomplete .msg file: "
+    assert reasons(tmp_path / "a.msg", content) == [f"{said}its streams overlap"]
+    assert reasons(tmp_path / "a.msg", content[:30] + b"\2" + content[31:]) == [
+        f"{said}its sectors have a wrong size"
+    ]

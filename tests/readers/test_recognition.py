@@ -32,6 +32,7 @@ from tests.fixtures.sample_files import (
     ENGLISH,
     FakeTesseract,
     make_message,
+    make_outlook,
     make_tar,
     make_zip,
     picture,
@@ -336,6 +337,7 @@ def make_mailbox(files: dict[str, bytes]) -> bytes:
         ("a.tar.gz", "a.tar.gz/", make_tar),
         ("a.eml", "a.eml/", attach),
         ("a.mbox", "a.mbox/message 1/", make_mailbox),
+        ("a.msg", "a.msg/", make_outlook),
         ("b.eml", "b.eml/in.zip/", pack_twice),
     ],
 )

@@ -1,0 +1,198 @@
+"""Reader of messages of Outlook (.msg), which are read as messages of e-mail.
+
+Such a file is a compound file [MS-CFB]. Its streams are the properties of the message, of its
+recipients and of its attachments [MS-OXMSG]; their numbers are those of [MS-OXPROPS].
+"""
+
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email import message_from_string
+from email.message import Message
+from email.mime.application import MIMEApplication
+from email.mime.message import MIMEMessage
+from email.mime.multipart import MIMEMultipart
+from email.mime.text import MIMEText
+from email.utils import format_datetime, formataddr
+from pathlib import Path, PurePosixPath
+from struct import unpack_from
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from graphrag_index.readers.document import UnreadableFile, as_one_line
+from graphrag_index.readers.mail import Parts, decode, read_message
+from graphrag_index.schema.settings.step_sections import LoadDocuments
+
+Storage = dict[str, Any]  # streams, which are bytes, and storages, by their names
+Numbers = npt.NDArray[np.uint32]
+
+_IS_STORAGE, _MINI_SECTOR_BYTES = 1, 64
+# What a file raises whose parts are missing, out of their range or of another type.
+_DAMAGES = (struct.error, LookupError, OverflowError, ValueError, AttributeError, TypeError)
+
+
+def read_outlook(path: Path, name: str, settings: LoadDocuments) -> Parts:
+    """Read a message of Outlook; its attachments are read as files of their own."""
+    try:
+        mail = _Properties(_read_storages(path.read_bytes())).to_mail()
+    except _DAMAGES as error:
+        raise UnreadableFile(f"is a damaged or incomplete .msg file: {error}") from error
+    yield from read_message(mail, PurePosixPath(name).name, "")
+
+
+def _read_storages(data: bytes) -> Storage:
+    """Return what is in a compound file. Raises ValueError if its streams overlap."""
+    size = 1 << unpack_from("<B", data, 30)[0]  # bytes of a sector
+    if size not in (512, 4096):
+        raise ValueError("its sectors have a wrong size")
+    first_directory, _, max_mini, first_mini, _, first = unpack_from("<6I", data, 48)
+
+    def read_sector(number: int) -> bytes:
+        return data[(number + 1) * size : (number + 2) * size]
+
+    # The table of the sector that follows each one, and the sectors of that table.
+    places = list(unpack_from("<109I", data, 76))
+    while first <= len(data) // size and len(places) <= len(data) // size + 109:
+        *more, first = _read_numbers(read_sector(first)).tolist()
+        places += more
+    fat = _read_numbers(b"".join(map(read_sector, places)))
+
+    def read_chain(
+        first: int,
+        n_bytes: int = len(data),
+        read: Callable[[int], bytes] = read_sector,
+        following: Numbers = fat,
+    ) -> bytes:
+        found = bytearray()
+        while first < len(following) and len(found) < n_bytes and (sector := read(first)):
+            found += sector
+            first = int(following[first])
+        return bytes(found[:n_bytes])
+
+    directory = read_chain(first_directory)
+    mini, mini_fat = read_chain(*unpack_from("<I", directory, 116)), read_chain(first_mini)
+
+    def read_mini(number: int) -> bytes:
+        return mini[number * _MINI_SECTOR_BYTES : (number + 1) * _MINI_SECTOR_BYTES]
+
+    of_mini = (read_mini, _read_numbers(mini_fat))
+    seen, left = set[int](), len(data)
+
+    def read_storage(number: int) -> Storage:
+        nonlocal left
+        found, waiting = Storage(), [number]
+        while waiting:
+            number = waiting.pop()
+            if number in seen or number >= len(directory) // 128:
+                continue
+            seen.add(number)
+            entry = directory[number * 128 : (number + 1) * 128]
+            length, kind, *siblings, child = unpack_from("<HBx3I", entry, 64)
+            waiting += siblings
+            name = entry[: max(length - 2, 0)].decode("utf-16-le", "replace")
+            first, n_bytes = unpack_from("<II", entry, 116)
+            if kind == _IS_STORAGE:
+                found[name] = read_storage(child)
+                continue
+            left -= n_bytes
+            if left < 0:
+                raise ValueError("its streams overlap")
+            found[name] = read_chain(first, n_bytes, *(of_mini if n_bytes < max_mini else ()))
+        return found
+
+    return read_storage(*unpack_from("<I", directory, 76))
+
+
+def _read_numbers(data: bytes) -> Numbers:
+    return np.frombuffer(data[: len(data) // 4 * 4], "<u4")
+
+
+class _Properties:
+    """A message, a recipient or an attachment, with its properties by their numbers."""
+
+    def __init__(self, storage: Storage, codec: str = "") -> None:
+        self.storage = storage
+        rows = storage.get("__properties_version1.0", b"")
+        # A header of 8, 24 or 32 bytes, and rows of 16 bytes.
+        self._values = {
+            int.from_bytes(rows[at + 2 : at + 4], "little"): rows[at + 8 : at + 16]
+            for at in range(len(rows) % 16, len(rows) - 15, 16)
+        }
+        # The code pages of strings that are not in Unicode, and of a text in HTML.
+        self.codec = codec or f"cp{self.read_number(0x3FFD) or self.read_number(0x3FDE) or 1252}"
+        self.codec_of_html = f"cp{self.read_number(0x3FDE)}"
+
+    def read_number(self, number: int, n_bytes: int = 4) -> int:
+        return int.from_bytes(self._values.get(number, b"")[:n_bytes], "little")
+
+    def read_text(self, *numbers: int) -> str:
+        """Return the first of these properties that there is."""
+        kinds = (("001F", "utf-16-le"), ("001E", self.codec), ("0102", self.codec_of_html))
+        for number in numbers:
+            for kind, codec in kinds:
+                if data := self.storage.get(f"__substg1.0_{number:04X}{kind}"):
+                    return decode(data, codec).rstrip("\0")
+        return ""
+
+    def read_date(self, *numbers: int) -> str:
+        for number in numbers:
+            if ticks := self.read_number(number, 8):  # tenths of microseconds since 1601
+                return format_datetime(
+                    datetime(1601, 1, 1, tzinfo=UTC) + timedelta(0, 0, ticks / 10)
+                )
+        return ""
+
+    def read_person(self, name: int, *addresses: int) -> str:
+        shown, address = as_one_line(self.read_text(name)), as_one_line(self.read_text(*addresses))
+        if "@" in address and address.isascii() and not address.startswith("/"):
+            return formataddr((shown if shown != address else "", address))
+        return f'"{shown}"' if shown and "@" not in shown else shown
+
+    def list_parts(self, kind: str) -> "Iterator[_Properties]":
+        for name in sorted(self.storage):
+            if name.startswith(f"__{kind}_version1.0_#"):
+                yield _Properties(self.storage[name], self.codec)
+
+    def to_mail(self) -> Message:
+        """Return a message with its attachments as one of e-mail."""
+        people: dict[int, list[str]] = {1: [], 2: [], 3: []}
+        for one in self.list_parts("recip"):
+            people.setdefault(one.read_number(0x0C15), []).append(
+                one.read_person(0x3001, 0x39FE, 0x3003)
+            )
+        fields = {
+            "From": self.read_person(0x0C1A, 0x5D01, 0x0C1F),
+            "To": ", ".join(people[1]),
+            "Cc": ", ".join(people[2]),
+            "Date": self.read_date(0x0039, 0x0E06, 0x3007),
+            "Subject": self.read_text(0x0037),
+            "Message-ID": self.read_text(0x1035),
+            "In-Reply-To": self.read_text(0x1042),
+            "References": self.read_text(0x1039),
+        }
+        sent, mail = message_from_string(self.read_text(0x007D)), MIMEMultipart()
+        for name, value in fields.items():
+            mail[name] = as_one_line(", ".join(sent.get_all(name, ())) or value)
+        if text := self.read_text(0x1000):
+            mail.attach(MIMEText(text, "plain", "utf-8"))
+        elif text := self.read_text(0x1013):
+            mail.attach(MIMEText(text, "html", "utf-8"))
+        elif rtf := self.storage.get("__substg1.0_10090102"):
+            _attach(mail, MIMEApplication(rtf), "text in compressed RTF")
+        for one in self.list_parts("attach"):
+            name = as_one_line(one.read_text(0x3707, 0x3704, 0x3001))
+            inner = one.storage.get("__substg1.0_3701000D", ())
+            # An object of another program is a storage too.
+            if "__properties_version1.0" in inner:
+                _attach(mail, MIMEMessage(_Properties(inner).to_mail()), f"{name}.eml")
+            else:
+                data = one.storage.get("__substg1.0_37010102", b"")
+                _attach(mail, MIMEApplication(data), name)
+        return mail
+
+
+def _attach(mail: Message, part: Message, name: str) -> None:
+    part.add_header("Content-Disposition", "attachment", filename=name)
+    mail.attach(part)
