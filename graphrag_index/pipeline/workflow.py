@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ from graphrag_index.llm.local.local_models import (
     load_embedding_model,
 )
 from graphrag_index.llm.prompts import Prompts
-from graphrag_index.readers.input_files import find_figure_files
+from graphrag_index.readers.input_files import find_figure_files, open_figure_files
 from graphrag_index.readers.recognition import PageReader
 from graphrag_index.schema.settings.models import find_model, identity
 from graphrag_index.schema.settings.project_settings import Settings
@@ -315,9 +316,9 @@ def make_services(settings: Settings, models: "Models | None", root: Path) -> di
         "page_reader": Service(open=lambda step, section: open_page_reader()),
         # The PDF and picture files of the input folder, which `describe_figures` reads again.
         "figure_files": Service(
-            open=lambda step, section: find_figure_files(settings.load_documents, root),
+            open=lambda step, section: partial(open_figure_files, settings.load_documents, root),
             identity=lambda step, section: hash_files(
-                file.path for file in find_figure_files(settings.load_documents, root).values()
+                file.path for file in find_figure_files(settings.load_documents, root)
             ),
         ),
         # Whether pictures without text are no failure of `load_documents`.

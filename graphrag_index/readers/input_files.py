@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
@@ -12,6 +12,8 @@ from graphrag_index.errors import InputError, SettingsError, join_names
 from graphrag_index.readers import (
     IS_HIDDEN,
     READERS,
+    READERS_OF_MEMBERS,
+    copy_members,
     describe_os_error,
     find_suffix,
     find_type,
@@ -38,6 +40,8 @@ _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workf
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
+# Types of files that have figures, or pages that are pictures.
+FIGURE_SUFFIXES = (".pdf", *PICTURE_SUFFIXES)
 HIDDEN, EXCLUDED = "hidden", "excluded"
 _OUTSIDE_LINK = "is a link out of the input folder: load_documents.follow_links_outside reads it"
 
@@ -133,11 +137,37 @@ def find_files(
     )
 
 
-def find_figure_files(settings: LoadDocuments, root: Path) -> dict[str, InputFile]:
-    """Return the PDF and picture files of the input folder by name, in the order of the names."""
-    files = find_files(settings, root, may_be_empty=True)
-    types = (".pdf", *PICTURE_SUFFIXES)
-    return {file.name: file for file in files if file.type in types and not file.problem}
+def find_figure_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
+    """Return the PDF and picture files of the input folder, and those that may hold such files."""
+    return [
+        file
+        for file in find_files(settings, root, may_be_empty=True)
+        if file.type in FIGURE_SUFFIXES or READERS.get(file.type) in READERS_OF_MEMBERS
+    ]
+
+
+def open_figure_files(settings: LoadDocuments, root: Path, folder: Path) -> dict[str, InputFile]:
+    """Return the PDF and picture files of the input folder by name, in the order of the names.
+
+    Those in archives and messages are copied to a folder; of two of one name there, the last.
+    """
+    return {
+        name: InputFile(name, path, type=find_type(path).suffix)
+        for file in find_figure_files(settings, root)
+        for name, path in open_inside(file, settings, FIGURE_SUFFIXES, folder)
+    }
+
+
+def open_inside(
+    file: InputFile, settings: LoadDocuments, suffixes: Collection[str], folder: Path
+) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the path of a file of some types, or of copies of those in it."""
+    if file.problem:
+        return
+    if file.type in suffixes:
+        yield file.name, file.path
+    elif READERS.get(file.type) in READERS_OF_MEMBERS:
+        yield from copy_members(file.path, file.name, settings, suffixes, folder)
 
 
 def _walk_files(

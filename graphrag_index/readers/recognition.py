@@ -29,9 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphrag_index.errors import SettingsError, join_names
 from graphrag_index.readers import (
     READERS,
-    READERS_OF_MEMBERS,
     Reader,
-    copy_members,
     find_reader,
     find_type,
     read_file,
@@ -44,6 +42,7 @@ from graphrag_index.readers.document import (
     RecognizedWord,
     UnreadableFile,
 )
+from graphrag_index.readers.input_files import FIGURE_SUFFIXES, InputFile, open_inside
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
 from graphrag_index.readers.text_html_pdf_office import read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -52,7 +51,6 @@ from graphrag_nlp.text.languages import detect_language
 
 if TYPE_CHECKING:
     from graphrag_index.llm.ledger import Ledger
-    from graphrag_index.readers.input_files import InputFile
     from graphrag_index.step import Progress
 
 logger = logging.getLogger(__name__)
@@ -72,7 +70,6 @@ _TIMEOUT_OF_QUESTIONS, _START_SECONDS = 20, 60
 # Maximum size of a file that is read for the language of the pictures beside it.
 MAX_SAMPLE_BYTES = 200_000
 _STEP = "load_documents"
-_SUFFIXES = (".pdf", *PICTURE_SUFFIXES)
 # Codes of tesseract for languages that are detected; "da" is Norwegian too.
 _CODES = dict(
     pair.split(":")
@@ -203,7 +200,7 @@ class PageReader:
 
     def read(
         self,
-        files: Sequence["InputFile"],
+        files: Sequence[InputFile],
         settings: LoadDocuments,
         progress: "Progress",
     ) -> None:
@@ -215,7 +212,7 @@ class PageReader:
     def _read(
         self,
         found: Sequence[_File],
-        files: Sequence["InputFile"],
+        files: Sequence[InputFile],
         settings: LoadDocuments,
         progress: "Progress",
     ) -> None:
@@ -252,7 +249,7 @@ class PageReader:
 
     def find_reader(self, path: Path) -> Reader:
         """Return the reader of a file, with the words of its pages that are pictures."""
-        has_pages = bool(self._files) and find_type(path).suffix in _SUFFIXES
+        has_pages = bool(self._files) and find_type(path).suffix in FIGURE_SUFFIXES
         file = self._files.get(digest_file(path)) if has_pages else None
         words = self._find_words(file) if file else {}
         return partial(read_office, recognized=words) if words else find_reader(path)
@@ -372,19 +369,14 @@ def _count_cores() -> int:
 
 
 def _find_pictures(
-    files: Iterable["InputFile"], settings: LoadDocuments, folder: Path
+    files: Iterable[InputFile], settings: LoadDocuments, folder: Path
 ) -> Iterator[_File]:
     """Yield the files with pages that are pictures. A file that cannot be read has none.
 
     Those in archives and messages are copied to a folder.
     """
     for place, file in enumerate(files):
-        found: Iterable[tuple[str, Path]] = ()
-        if not file.problem and file.type in _SUFFIXES:
-            found = [(file.name, file.path)]
-        elif not file.problem and READERS.get(file.type) in READERS_OF_MEMBERS:
-            found = copy_members(file.path, file.name, settings, _SUFFIXES, folder)
-        for name, path in found:
+        for name, path in open_inside(file, settings, FIGURE_SUFFIXES, folder):
             suffix = find_type(path).suffix
             try:
                 hashes, *others = call_parser(path, "pictures", suffix)
@@ -402,7 +394,7 @@ class _Languages:
         self,
         settings: LoadDocuments,
         engine: Engine,
-        files: Sequence["InputFile"],
+        files: Sequence[InputFile],
     ) -> None:
         self._engine, self._files, self._settings = engine, files, settings
         self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
@@ -455,7 +447,7 @@ class _Languages:
                 return self._of_file[name]
         return "und"
 
-    def _read_sample(self, file: "InputFile") -> str:
+    def _read_sample(self, file: InputFile) -> str:
         """Return the text of a small file that can have no pictures."""
         is_parsed = READERS.get(file.type) is read_office
         if file.problem or file.size > MAX_SAMPLE_BYTES or is_parsed:

@@ -4,9 +4,10 @@ import logging
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
@@ -64,11 +65,11 @@ def describe_figures(
     settings: DescribeFigures,
     chat_model: ChatModel,
     prompts: Prompts,
-    figure_files: Mapping[str, InputFile],
+    figure_files: Callable[[Path], Mapping[str, InputFile]],
     previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Have a model describe the figures of PDF files and picture files.
+    """Have a model describe the figures of PDF files and picture files, wherever they lie.
 
     A figure is a picture above a size that is on one page only, or what is drawn above a caption.
     Its description follows the text of its document, below a heading that says that a model wrote
@@ -76,6 +77,22 @@ def describe_figures(
     without text becomes a document. If a request fails, its figure has no description, and the
     ledger lists the request. Figures of unchanged files are reused from the last version.
     """
+    with TemporaryDirectory(prefix="graphrag-index-") as folder:
+        tables = loaded_documents, loaded_pages, skipped_files
+        files = figure_files(Path(folder))
+        yield from _describe(files, tables, settings, chat_model, prompts, previous, progress)
+
+
+def _describe(
+    figure_files: Mapping[str, InputFile],
+    tables: tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame],
+    settings: DescribeFigures,
+    chat_model: ChatModel,
+    prompts: Prompts,
+    previous: Previous,
+    progress: Progress,
+) -> Iterator[Mapping[str, pl.DataFrame | None]]:
+    loaded_documents, loaded_pages, skipped_files = tables
     system = prompts.fill("describe_figures", {"max_words": str(settings.max_words)}).strip()
     prompt = Message(role="system", content=system)
     prefix = describe_figures.prompt_hash(settings, chat_model.settings.identity(), prompt=system)
@@ -107,7 +124,7 @@ def describe_figures(
     yield from _add_descriptions(
         [file for file in files if file.figures],
         chat_model.settings.model,
-        (loaded_documents, loaded_pages, skipped_files),
+        tables,
         problem,
     )
 
@@ -258,9 +275,16 @@ def _add_descriptions(
         order.extend(rows["id"])
         return {"loaded_documents": rows.with_columns(text=pl.Series(texts, dtype=pl.String))}
 
+    # A picture in a message has the subject of the message before its name, and its date.
+    above = {str(path) for file in pictures for path in PurePosixPath(file.file.name).parents}
+    messages = documents.filter(pl.col("path").is_in(list(above)))
+    heads = messages.select("path", "title", "creation_date").collect().rows_by_key("path")
+
     def make_document(file: _File) -> pl.DataFrame:
-        title = PurePosixPath(file.file.name).name
-        row = (file.document_id, title, "", "", None, file.file.name, None)
+        path = PurePosixPath(file.file.name)
+        found = next((heads[str(one)][0] for one in path.parents if str(one) in heads), None)
+        title, date = (f"{found[0]}: {path.name}", found[1]) if found else (path.name, "")
+        row = (file.document_id, title, "", date, None, file.file.name, None)
         return pl.DataFrame([row], TABLES["loaded_documents"].schema, orient="row")
 
     for batch in read_batches(documents, BATCH_DOCUMENTS, has_long_texts=True):

@@ -149,7 +149,7 @@ def load_documents(
                 yield _make_batch_tables(documents, pages, unread)
                 documents, pages, unread, n_characters = [], [], [], 0
         progress.advance(left)
-    has_pictures = describes_figures and any(file.type in PICTURE_SUFFIXES for file in files)
+    has_pictures = describes_figures and any(one.kind in PICTURE_SUFFIXES for one in skipped)
     if files and not n_documents and not has_pictures:
         where = f"in {name_input(settings, root)} could"
         raise InputError(

@@ -31,7 +31,7 @@ from tests.fixtures.planted_figures import (
     paint_bars,
     write_figures,
 )
-from tests.fixtures.sample_files import FakeTesseract
+from tests.fixtures.sample_files import FakeTesseract, make_message, make_outlook, make_zip
 from tests.model_server import Server
 from tests.server.conftest import ADDRESS
 
@@ -474,3 +474,53 @@ def test_a_renamed_file_is_not_paid_again(tmp_path: Path) -> None:
     after = read(root, "documents")
     assert after["path"].to_list() == ["a.png", "new-b.png", "new-survey.pdf"]
     assert after["id"].to_list() == before["id"].to_list()
+
+
+def test_figures_in_archives_and_messages_are_described_at_their_place(tmp_path: Path) -> None:
+    teal, amber = (encode(paint_bars((400, 300), **{name: 0.9})) for name in ("Teal", "Amber"))
+    survey, message = make_survey(is_whole=False), make_message()
+    message.add_attachment(teal, "image", "png", filename="chart.png")
+    zipped = make_zip({"b/survey.pdf": survey, "a.png": amber, "n.txt": b"The mill."})
+    message.add_attachment(zipped, "application", "zip", filename="in.zip")
+    files = {"m_eml": message.as_bytes(), "x_zip": zipped, "o_msg": make_outlook({"c.png": teal})}
+    with Server() as server:
+        root = write_figures(tmp_path / "p", server.url, **files)
+        [priced] = json.loads(call(root, "estimate", "--json").stdout)["lines"]
+        result = call(root, "run")
+        assert result.returncode == 0, result.stderr
+        # One request for what is alike, under whatever name.
+        assert (priced["n_to_ask"], len(chats(server))) == (3, 3)
+        found = texts(root)
+        described = {path for path, text in found.items() if "as described by a model" in text}
+        assert described == {
+            *("m.eml/chart.png", "m.eml/in.zip/a.png", "m.eml/in.zip/b/survey.pdf"),
+            *("x.zip/a.png", "x.zip/b/survey.pdf", "o.msg/c.png"),
+        }
+        assert "Crimson House" in found["m.eml/in.zip/b/survey.pdf"]
+        rows = read(root, "documents").filter(pl.col("path").str.ends_with(".png"))
+        assert {
+            path: (title, date)
+            for path, title, date in rows.select("path", "title", "creation_date").iter_rows()
+        } == {
+            "m.eml/chart.png": ("Budget: chart.png", "2001-05-14T16:39:00-07:00"),
+            "m.eml/in.zip/a.png": ("Budget: a.png", "2001-05-14T16:39:00-07:00"),
+            "o.msg/c.png": ("Größe des Hafens: c.png", "2001-05-14T23:39:00+00:00"),
+            "x.zip/a.png": ("a.png", ""),
+        }
+        assert list_skipped(root) == []
+        assert "Nothing changed" in call(root, "run").stdout
+        # One file in the archive changes, and one is deleted.
+        changed = make_zip({"b/survey.pdf": make_survey(teal=150, is_whole=False), "n.txt": b"x"})
+        (root / "input" / "x.zip").write_bytes(changed)
+        assert call(root, "run").returncode == 0
+        assert len(chats(server)) == 4
+    assert "x.zip/a.png" not in texts(root)
+    assert "Teal House reaches 75 percent" in texts(root)["x.zip/b/survey.pdf"]
+
+
+def test_an_archive_of_pictures_is_enough(tmp_path: Path) -> None:
+    whole = encode(paint_bars((400, 300), Teal=0.9, Amber=0.3))
+    with Server() as server:
+        root = write_figures(tmp_path / "p", server.url, x_zip=make_zip({"a.png": whole}))
+        assert call(root, "run").returncode == 0
+    assert list(texts(root)) == ["x.zip/a.png"]
