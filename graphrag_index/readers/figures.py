@@ -1,4 +1,4 @@
-"""Figures of PDF files and picture files: pictures, and drawings above a caption.
+"""Figures of PDF files, slides and picture files: pictures, and drawings above a caption.
 
 `find_figures` and `draw_figure` run in the process of a `FileParser`.
 """
@@ -37,6 +37,7 @@ _WORDS = "|".join(
 )
 # The name and the number of a figure, such as "Fig. 2a", and what follows a number of a caption.
 FIGURE_NAME = re.compile(rf"(?<!\w)(?i:{_WORDS})\.?\s?(\d{{1,3}}(?:[.\-–]\d{{1,3}}){{0,2}})(?!\d)")
+_POINT = 12_700  # in the units of Office
 _CAPTION_MARK = re.compile(r"[a-z]?\s*[.:：．|–—-]|\n|\Z")
 
 Boxes = npt.NDArray[np.float64]  # one row a box: left, top, right, bottom in points, as it is seen
@@ -62,6 +63,11 @@ class Figure:
     caption: str = ""
 
 
+def name_place(label: str) -> str:
+    """Return the words for the page or slide of a figure."""
+    return label if label.startswith("slide ") else f"page {label}"
+
+
 def is_caption(text: str, name: re.Match[str]) -> bool:
     """Return whether a text that names a figure goes on as a caption, not as a sentence."""
     after = text[name.end() : name.end() + 2]
@@ -71,9 +77,10 @@ def is_caption(text: str, name: re.Match[str]) -> bool:
 
 def find_figures(data: bytes, suffix: str, max_figures: int) -> tuple[list[Figure], int]:
     """Return the first figures of a file in the order of its pages, and the number of all."""
-    if suffix != ".pdf":
+    if suffix not in (".pdf", ".pptx"):
         return _find_in_picture(data, max_figures)
-    found = list(_find_in_pdf(data))
+    is_pdf = suffix == ".pdf"
+    found = list(_find_in_pdf(data)) if is_pdf else [figure for figure, _ in _find_in_slides(data)]
     return found[:max_figures], len(found)
 
 
@@ -86,6 +93,9 @@ def draw_figure(data: bytes, suffix: str, figure: Figure) -> tuple[bytes, str, i
 
     if suffix == ".pdf":
         picture = _draw_of_pdf(data, figure)
+    elif suffix == ".pptx":
+        [content] = [content for one, content in _find_in_slides(data) if one == figure][:1]
+        picture = Image.fromarray(open_picture(content, 1, "RGB")[0])
     else:
         picture = Image.fromarray(open_picture(data, figure.page, "RGB")[0])
     picture.thumbnail((MAX_SENT_SIDE, MAX_SENT_SIDE))
@@ -133,6 +143,41 @@ def _find_in_picture(data: bytes, max_figures: int) -> tuple[list[Figure], int]:
         place = (0, 0, round(10 * width), round(10 * height))
         found.append(Figure(number, str(number), *place, width, height, scale))
     return found, n_frames
+
+
+def _find_in_slides(data: bytes) -> Iterator[tuple[Figure, bytes]]:
+    """Yield the pictures of slides that are figures, with their files."""
+    import pptx
+    from PIL import Image, UnidentifiedImageError
+
+    def list_pictures(shapes: Any) -> Iterator[tuple[Any, bytes]]:
+        for shape in shapes:
+            if hasattr(shape, "shapes"):
+                yield from list_pictures(shape.shapes)
+            elif embedded := shape._element.xpath(".//a:blip/@r:embed")[:1]:
+                yield shape, shape.part.related_part(embedded[0]).blob
+
+    show = pptx.Presentation(BytesIO(data))
+    width, height = show.slide_width / _POINT, show.slide_height / _POINT
+    slides = [list(list_pictures(slide.shapes)) for slide in show.slides]
+    # A picture on several slides is a logo or a background.
+    n_slides = Counter(chain.from_iterable({content for _, content in slide} for slide in slides))
+    for number, slide in enumerate(slides, 1):
+        for shape, content in slide:
+            sides = (shape.left, shape.top, shape.width, shape.height)
+            left, top, across, down = ((side or 0) / _POINT for side in sides)
+            share = across * down / (width * height)
+            if n_slides[content] > 1 or not MIN_SHARE <= share <= MAX_SHARE:
+                continue
+            try:
+                with Image.open(BytesIO(content)) as picture:
+                    picture.load()
+            except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError):
+                continue  # damaged, or drawings that only Windows draws
+            if min(picture.size) >= MIN_SIDE:
+                size = (round(10 * across), round(10 * down), width, height)
+                place = (round(10 * left), round(10 * top), *size)
+                yield Figure(number, f"slide {number}", *place, 1.0), content
 
 
 def _find_in_pdf(data: bytes) -> Iterator[Figure]:

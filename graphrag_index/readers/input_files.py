@@ -40,8 +40,9 @@ _INDEX_FILE_START = re.compile(rb'\{\s*"format": \d+,\s*"version": \d+,\s*"workf
 _TABLE_FILE_NAME = re.compile(r"\w+-[0-9a-f]{12}\.parquet")
 
 
-# Types of files that have figures, or pages that are pictures.
-FIGURE_SUFFIXES = (".pdf", *PICTURE_SUFFIXES)
+# Types of files that have pages that are pictures, and of those that have figures.
+SCAN_SUFFIXES = (".pdf", *PICTURE_SUFFIXES)
+FIGURE_SUFFIXES = (".pptx", *SCAN_SUFFIXES)
 HIDDEN, EXCLUDED = "hidden", "excluded"
 _OUTSIDE_LINK = "is a link out of the input folder: load_documents.follow_links_outside reads it"
 
@@ -138,7 +139,7 @@ def find_files(
 
 
 def find_figure_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
-    """Return the PDF and picture files of the input folder, and those that may hold such files."""
+    """Return the files with figures of the input folder, and those that may hold such files."""
     return [
         file
         for file in find_files(settings, root, may_be_empty=True)
@@ -147,7 +148,7 @@ def find_figure_files(settings: LoadDocuments, root: Path) -> list[InputFile]:
 
 
 def open_figure_files(settings: LoadDocuments, root: Path, folder: Path) -> dict[str, InputFile]:
-    """Return the PDF and picture files of the input folder by name, in the order of the names.
+    """Return the files with figures of the input folder by name, in the order of the names.
 
     Those in archives and messages are copied to a folder; of two of one name there, the last.
     """

@@ -42,7 +42,7 @@ from graphrag_index.readers.document import (
     RecognizedWord,
     UnreadableFile,
 )
-from graphrag_index.readers.input_files import FIGURE_SUFFIXES, InputFile, open_inside
+from graphrag_index.readers.input_files import SCAN_SUFFIXES, InputFile, open_inside
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
 from graphrag_index.readers.text_html_pdf_office import read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
@@ -249,7 +249,7 @@ class PageReader:
 
     def find_reader(self, path: Path) -> Reader:
         """Return the reader of a file, with the words of its pages that are pictures."""
-        has_pages = bool(self._files) and find_type(path).suffix in FIGURE_SUFFIXES
+        has_pages = bool(self._files) and find_type(path).suffix in SCAN_SUFFIXES
         file = self._files.get(digest_file(path)) if has_pages else None
         words = self._find_words(file) if file else {}
         return partial(read_office, recognized=words) if words else find_reader(path)
@@ -376,7 +376,7 @@ def _find_pictures(
     Those in archives and messages are copied to a folder.
     """
     for place, file in enumerate(files):
-        for name, path in open_inside(file, settings, FIGURE_SUFFIXES, folder):
+        for name, path in open_inside(file, settings, SCAN_SUFFIXES, folder):
             suffix = find_type(path).suffix
             try:
                 hashes, *others = call_parser(path, "pictures", suffix)

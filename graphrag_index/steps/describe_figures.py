@@ -17,7 +17,7 @@ from graphrag_index.llm.chat_model import ChatModel
 from graphrag_index.llm.prompts import Prompts, quote_text
 from graphrag_index.llm.request import Message, Picture, Request, pair_outcomes
 from graphrag_index.readers.document import UnreadableFile
-from graphrag_index.readers.figures import FIGURE_NAME, Figure, is_caption
+from graphrag_index.readers.figures import FIGURE_NAME, Figure, is_caption, name_place
 from graphrag_index.readers.input_files import InputFile
 from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, call_parser
 from graphrag_index.schema.settings.step_sections import DescribeFigures
@@ -42,7 +42,7 @@ FIGURE_FORMAT = replace(SUMMARY_FORMAT, name="figure")
 
 @dataclass
 class _File:
-    """A PDF or picture file, its document if it has one, and what its figures are."""
+    """A file with figures, its document if it has one, and what its figures are."""
 
     file: InputFile
     document_id: str = ""
@@ -69,7 +69,7 @@ def describe_figures(
     previous: Previous,
     progress: Progress,
 ) -> Iterator[Mapping[str, pl.DataFrame | None]]:
-    """Have a model describe the figures of PDF files and picture files, wherever they lie.
+    """Have a model describe the figures of PDF files, slides and picture files.
 
     A figure is a picture above a size that is on one page only, or what is drawn above a caption.
     Its description follows the text of its document, below a heading that says that a model wrote
@@ -204,7 +204,7 @@ def _make_requests(
                 parts = [f"{name}:\n{quote_text(words)}" for name, words in shown.items() if words]
                 content = "\n\n".join(parts) or "A picture without a caption."
                 user = Message(role="user", content=content, picture=Picture(*drawn))
-                label = f"{file.file.name}, page {figure.label}, {figure.name or 'picture'}"
+                label = f"{file.file.name}, {name_place(figure.label)}, {figure.name or 'picture'}"
                 yield (file, record), Request(label, [prompt, user], FIGURE_FORMAT)
         except (UnreadableFile, OSError) as error:
             file.input_hash = ""
@@ -307,7 +307,7 @@ def _write_parts(text: str, file: _File, model: str) -> tuple[str, list[tuple[ob
     """Return a text with the descriptions of its figures, and their rows of `loaded_pages`."""
     rows = list[tuple[object, ...]]()
     for figure in file.figures:
-        place = f"{figure['name'] or 'Picture'} on page {figure['label']}"
+        place = f"{figure['name'] or 'Picture'} on {name_place(str(figure['label']))}"
         parts = (f"# {place}, as described by a model", figure["caption"], figure["description"])
         start = len(text) + 2 * bool(text)
         text = "\n\n".join(str(part) for part in (text, *parts) if part)

@@ -54,7 +54,8 @@ def name_pages(pages: Sequence[Mapping[str, Any]]) -> str:
     shown = "label" if kind == "page" else "number"
     numbers = [str(one[shown]) for one in pages if kind != "row" or one["label"] == sheet]
     if kind == "figure":
-        return f"p. {pages[0]['label']}, figure described by {pages[0]['engine']}"
+        place = sheet if sheet.startswith("slide ") else f"p. {sheet}"
+        return f"{place}, figure described by {pages[0]['engine']}"
     names = {"page": ("p.", "pp."), "slide": ("slide", "slides")}
     words = names.get(kind, (f"sheet {sheet}, row", f"sheet {sheet}, rows"))
     span = "–".join(dict.fromkeys([numbers[0], numbers[-1]]))

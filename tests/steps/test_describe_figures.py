@@ -518,6 +518,43 @@ def test_figures_in_archives_and_messages_are_described_at_their_place(tmp_path:
     assert "Teal House reaches 75 percent" in texts(root)["x.zip/b/survey.pdf"]
 
 
+def test_pictures_of_slides_are_described_and_cited_by_their_slide(tmp_path: Path) -> None:
+    pptx = pytest.importorskip("pptx")
+    show, logo = pptx.Presentation(), paint_bars((300, 200), Crimson=0.9)
+    width, height = show.slide_width, show.slide_height
+
+    def add(slide: Any, picture: Any, left: float, top: float, across: float, down: float) -> None:
+        place = (int(width * left), int(height * top), int(width * across), int(height * down))
+        slide.shapes.add_picture(io.BytesIO(encode(picture)), *place)
+
+    for title in ("Ferries", "Harvest of the valley", "Roads"):
+        slide = show.slides.add_slide(show.slide_layouts[5])
+        slide.shapes.title.text = title
+        add(slide, logo, 0.8, 0.8, 0.2, 0.2)
+        if title == "Harvest of the valley":
+            add(slide, paint_bars((400, 300), Teal=0.9, Amber=0.225), 0.2, 0.2, 0.5, 0.5)
+    # Nor is an icon or a background.
+    add(slide, paint_bars((64, 64), Indigo=0.5), 0.1, 0.1, 0.3, 0.3)
+    add(slide, paint_bars((640, 480), Indigo=0.5), 0, 0, 1, 1)
+    show.save(stream := io.BytesIO())
+    with Server() as server:
+        root = write_figures(tmp_path / "p", server.url, talk_pptx=stream.getvalue())
+        result = call(root, "run")
+        assert result.returncode == 0, result.stderr
+        [asked] = chats(server)
+    assert "Harvest of the valley" in asked.body.decode()
+    assert "# Picture on slide 2, as described by a model" in texts(root)["talk.pptx"]
+    figures = read(root, "pages").filter(kind="figure").select("number", "label", "boxes").rows()
+    [(number, label, [box])] = figures
+    assert (number, label) == (2, "slide 2")
+    assert [box[name] for name in ("left", "top", "width", "height")] == [1440, 1080, 3600, 2700]
+    with graphrag_query.open(root / "output") as index:
+        answer = index.local("How far does Teal House reach?")
+    assert "slide 2, figure described by test-model" in {
+        citation.location for citation in answer.citations
+    }
+
+
 def test_an_archive_of_pictures_is_enough(tmp_path: Path) -> None:
     whole = encode(paint_bars((400, 300), Teal=0.9, Amber=0.3))
     with Server() as server:

@@ -131,7 +131,7 @@ class ReadGraph(Section):
 
 
 class DescribeFigures(Section):
-    """Descriptions of figures of PDF files and of picture files, by a model that sees."""
+    """Descriptions of figures of PDF files, slides and picture files, by a model that sees."""
 
     model: str = setting("chat", "Name of the model in `models`; it must take pictures.")
     max_words: int = setting(200, "Longest description, in words.", ge=10, le=1_000_000)
