@@ -4,8 +4,7 @@ Such a file is a compound file [MS-CFB]. Its streams are the properties of the m
 recipients and of its attachments [MS-OXMSG]; their numbers are those of [MS-OXPROPS].
 """
 
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from email.message import Message
@@ -14,29 +13,28 @@ from email.mime.message import MIMEMessage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from email.utils import format_datetime, formataddr
+from io import BytesIO
 from pathlib import Path, PurePosixPath
-from struct import unpack_from
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from graphrag_index.readers.document import UnreadableFile, as_one_line
 from graphrag_index.readers.mail import Parts, decode, read_message
+from graphrag_index.readers.parse_process import describe_missing
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 
 Storage = dict[str, Any]  # streams, which are bytes, and storages, by their names
-Numbers = npt.NDArray[np.uint32]
 
-_IS_STORAGE, _MINI_SECTOR_BYTES = 1, 64
 # What a file raises whose parts are missing, out of their range or of another type.
-_DAMAGES = (struct.error, LookupError, OverflowError, ValueError, AttributeError, TypeError)
+_DAMAGES = (OSError, LookupError, OverflowError, ValueError, AttributeError, TypeError)
 
 
 def read_outlook(path: Path, name: str, settings: LoadDocuments) -> Parts:
     """Read a message of Outlook; its attachments are read as files of their own."""
+    data = path.read_bytes()
     try:
-        mail = _Properties(_read_storages(path.read_bytes())).to_mail()
+        mail = _Properties(_read_storages(data)).to_mail()
+    except ImportError:
+        raise UnreadableFile(describe_missing("formats")) from None
     except _DAMAGES as error:
         raise UnreadableFile(f"is a damaged or incomplete .msg file: {error}") from error
     yield from read_message(mail, PurePosixPath(name).name, "")
@@ -44,69 +42,20 @@ def read_outlook(path: Path, name: str, settings: LoadDocuments) -> Parts:
 
 def _read_storages(data: bytes) -> Storage:
     """Return what is in a compound file. Raises ValueError if its streams overlap."""
-    size = 1 << unpack_from("<B", data, 30)[0]  # bytes of a sector
-    if size not in (512, 4096):
-        raise ValueError("its sectors have a wrong size")
-    first_directory, _, max_mini, first_mini, _, first = unpack_from("<6I", data, 48)
+    from olefile import OleFileIO
 
-    def read_sector(number: int) -> bytes:
-        return data[(number + 1) * size : (number + 2) * size]
-
-    # The table of the sector that follows each one, and the sectors of that table.
-    places = list(unpack_from("<109I", data, 76))
-    while first <= len(data) // size and len(places) <= len(data) // size + 109:
-        *more, first = _read_numbers(read_sector(first)).tolist()
-        places += more
-    fat = _read_numbers(b"".join(map(read_sector, places)))
-
-    def read_chain(
-        first: int,
-        n_bytes: int = len(data),
-        read: Callable[[int], bytes] = read_sector,
-        following: Numbers = fat,
-    ) -> bytes:
-        found = bytearray()
-        while first < len(following) and len(found) < n_bytes and (sector := read(first)):
-            found += sector
-            first = int(following[first])
-        return bytes(found[:n_bytes])
-
-    directory = read_chain(first_directory)
-    mini, mini_fat = read_chain(*unpack_from("<I", directory, 116)), read_chain(first_mini)
-
-    def read_mini(number: int) -> bytes:
-        return mini[number * _MINI_SECTOR_BYTES : (number + 1) * _MINI_SECTOR_BYTES]
-
-    of_mini = (read_mini, _read_numbers(mini_fat))
-    seen, left = set[int](), len(data)
-
-    def read_storage(number: int) -> Storage:
-        nonlocal left
-        found, waiting = Storage(), [number]
-        while waiting:
-            number = waiting.pop()
-            if number in seen or number >= len(directory) // 128:
-                continue
-            seen.add(number)
-            entry = directory[number * 128 : (number + 1) * 128]
-            length, kind, *siblings, child = unpack_from("<HBx3I", entry, 64)
-            waiting += siblings
-            name = entry[: max(length - 2, 0)].decode("utf-16-le", "replace")
-            first, n_bytes = unpack_from("<II", entry, 116)
-            if kind == _IS_STORAGE:
-                found[name] = read_storage(child)
-                continue
-            left -= n_bytes
+    found, left = Storage(), len(data)
+    # A shorter text would be the path of a file.
+    with OleFileIO(BytesIO(data)) as file:
+        for path in file.listdir():
+            left -= file.get_size(path)
             if left < 0:
                 raise ValueError("its streams overlap")
-            found[name] = read_chain(first, n_bytes, *(of_mini if n_bytes < max_mini else ()))
-        return found
-
-    return read_storage(*unpack_from("<I", directory, 76))
-
-
-def _read_numbers(data: bytes) -> Numbers:
-    return np.frombuffer(data[: len(data) // 4 * 4], "<u4")
+            storage = found
+            for folder in path[:-1]:
+                storage = storage.setdefault(folder, {})
+            storage[path[-1]] = file.openstream(path).read()
+    return found
 
 
 class _Properties:

@@ -171,6 +171,11 @@ def _answer(found: Any, stream: BinaryIO) -> None:
     stream.flush()
 
 
+def describe_missing(extra: str) -> str:
+    """Return the reason of a file that needs packages which are not installed."""
+    return f'needs more packages: pip install "graphrag-index[{extra}]"'
+
+
 def parse(path: Path, parser: str, *arguments: Any) -> Any:
     """Return what one of `PARSERS` makes of a file, or the error that says why it cannot."""
     module, function = PARSERS[parser]
@@ -179,8 +184,7 @@ def parse(path: Path, parser: str, *arguments: Any) -> Any:
     except UnreadableFile as error:
         return error
     except ImportError:
-        extra = "formats" if parser in _FORMATS else "documents"
-        return UnreadableFile(f'needs more packages: pip install "graphrag-index[{extra}]"')
+        return UnreadableFile(describe_missing("formats" if parser in _FORMATS else "documents"))
     except MemoryError:
         what = f"its parser needs more than {MAX_BYTES >> 30} GB of memory"
         return UnreadableFile(f"cannot be read: {what}")
