@@ -39,6 +39,7 @@ ONLY_FOR_INDEXING = {
     "huggingface_hub",
     "igraph",
     "kreuzberg",
+    "olefile",
     "leidenalg",
     "liteparse",
     "mammoth",
