@@ -17,6 +17,9 @@ export interface Selection {
   span?: { start: number; end: number };
 }
 
+/** Return whether the graph draws what is selected. */
+export const isInGraph = (selection: Selection | null) => Boolean(selection && !["text_unit", "document"].includes(selection.kind));
+
 export interface Filters {
   /** Patterns like those for file names, by column of documents or key of metadata. */
   documents: Record<string, string[]>;

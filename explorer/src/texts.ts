@@ -138,6 +138,7 @@ export const texts = {
     filtered: (shown: number, all: number) =>
       `${number(shown)} of the ${entities(all)} that the filters keep are marked on closed communities: open a community to see the others in it.`,
     leftOut: (n: number) => `${number(n)} with fewer relationships are not drawn.`,
+    blank: "Nothing lies here: zoom out, or show the whole graph (⤢).",
     noDrawing: (why: string) => `This browser cannot draw the graph, so the table is shown. ${why}`,
   },
   drawn: {
@@ -324,6 +325,7 @@ export const texts = {
   },
   methods: {
     ask: ["Choose for me", "Chooses the search that fits the question."],
+    compare: ["Compare", "Several things or periods in one table."],
     local: ["Local", "About one thing: an entity, its relationships and its passages."],
     global: ["Global", "About the whole corpus: themes, comparisons and counts."],
     basic: ["Passages", "The passages that are most similar to the question."],
@@ -373,8 +375,7 @@ export const texts = {
     column: (at: number) => `Column ${at}`, remove: "Remove the column", version: "Version", current: "current version",
     settings: "Settings of the search, separated by commas", settingsForm: "settings, such as top_k_text_units=5",
     onlyHere: "only here",
-    evidence: (all: number, only: number, hasOthers: boolean) =>
-      `${texts.ask.sources(all)}${hasOthers && all ? `: ${number(all - only)} shared, ${number(only)} only here` : ""}`,
+    evidence: (shared: number, only: number) => `${textUnits(shared)} shared, ${number(only)} only here`,
   },
   judge: {
     label: "Judge this answer", up: "The answer is right", down: "The answer is wrong", reason: "Why? (may be empty)",

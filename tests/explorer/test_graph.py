@@ -277,6 +277,40 @@ def test_two_versions_show_what_came_and_what_went(page: Page, keep: Keep) -> No
     expect(after).to_be_visible()
 
 
+def test_what_a_question_is_about_is_in_sight_and_an_empty_place_is_told(page: Page) -> None:
+    crean = find_entity(page, "Tom Crean")
+    page.goto(f"/#/sample/entity/{crean['number']}")
+    expect(page.get_by_role("region", name="Details")).to_be_visible()
+    read_drawn(page)
+    page.get_by_label("Question", exact=True).fill("Who led the Belgica?")
+    page.keyboard.press("Enter")
+    chips = page.locator(".named-entities .chip")
+    expect(chips.first).to_be_visible()
+    expect(page.get_by_role("region", name="Details")).to_have_count(0)
+    read_drawn(page)
+    assert set(chips.all_inner_texts()) <= read_labels(page.locator(".graph-view")).keys()
+    # Both ends of a relationship are in sight too.
+    page.goto(f"/#/sample/entity/{crean['number']}")
+    page.locator(".relationship-row").last.click()
+    expect(page.locator(".panel-kind")).to_have_text("Relationship")
+    read_drawn(page)
+    ends = page.locator(".evidence h2").inner_text().split(" – ")
+    assert set(ends) <= read_labels(page.locator(".graph-view")).keys()
+    # Between the communities there is nothing.
+    page.goto("/#/sample")
+    read_drawn(page)
+    stage = page.get_by_role("application").bounding_box()
+    assert stage
+    page.mouse.move(stage["x"] + 5, stage["y"] + stage["height"] - 5)
+    status = page.get_by_role("status").filter(has_text="Nothing lies here")
+    for _ in range(6):
+        page.mouse.wheel(0, -400)
+        page.wait_for_timeout(300)
+    expect(status).to_be_visible()
+    page.get_by_role("button", name="Show the whole graph").click()
+    expect(status).to_have_count(0)
+
+
 def read_labels(pane: Locator) -> dict[str, tuple[float, float]]:
     """Return the places of the labels of a picture by their lines."""
     texts = ElementTree.fromstring(save(pane, "Picture (SVG)")).iter(f"{SVG}text")

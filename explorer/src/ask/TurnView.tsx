@@ -138,11 +138,13 @@ function Cost({ answer }: { answer: Answer }) {
   const { href } = useAddress();
   const { citations, version } = answer;
   const others = useContext(OtherAnswers);
-  const nOnly = citations.filter((citation) => isOnlyHere(citation, answer, others)).length;
+  // Two sentences of one passage are one passage.
+  const passages = [...new Map(citations.map((citation) => [citation.text_unit, citation])).values()];
+  const nOnly = passages.filter((citation) => isOnlyHere(citation, answer, others)).length;
   return (
     <p class="cost">
       {texts.ask.effort(answer).map((part) => <span key={part}>{part}</span>)}
-      {others && <span>{texts.beside.evidence(citations.length, nOnly, others.length > 0)}</span>}
+      {others && <span>{others.length ? texts.beside.evidence(passages.length - nOnly, nOnly) : texts.ask.sources(citations.length)}</span>}
       <a href={href({ version })} title={texts.ask.pin}>{texts.version(version)}</a>
       <CopyButton answer={answer} />
     </p>

@@ -5,7 +5,7 @@ import { useContext } from "preact/hooks";
 import type { IndexData, Question } from "../api";
 import { Observed, useObserved } from "../parts/Observed";
 import { describeError, useData } from "../parts/useData";
-import { hasFilters, useAddress } from "../state";
+import { hasFilters, isInGraph, useAddress } from "../state";
 import { texts } from "../texts";
 import { keep, listKept, readLink, type Turn } from "./kept";
 
@@ -127,8 +127,9 @@ export function useAsk(): Ask {
   const { data } = useData();
   return (question, method = address.method, names) => {
     // The address keeps the search that the reader chose: one that was suggested is for once.
-    go({ panel: "ask", question, conversation: conversation.id });
-    const { filters, version } = address;
+    const { filters, version, selection } = address;
+    // The graph shows what the answer rests on in place of what was selected; a text stays open beside it.
+    go({ panel: "ask", question, conversation: conversation.id, ...(isInGraph(selection) ? { selection: null } : {}) });
     void conversation.ask(data, { question, method, ...(names ? { names } : {}), filters, version });
   };
 }

@@ -18,9 +18,12 @@ export function EvidencePanel({ onTitle }: { onTitle: (title: string) => void })
   const { selection, path } = address;
   const panel = useRef<HTMLElement>(null);
   const key = JSON.stringify(selection ?? path);
-  useMovingFocus(panel, key, Boolean(selection ?? path));
+  const opener = useMovingFocus(panel, key, Boolean(selection ?? path));
   if (!selection && !path) return null;
-  const close = () => go(selection ? { selection: null } : { path: null });
+  const close = () => {
+    opener.current?.focus();
+    go(selection ? { selection: null } : { path: null });
+  };
   return (
     <section class="panel evidence" aria-label={texts.evidence.panel} ref={panel} tabIndex={-1}
       onKeyDown={(event) => { if (event.key === "Escape") close(); }}>
@@ -39,20 +42,17 @@ export function EvidencePanel({ onTitle }: { onTitle: (title: string) => void })
 
 /**
  * Move the focus to a panel when its content changes, if the reader uses the keyboard or was in the
- * panel. When the panel closes, the focus returns to where it came from.
+ * panel. Returns where the focus came from: it returns there when the reader closes the panel.
  */
-function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpen: boolean): void {
+function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpen: boolean): RefObject<HTMLElement | null> {
   const shownKey = useRef(key);
   const opener = useRef<HTMLElement | null>(null);
   useEffect(() => {
     if (shownKey.current === key) return;
     shownKey.current = key;
     const { activeElement } = document;
-    if (!isOpen) {
-      opener.current?.focus();
-      opener.current = null;
-      return;
-    }
+    if (!isOpen) opener.current = null;
+    if (!isOpen) return;
     panel.current?.scrollTo(0, 0);
     // Who moves through the graph with keys goes on there.
     if (activeElement?.getAttribute("role") === "application") return;
@@ -62,6 +62,7 @@ function useMovingFocus(panel: RefObject<HTMLElement | null>, key: string, isOpe
     if (!wasInside && activeElement instanceof HTMLElement) opener.current = activeElement;
     panel.current?.focus({ preventScroll: true });
   }, [key]);
+  return opener;
 }
 
 /** Load the row of a selection, and show its details. */

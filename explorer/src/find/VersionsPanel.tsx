@@ -34,7 +34,7 @@ export function VersionsPanel() {
                     <span class="row-note">{[workflow, date.slice(0, 16).replace("T", " ")].filter(Boolean).join(" · ")}</span>
                   </a>
                   {!isShown && data.changedRows && (
-                    <a class="button" href={href({ compare: number })} aria-label={texts.versions.compareWith(number)}
+                    <a class="button" href={href({ compare: number, selection: null })} aria-label={texts.versions.compareWith(number)}
                       aria-current={number === address.compare ? "true" : undefined}>
                       {texts.versions.compare}
                     </a>
@@ -84,12 +84,15 @@ function ChangedTableView({ table, from, to }: Compared & { table: ChangedTable 
 
 interface ChangedRowsProps extends Compared { table: ChangedTable; kind: ChangedRow["kind"]; count: number }
 
-/** The rows of one kind of change. They are loaded when they are opened. */
+// Rows of one kind of change that are shown at once.
+const MAX_OPEN = 5;
+
+/** The rows of one kind of change. More than a few are loaded when they are opened. */
 function ChangedRowsView(props: ChangedRowsProps) {
-  const [isOpen, setOpen] = useState(false);
   const { kind, count } = props;
+  const [isOpen, setOpen] = useState(count <= MAX_OPEN);
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class={`change-${kind}`}>{texts.number(count)} {texts.versions.kinds[kind]}</summary>
       {isOpen && <ChangedRowList {...props} />}
     </details>

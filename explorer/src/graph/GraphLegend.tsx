@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { texts } from "../texts";
-import type { Change, Changes } from "./appearance";
+import type { Changes } from "./appearance";
 import type { LegendSign } from "./drawing";
 import type { DrawnGraph } from "./drawn";
 
@@ -83,14 +83,11 @@ export function listTypes(typeCounts: Record<string, number>, hues: ReadonlyMap<
 /** List the kinds of changes with how many rows of the version have each. */
 export function listChanges({ entities, relationships, communities }: Changes): LegendEntry[] {
   return (["added", "removed", "changed"] as const).flatMap((kind) => {
-    const [nEntities, nRelationships, nCommunities] = [entities, relationships, communities].map((rows) => count(rows, kind));
+    const [nEntities, nRelationships, nCommunities] = [entities, relationships, communities]
+      .map((rows) => [...rows.values()].filter((each) => each === kind).length);
     const text = texts.versions.changed(kind, nEntities!, nRelationships!, nCommunities!);
     return nEntities! + nRelationships! + nCommunities! ? [{ colour: kind, text, count: null, types: null }] : [];
   });
-}
-
-function count(rows: ReadonlyMap<number, Change>, kind: Change): number {
-  return [...rows.values()].filter((each) => each === kind).length;
 }
 
 /** Return the legend for a saved picture, with the colours that an element of the page has. */

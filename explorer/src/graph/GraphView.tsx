@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CameraState } from "sigma/types";
 import { Menu } from "../parts/Menu";
 import { useAbortedEffect, useLoaded } from "../parts/useData";
+import { isInGraph } from "../state";
 import { texts } from "../texts";
 import { chooseTypeHues, NO_EMPHASIS } from "./appearance";
 import type { DrawnGraph } from "./drawn";
@@ -40,11 +41,12 @@ export function GraphView(props: GraphViewProps) {
   }, [graph, shown, changes, typeHues, colouredByType]);
   useArrangement(graph, props, surroundings);
   useMovingView(graph, props, isLeft);
-  useMovingToChanges(graph, props);
+  useMovingToPlaces(graph, props);
   useEffect(() => keepTypes(null), [selection?.kind, selection?.number]);
 
   const showsTable = mode === "table" || Boolean(failure);
   const countsInside = Boolean(graph?.content.showsTypes);
+  const isBlank = graph?.content.drawn.communities.length && !drawn.entities.length && drawn.communities.every(({ isOpen }) => isOpen);
   const entries = changes ? listChanges(changes) : typeHues ? listTypes(countTypes(drawn, countsInside), typeHues) : [];
   return (
     <div class={`graph-view ${showsTable ? "as-table" : ""}`} data-communities={drawn.communities.length}
@@ -60,7 +62,7 @@ export function GraphView(props: GraphViewProps) {
           <DrawnTable drawn={drawn} emphasis={shown} changes={changes} around={listAround(graph, drawn)} hrefOf={hrefOf}
             onMove={(disc) => graph.camera.moveTo(disc)} />
         )}
-        <p class="graph-status" role="status">{hovered ?? (status || props.highlight.filtered)}</p>
+        <p class="graph-status" role="status">{hovered ?? (status || (isBlank ? texts.graph.blank : props.highlight.filtered))}</p>
       </div>
       <GraphLegend entries={entries} byType={Boolean(typeHues)} litTypes={kept} onPoint={pointAtTypes} onKeep={keepTypes}>
         {surroundings?.around && typeHues && <SurroundingsLegend {...surroundings} hues={typeHues} onPoint={pointAtTypes} />}
@@ -165,22 +167,30 @@ function useMovingView(graph: Graph | null, { data, dataKey, selection, around, 
   }, [graph, selection?.kind, selection?.number, dataKey, isLeft]);
 }
 
-// Changed entities whose places decide what the view shows, and the radius of a lone one on the map.
-const MAX_CHANGED = 200;
+// Rows of a kind whose places decide what the view shows, and the radius of a lone entity on the map.
+const MAX_PLACES = 200;
 const LONE_RADIUS = 0.15;
 
-/** Move the view to what has changed, once it is known. */
-function useMovingToChanges(graph: Graph | null, { data, changes, showsChanges, selection }: GraphViewProps): void {
+/** Move the view to what has changed, and to the ends of a relationship or the evidence of an answer if they are out of sight. */
+function useMovingToPlaces(graph: Graph | null, props: GraphViewProps): void {
+  const { data, dataKey, changes, showsChanges, selection, around, path, evidence } = props;
+  const links = selection?.kind === "relationship" ? [selection.number] : [];
+  const { entities, communities } = isInGraph(selection) || !changes ? evidence
+    : { entities: showsChanges ? [...changes.entities.keys()] : [], communities: [] };
+  const wanted = [entities, communities, links].map((numbers) => numbers.slice(0, MAX_PLACES)) as [number[], number[], number[]];
   useAbortedEffect((signal) => {
-    if (!graph || !changes || !showsChanges || selection) return;
-    const numbers = [...changes.entities.keys()].slice(0, MAX_CHANGED);
-    data.places(numbers, [], [], signal).then(({ entities }) => {
-      if (signal.aborted || !entities.length) return;
-      const { x, y, radius, halfHeight } = boundsOf(entities.map((place) => ({ ...place, radius: 0 })));
+    if (!graph || around || path || !wanted.some((numbers) => numbers.length)) return;
+    data.places(...wanted, signal).then((places) => {
+      const discs = [...places.entities.map((place) => ({ ...place, radius: 0 })), ...places.communities];
+      if (signal.aborted || !discs.length) return;
+      const { x, y, radius, halfHeight } = boundsOf(discs);
+      const view = graph.camera.view();
+      const isInSight = Math.abs(x - view.x) + radius < view.halfWidth && Math.abs(y - view.y) + halfHeight < view.halfHeight;
+      if (isInSight && !changes) return;
       const grow = (half: number) => Math.max(LONE_RADIUS, 1.2 * half);
       graph.camera.moveTo({ x, y, radius: grow(radius), halfHeight: grow(halfHeight) });
     }).catch(() => {});
-  }, [graph, changes, showsChanges]);
+  }, [graph, dataKey, JSON.stringify(wanted)]);
 }
 
 function showWhole({ camera, content: { arrange, scene } }: Graph): void {
@@ -230,15 +240,9 @@ function GraphButtons({ graph, drawn, entries, element, onStatus }: GraphButtons
       <button type="button" aria-label={texts.graph.zoomIn} onClick={() => camera.zoom(1.6)}>+</button>
       <button type="button" aria-label={texts.graph.zoomOut} onClick={() => camera.zoom(1 / 1.6)}>−</button>
       <button type="button" aria-label={texts.graph.whole} onClick={() => showWhole(graph)}>⤢</button>
-      <SaveMenu forms={renderer ? EXPORTS : EXPORTS.slice(2)} onChoose={save} />
+      <Menu class="save-menu" label={texts.graph.save.label} button="⤓">
+        {(renderer ? EXPORTS : EXPORTS.slice(2)).map((form) => <button key={form} type="button" onClick={() => save(form)}>{texts.graph.save[form]}</button>)}
+      </Menu>
     </div>
-  );
-}
-
-function SaveMenu({ forms, onChoose }: { forms: readonly Export[]; onChoose: (form: Export) => void }) {
-  return (
-    <Menu class="save-menu" label={texts.graph.save.label} button="⤓">
-      {forms.map((form) => <button key={form} type="button" onClick={() => onChoose(form)}>{texts.graph.save[form]}</button>)}
-    </Menu>
   );
 }

@@ -22,6 +22,8 @@ export interface GraphViewProps {
   mode: Mode;
   selection: Selection | null;
   highlight: Highlight;
+  /** What the newest answer rests on, unless something else is shown: the view moves there. */
+  evidence: Highlight;
   filters: Filters;
   /** The only community to show; null: all. */
   only: number | null;

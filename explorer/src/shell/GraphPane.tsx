@@ -12,7 +12,7 @@ import { Switch } from "../parts/Switch";
 import { type Comparison, useChanges, useComparison } from "../parts/useComparison";
 import { type OpenIndex, useData, useLoaded } from "../parts/useData";
 import {
-  type Address, hasFilters, type Highlight, isEmptyHighlight, type Mode, MODES, NO_HIGHLIGHT, type Selection,
+  type Address, hasFilters, type Highlight, isEmptyHighlight, isInGraph, type Mode, MODES, NO_HIGHLIGHT, type Selection,
   useAddress, useHighlight,
 } from "../state";
 import { texts } from "../texts";
@@ -68,7 +68,7 @@ interface VersionGraphProps {
 function VersionGraph({ version, comparison, changes, showsChanges, links }: VersionGraphProps) {
   const { address, go, href } = useAddress();
   const { data, summary } = useData();
-  const highlight = useShownHighlight();
+  const { highlight, evidence } = useShownHighlight();
   const isShown = version === (address.version ?? summary.version);
   const versionData = useMemo(() => (isShown ? data : data.atVersion!(version)), [data, isShown, version]);
   // Rows have other numbers in another version, so only the shown one has what is selected and lit.
@@ -81,7 +81,7 @@ function VersionGraph({ version, comparison, changes, showsChanges, links }: Ver
     <section class="version-graph" aria-label={comparison ? texts.version(version) : undefined}>
       {comparison && <h2>{earlier ? texts.versions.earlier(version) : texts.versions.later(version)}</h2>}
       <GraphView data={versionData} dataKey={`${address.index}@${version}`} mode={address.mode} links={links}
-        selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT}
+        selection={isShown ? address.selection : null} highlight={isShown ? highlight : NO_HIGHLIGHT} evidence={isShown ? evidence : NO_HIGHLIGHT}
         only={isShown ? address.only : null} around={isShown && !comparison ? address.around : null}
         path={isShown && !comparison ? address.path : null} filters={address.filters}
         changes={changes} showsChanges={showsChanges} colouredByType={address.colourBy === "type"}
@@ -94,7 +94,7 @@ function VersionGraph({ version, comparison, changes, showsChanges, links }: Ver
 function GraphTools({ mode }: { mode: Mode }) {
   const { address, go, href } = useAddress();
   const { kept, end } = useHighlight();
-  const { only, path, around, colourBy } = address;
+  const { only, path, around, colourBy, selection } = address;
   const comparison = useComparison();
   const isGraph = mode === "graph" || mode === "table";
   return (
@@ -114,7 +114,7 @@ function GraphTools({ mode }: { mode: Mode }) {
           {texts.versions.compared(comparison.from, comparison.to)}<Remove />
         </a>
       )}
-      {isGraph && !path && !around && !isEmptyHighlight(kept) && (
+      {isGraph && !path && !around && !isInGraph(selection) && !isEmptyHighlight(kept) && (
         <button type="button" class="chip removable" onClick={() => end("kept")}>
           {texts.graph.evidence}<Remove />
         </button>
@@ -125,17 +125,16 @@ function GraphTools({ mode }: { mode: Mode }) {
 
 /**
  * Return what the graph lights: what is pointed at, or else the selection by itself, or else the
- * evidence of the newest answer, or else the entities that the filters keep.
+ * evidence of the newest answer, or else the entities that the filters keep; and that evidence.
  */
-function useShownHighlight(): Highlight {
+function useShownHighlight(): Record<"highlight" | "evidence", Highlight> {
   const { address } = useAddress();
   const { pointed, kept } = useHighlight();
   const filtered = useFiltered();
-  if (pointed) return pointed;
   const { selection, path, around } = address;
-  const isInGraph = selection && selection.kind !== "text_unit" && selection.kind !== "document";
-  if (isInGraph || path || around) return NO_HIGHLIGHT;
-  return isEmptyHighlight(kept) ? filtered : kept;
+  const isOther = isInGraph(selection) || path || around;
+  const evidence = isOther ? NO_HIGHLIGHT : kept;
+  return { highlight: pointed ?? (isOther || !isEmptyHighlight(kept) ? evidence : filtered), evidence };
 }
 
 /** Return the main entities that the filters keep; nothing without filters. */
