@@ -238,19 +238,22 @@ def test_a_small_screen_shows_what_the_address_names(page: Page) -> None:
     expect(page.get_by_role("table", name="Documents")).to_be_visible()
 
 
-def test_suggested_questions_are_about_names(page: Page) -> None:
-    renamed: list[str] = []
+def test_suggested_questions_are_about_names_that_are_connected(page: Page) -> None:
+    unfit: list[str] = []
 
-    def make_first_a_phrase(route: Route) -> None:
+    def make_unfit(route: Route) -> None:
         reply = route.fetch()
         rows = reply.json()
-        rows["items"][0]["type"] = "noun phrase"
-        renamed.append(rows["items"][0]["title"])
+        phrase, _, lonely = rows["items"][:3]
+        # The first is no name, and nothing is linked to the third.
+        phrase["type"], lonely["number"] = "noun phrase", 10**6
+        unfit.extend([phrase["title"], lonely["title"]])
         route.fulfill(response=reply, json=rows)
 
-    page.route("**/entities?limit=50*", make_first_a_phrase)
+    page.route("**/entities?limit=50*", make_unfit)
     page.goto("/#/sample")
     asked = page.locator(".suggestions button").filter(has_text="connected")
     expect(asked).to_be_visible()
-    assert renamed
-    assert renamed[0] not in "".join(page.locator(".suggestions button").all_inner_texts())
+    assert unfit
+    suggested = "".join(page.locator(".suggestions button").all_inner_texts())
+    assert not any(name in suggested for name in unfit)

@@ -52,9 +52,12 @@ function Welcome({ ask }: { ask: Ask }) {
   const nKept = listKept(summary.name).length;
   const { documents = 0, entities = 0, relationships = 0 } = summary.tables;
   const reports = summary.tables.community_reports ?? 0;
-  const main = useLoaded(async (signal) => (await data.page("entities", { limit: 50 }, signal)).items, [summary.name]);
-  // "How are thirty pupils and vaccination cards connected?" is no question that anybody has.
-  const [first, second] = main.value?.filter(({ type }) => type !== "noun phrase") ?? [];
+  // "How are thirty pupils and vaccination cards connected?" is no question that anybody has; names without a path have no answer.
+  const [first, second] = useLoaded(async (signal) => {
+    const [main, ...others] = (await data.page("entities", { limit: 50 }, signal)).items.filter(({ type }) => type !== "noun phrase");
+    const linked = main ? (await data.relationshipsOf(main.number, null, signal)).items.map(({ source, target }) => source + target - main.number) : [];
+    return [main, others.find(({ number }) => linked.includes(number))];
+  }, [summary.name]).value ?? [];
   const examples = [
     ...(reports ? [texts.ask.themes] : []), texts.ask.named,
     ...(first ? [texts.ask.about(first.title)] : []),
@@ -117,7 +120,7 @@ function QuestionForm({ ask }: { ask: Ask }) {
       <div class="question-tools">
         <SearchSelect value={address.method} onChange={(method) => go({ method }, true)} />
         <button type="button" onClick={() => go({
-          question: text.trim() || address.question, beside: [address.method, address.method === "local" ? "basic" : "local"],
+          question: text.trim() || address.question, beside: [address.method, address.method === "basic" ? "local" : "basic"],
         })}>{texts.beside.title}</button>
         <span class="grow" />
         {isAsking
