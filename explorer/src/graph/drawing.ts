@@ -129,15 +129,19 @@ function drawOpenedTitles(
     // A disc that fills the middle of the view keeps its title in sight at the upper edge.
     const isAround = Math.hypot(x - view.width / 2, y - view.height / 2) < radius;
     if (radius < 90 || y - radius > view.height) continue;
-    const title = shorten(context, area.title, Math.min(1.6 * radius, 0.8 * view.width));
+    const title = shorten(context, area.title, Math.min(2 * radius, 0.8 * view.width));
     const half = context.measureText(title).width / 2 + 6;
     if (!isAround && (x < half || x > view.width - half || y - radius < 16)) continue;
-    const middle = Math.min(Math.max(x, half), view.width - half);
     const bottom = Math.max(y - radius - 4, 16);
-    const place = { left: middle - half, right: middle + half, top: bottom - 15, bottom };
-    if (taken.some((other) => overlap(place, other))) continue;
+    // A title that has to stay in sight gives way to what stands there already.
+    const places = [x, ...isAround ? [half, view.width / 2, view.width - half] : []].map((at) => {
+      const middle = Math.min(Math.max(at, half), view.width - half);
+      return { left: middle - half, right: middle + half, top: bottom - 15, bottom };
+    });
+    const place = places.find((one) => !taken.some((other) => overlap(one, other)));
+    if (!place) continue;
     taken.push(place);
-    context.fillText(title, middle, bottom);
+    context.fillText(title, (place.left + place.right) / 2, bottom);
   }
 }
 
@@ -265,7 +269,7 @@ function drawTypes(context: Pen, area: Area, project: Projection, look: Look, di
  * Returns whether the disc has room for it.
  */
 function drawTitle(
-  context: Pen, area: Area, project: Projection, rim: number, palette: Palette, taken: readonly Box[],
+  context: Pen, area: Area, project: Projection, rim: number, palette: Palette, taken: Box[],
   frame: Box, minRadius: number,
 ): boolean {
   if (area.radius * project.scale < minRadius) return false;
@@ -290,6 +294,7 @@ function drawTitle(
     });
     if (lines.some((line) => !isInside(line, frame) || near.some((name) => overlap(line, name)))) continue;
     for (const { line, middle } of lines) context.fillText(line, x, middle);
+    taken.push(...lines);
     return true;
   }
   return false;
@@ -298,14 +303,13 @@ function drawTitle(
 /** Draw the titles of discs that have no room for them beside the discs, or away from them at the end of a line. */
 function drawTitlesBeside(
   context: Pen, untitled: readonly Area[], closed: readonly Area[], project: Projection, palette: Palette,
-  names: readonly Box[], frame: Box,
+  taken: Box[], frame: Box,
 ): void {
   context.textAlign = "center";
   context.textBaseline = "middle";
   context.fillStyle = palette.ink;
   const toDisc = (area: Area) => ({ area, ...project.at(area), radius: area.radius * project.scale });
   const discs = closed.map(toDisc);
-  const taken = [...names];
   const small = untitled.map(toDisc).filter(({ x, y, radius }) => radius >= MIN_RADIUS_OF_TITLE_BESIDE
     && x > frame.left && x < frame.right && y > frame.top && y < frame.bottom)
     .sort((one, other) => other.radius - one.radius);

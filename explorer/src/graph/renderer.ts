@@ -94,10 +94,18 @@ export class Renderer implements GraphCamera {
     this.sigma.on("afterRender", () => this.drawAreas());
     this.sigma.on("beforeRender", () => this.clearPlaces());
     this.sigma.on("clickNode", ({ node }) => events.onEntity(Number(node)));
-    this.sigma.on("clickStage", ({ event }) => this.clickArea(event));
-    this.sigma.on("enterNode", ({ node }) => this.hoverEntity(this.graph.getNodeAttribute(node, "entity")));
+    this.sigma.on("clickStage", ({ event }) => {
+      const area = this.areaAt(event);
+      if (area) this.openArea(area);
+    });
+    this.sigma.on("enterNode", ({ node }) => {
+      const entity = this.graph.getNodeAttribute(node, "entity");
+      events.onHover(entity && [entity.title, entity.type].filter(Boolean).join(" · "));
+    });
     this.sigma.on("leaveNode", () => events.onHover(null));
-    this.sigma.on("moveBody", ({ event }) => this.hoverArea(this.areaAt(event)));
+    // Sigma tells of the whole page: what lies beside the picture is not pointed at.
+    this.sigma.on("moveBody", ({ event }) =>
+      this.hoverArea(container.contains(event.original.target as Element) ? this.areaAt(event) : null));
     this.sigma.on("leaveStage", () => this.hoverArea(null));
     this.sigma.getCamera().on("updated", () => events.onView());
     this.sigma.on("resize", () => {
@@ -378,10 +386,6 @@ export class Renderer implements GraphCamera {
     });
   }
 
-  private hoverEntity(entity: DrawnEntity | null): void {
-    this.events.onHover(entity && [entity.title, entity.type].filter(Boolean).join(" · "));
-  }
-
   private closedAreas(): Area[] {
     return this.content.drawn.communities.filter(({ isOpen }) => !isOpen);
   }
@@ -390,11 +394,6 @@ export class Renderer implements GraphCamera {
   private areaAt(point: Point): Area | null {
     const { x, y } = this.sigma.viewportToGraph(point);
     return this.closedAreas().find((area) => Math.hypot(area.x - x, area.y - y) <= area.radius) ?? null;
-  }
-
-  private clickArea(point: Point): void {
-    const area = this.areaAt(point);
-    if (area) this.openArea(area);
   }
 
   private openArea(area: Area): void {
