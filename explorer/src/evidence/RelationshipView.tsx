@@ -19,7 +19,7 @@ export function RelationshipView({ relationship }: { relationship: RelationshipD
         <span class={stated ? "badge stated" : "badge counted"}>{stated ? texts.statedByText : texts.countedTogether}</span>
       </p>
       {!stated && <p class="muted">{texts.evidence.countedExplained}</p>}
-      {stated && description && <p dir="auto">{description}</p>}
+      {stated && description && !evidence.some(({ text }) => text.replace(/\s+/g, " ") === description) && <p dir="auto">{description}</p>}
       <List rows={[{ number: source, title: source_title }, { number: target, title: target_title }]}>
         {(entity) => <EntityLink entity={entity} />}
       </List>

@@ -32,8 +32,9 @@ async function findChoices(
       choiceOf(groups.entities, number, title, type, () => show({ kind: "entity", number }))),
     ...communities.map(({ community: number, title, level }) =>
       choiceOf(groups.reports, number, title, texts.level(level), () => show({ kind: "community", number }))),
+    // A passage is shown from what was looked for.
     ...text_units.map(({ number, text: unit, document_title }) =>
-      choiceOf(groups.text_units, number, unit.slice(0, 160), document_title, () => show({ kind: "text_unit", number }))),
+      choiceOf(groups.text_units, number, unit.slice(Math.max(0, unit.toLowerCase().indexOf(text.toLowerCase()))).slice(0, 160), document_title, () => show({ kind: "text_unit", number }))),
   ];
 }
 
@@ -99,6 +100,8 @@ function Combobox(props: ComboboxProps) {
   const choose = (choice: Choice) => {
     setText("");
     setOpen(false);
+    // The keyboard of a telephone would cover what is shown.
+    if (matchMedia("(pointer: coarse)").matches) input.current?.blur();
     choice.choose();
   };
   const onKeyDown = (event: KeyboardEvent) => {

@@ -52,7 +52,7 @@ export function RelationshipLink({ relationship, from }: { relationship: Relatio
       <span class="row-name" dir="auto">
         {from === undefined ? texts.ends(source_title, target_title) : other}
         {type && <span class="tag">{type}</span>}
-        <span class="row-text">{stated ? relationship.description : texts.countedTogether}</span>
+        <span class="row-text clamped">{stated ? relationship.description : texts.countedTogether}</span>
       </span>
       <span class="row-note" title={texts.weight}>{texts.decimal(relationship.weight)}</span>
     </a>
