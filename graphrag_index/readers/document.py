@@ -41,6 +41,7 @@ class PageText:
     kind: str = "page"  # "page", "slide" or "row"
     # The engine that recognized the text in a picture of the page, such as "tesseract 5.3.0 (eng)".
     engine: str = ""
+    picture_hash: str = ""  # of what was on the page, if its text was recognized
 
     @property
     def word_boxes(self) -> npt.NDArray[np.int64]:
@@ -49,7 +50,7 @@ class PageText:
 
 
 class PageView(NamedTuple):
-    """A page to draw: its number, the words that it must have, and places to mark.
+    """A page to draw: its number, the words or the picture that it must have, places to mark.
 
     A word is the left and the top of its box, a mark the left, top, width and height of a
     rectangle, all in tenths of points.
@@ -58,6 +59,7 @@ class PageView(NamedTuple):
     number: int
     words: tuple[tuple[int, int], ...]
     marks: tuple[tuple[int, int, int, int], ...]
+    picture_hash: str = ""  # of a page whose words were recognized; empty if it is not known
 
 
 class _Changes:
@@ -121,6 +123,7 @@ class RecognizedPage:
     width: float  # points of 1/72 inch
     height: float
     paragraphs: Sequence[Sequence[Sequence[RecognizedWord]]]  # of lines of words
+    picture_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from itertools import accumulate, chain, groupby, pairwise, zip_longest
@@ -165,13 +165,13 @@ def _write_pages(
         for block, after in zip(blocks, [*blocks[1:], None], strict=False):
             writer.add(block, after)
     text, places = writer.finish()
-    engines = {number: page.engine for number, page in recognized.items()}
-    return text, [
-        PageText(number, label, *span, *size, boxes, engine=engines.get(number, ""))
-        for number, (label, size, (span, boxes)) in enumerate(
-            zip(labels, sizes, places, strict=True), 1
-        )
-    ]
+    pages = list[PageText]()
+    for label, size, (span, boxes) in zip(labels, sizes, places, strict=True):
+        page = PageText(number := len(pages) + 1, label, *span, *size, boxes)
+        if source := recognized.get(number):
+            page = replace(page, engine=source.engine, picture_hash=source.picture_hash)
+        pages.append(page)
+    return text, pages
 
 
 def _read_paragraphs(page: RecognizedPage) -> list[list[Line]]:
@@ -389,7 +389,7 @@ def read_page(document: Any, number: int) -> list[_Word]:
 def draw_page(data: bytes, view: PageView) -> bytes:
     """Draw a page as JPEG, with marks behind its text.
 
-    Raises DamagedFile, or ChangedFile if the page has other words than the view tells.
+    Raises DamagedFile, or ChangedFile if the page has other words or another picture than the view.
     """
     import pypdfium2
 
@@ -399,7 +399,11 @@ def draw_page(data: bytes, view: PageView) -> bytes:
             words = read_page(document, view.number - 1) if view.number <= n_pages else []
             places = {(round(10 * word.left), round(10 * word.top)) for word in words}
             n_found = len(places.intersection(view.words))
-            if view.number > n_pages or n_found < MIN_SAME_WORDS * len(view.words):
+            if (
+                view.number > n_pages
+                or n_found < MIN_SAME_WORDS * len(view.words)
+                or view.picture_hash not in ("", _hash_picture(document, view.number - 1, True))
+            ):
                 raise ChangedFile("has changed since it was read")
             page = document[view.number - 1]
             scale = limit_scale(*page.get_size())

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
+from dataclasses import replace
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
@@ -43,7 +44,12 @@ from graphrag_index.readers.document import (
     UnreadableFile,
 )
 from graphrag_index.readers.input_files import SCAN_SUFFIXES, InputFile, open_inside
-from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
+from graphrag_index.readers.parse_process import (
+    PICTURE_SUFFIXES,
+    ChangedFile,
+    FileParser,
+    call_parser,
+)
 from graphrag_index.readers.text_html_pdf_office import read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.atomic import digest_file
@@ -261,7 +267,9 @@ class PageReader:
         for page in self._pages.get(file.key, ()):
             entry = self._open_ledger().find_entry(page.key)
             if entry is not None and entry.state == "done":
-                pages[page.number] = RecognizedPage(**json.loads(entry.reply))
+                found = RecognizedPage(**json.loads(entry.reply))
+                found = replace(found, picture_hash=file.hashes[page.number])
+                pages[page.number] = found
         return pages
 
     def explain(self, name: str) -> str:
@@ -550,11 +558,16 @@ def read_picture(
 
 
 def draw_picture(data: bytes, view: PageView) -> bytes:
-    """Draw a page of a picture file as JPEG, with marks behind what is on it."""
+    """Draw a page of a picture file as JPEG, with marks behind what is on it.
+
+    Raises ChangedFile if the file has another picture than the view tells.
+    """
     from PIL import Image
 
     from graphrag_index.readers.pdf import limit_scale, mark_picture
 
+    if view.picture_hash not in ("", find_pictures(data, "")[0].get(view.number)):
+        raise ChangedFile("has changed since it was read")
     pixels, scale = open_picture(data, view.number)
     height, width = pixels.shape
     smaller = min(scale, limit_scale(width / scale, height / scale))

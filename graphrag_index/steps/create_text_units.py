@@ -81,7 +81,7 @@ class Segment(NamedTuple):
     opens_section: bool
 
 
-@step(writes=["documents", "pages", "base_text_units", "sentences"], code_version=9)
+@step(writes=["documents", "pages", "base_text_units", "sentences"], code_version=10)
 def create_text_units(
     loaded_documents: pl.LazyFrame,
     loaded_pages: pl.LazyFrame | None = None,

@@ -316,7 +316,7 @@ def _write_parts(text: str, file: _File, model: str) -> tuple[str, list[tuple[ob
         boxes = [dict(zip(sides, (start, len(text), *box), strict=True))]
         size = (figure["page_width"], figure["page_height"])
         place_of = (file.document_id, "figure", figure["page"], figure["label"], model)
-        rows.append((*place_of, start, len(text), *size, boxes))
+        rows.append((*place_of, start, len(text), *size, boxes, ""))
     return text, rows
 
 

@@ -78,7 +78,7 @@ def check_input(settings: LoadDocuments, project: Project) -> None:
 
 @step(
     writes=["loaded_documents", "loaded_pages", "unread_files", "skipped_files"],
-    code_version=8,
+    code_version=9,
     fingerprint=fingerprint_input,
     check=check_input,
     input_table="loaded_documents",
@@ -243,9 +243,9 @@ def _make_page_rows(pages: Sequence[tuple[str, PageText]]) -> pl.DataFrame:
     sides = ("start_char", "end_char", "left", "top", "width", "height")
     places = np.concatenate([np.zeros((0, 6)), *words.values()])
     boxes = pl.DataFrame(places.astype(np.int32), sides).to_struct()
-    names = ("kind", "number", "label", "engine", "start", "end", "width", "height")
+    table = TABLES["loaded_pages"]
+    names = [name.removesuffix("_char") for name in table.columns if name != "boxes"][1:]
     rows = [(id, *(getattr(page, name) for name in names)) for id, page in pages]
-    schema = {n: dtype for n, dtype in TABLES["loaded_pages"].columns.items() if n != "boxes"}
-    return pl.DataFrame(rows, schema, orient="row").with_columns(
-        boxes=gather_lists(of_page, boxes, len(pages))
-    )
+    schema = {name: dtype for name, dtype in table.columns.items() if name != "boxes"}
+    found = pl.DataFrame(rows, schema, orient="row")
+    return found.with_columns(boxes=gather_lists(of_page, boxes, len(pages))).select(*table.columns)

@@ -348,23 +348,24 @@ class IndexStore:
         numbers = found.start + np.flatnonzero((starts < end) & (ends > start))
         return table.rows(numbers).to_dicts() if len(numbers) else []
 
-    def page_boxes(self, document: int, number: int) -> tuple[pl.DataFrame, str] | None:
-        """Fetch the words and the figures of a page of a PDF, and the engine that recognized it.
+    def page_boxes(self, document: int, number: int) -> tuple[pl.DataFrame, str, str] | None:
+        """Fetch the words and the figures of a page of a PDF, its engine and its picture hash.
 
-        Each has its `kind` ("page" or "figure"), its span, and its place in tenths of points. None
-        if the document has no such page.
+        Each word has its `kind` ("page" or "figure"), its span, and its place in tenths of points.
+        None if the document has no such page. An index of an older version has no hash.
         """
         if not self.has_table("pages"):
             return None
         is_page = (pl.col("number") == number) & pl.col("kind").is_in(["page", "figure"])
         of_document = pl.col("document_id") == self.documents([document])["id"][0]
         rows = self.scan("pages").filter(of_document & is_page)
-        found = rows.select("kind", "boxes", "engine").collect()
+        found = rows.select("kind", "boxes", "engine", "^picture_hash$").collect()
         if not found.height:
             return None
         boxes = found.select("kind", "boxes").explode("boxes").unnest("boxes").drop_nulls()
-        engines = found.filter(kind="page")["engine"].to_list()
-        return boxes, "".join(engines[:1])
+        pages = found.filter(kind="page").drop("kind", "boxes").rows()
+        engine, *hashes = pages[0] if pages else ("",)
+        return boxes, engine, "".join(hashes)
 
     def locate(self, citations: "Sequence[Citation]") -> "tuple[Citation, ...]":
         """Add the page, and the words for the place, to citations."""

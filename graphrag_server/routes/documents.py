@@ -320,7 +320,7 @@ def read_page_picture(
     found = opened.whole.page_boxes(number, page)
     if found is None:
         raise RequestError(404, "no_such_page", f"{file.name} has no page {page} in the index.")
-    boxes, engine = found
+    boxes, engine, picture_hash = found
     start, _, end = span.partition(":")
     marks = boxes.filter(
         pl.col("start_char") < int(end),
@@ -332,10 +332,11 @@ def read_page_picture(
     places = ("left", "top", "width", "height")
     view = PageView(
         page,
-        # Recognized words are not in the file.
+        # Recognized words are not in the file, but the picture is.
         () if engine else tuple(boxes.filter(kind="page").select("left", "top").iter_rows()),
         # A figure is marked whole.
         (*mark_lines(words, int(start), int(end)), *figures.select(places).iter_rows()),
+        picture_hash,
     )
     status = file.stat()
     picture = _draw(file, (status.st_mtime_ns, status.st_size), view)

@@ -18,9 +18,11 @@ from graphrag_index import readers
 from graphrag_index.errors import SettingsError
 from graphrag_index.llm.ledger import Ledger
 from graphrag_index.readers import Document, read_file, recognition
-from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.document import PageView, UnreadableFile
 from graphrag_index.readers.input_files import find_files
-from graphrag_index.readers.recognition import PageReader
+from graphrag_index.readers.parse_process import ChangedFile
+from graphrag_index.readers.pdf import draw_page
+from graphrag_index.readers.recognition import PageReader, draw_picture
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import load_documents
@@ -135,6 +137,23 @@ def test_garbled_text_is_recognized_and_else_left_out(
     _, (document, _) = read_pages(root, ledger)
     assert document.text == ENGLISH
     assert document.pages[0].engine == "tesseract 5.0.1 (deu)"
+
+
+def test_a_picture_that_was_replaced_is_not_drawn_with_the_old_marks(
+    tmp_path: Path, tesseract: FakeTesseract, ledger: Ledger
+) -> None:
+    tesseract.install()
+    files = {"a.pdf": scan(200), "b.pdf": make_garbled(9), "c.png": picture(200)}
+    _, documents = read_pages(write(tmp_path, files), ledger)
+    others = (scan(90), make_garbled(8), picture(90))
+    for document, source, other in zip(documents, files.values(), others, strict=True):
+        draw = draw_picture if source == files["c.png"] else draw_page
+        view = PageView(1, (), ((0, 0, 90, 90),), document.pages[0].picture_hash)
+        assert draw(source, view)
+        with pytest.raises(ChangedFile, match="has changed since it was read"):
+            draw(other, view)
+        # An index of an older version has no hash.
+        assert draw(other, view._replace(picture_hash=""))
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff"])

@@ -217,8 +217,12 @@ def test_what_has_no_picture_says_why(root: Path, client: TestClient) -> None:
     slides = find_document(client, "talk.pptx")
     assert refusal(slides) == (415, "talk.pptx is no PDF: only these have pictures.")
     assert refusal(99)[0] == 404
-    content = file.read_bytes()
+    content, scan = file.read_bytes(), root / "input" / "buoy.png"
+    scanned = scan.read_bytes()
     try:
+        scan.write_bytes(picture(90, (2_550, 3_300), 300))
+        gone = "Page 1 of buoy.png cannot be shown: the file has changed since it was read."
+        assert refusal(find_document(client, "buoy.png")) == (404, gone)
         file.write_bytes(make_pdf([[(72, 500, "Another text."), (90, 400, "And more.")]] * 2))
         gone = "Page 1 of survey.pdf cannot be shown: the file has changed since it was read."
         assert refusal(number) == (404, gone)
@@ -233,6 +237,7 @@ def test_what_has_no_picture_says_why(root: Path, client: TestClient) -> None:
     finally:
         file.unlink(missing_ok=True)
         file.write_bytes(content)
+        scan.write_bytes(scanned)
         os.utime(file)
 
 

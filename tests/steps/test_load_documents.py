@@ -43,23 +43,13 @@ def test_a_pdf_has_its_pages_with_the_boxes_of_words(tmp_path: Path) -> None:
         [(10, 15, 1000, 5325, 228, 117)],
     ]
     spans = [(1, 0, 10), (2, 10, 10), (3, 10, 15)]
-    rows = [
-        (
-            tables["loaded_documents"]["id"][1],
-            "page",
-            n,
-            str(n),
-            "",
-            start,
-            end,
-            612.0,
-            792.0,
-            words,
-        )
-        for (n, start, end), words in zip(spans, boxes, strict=True)
-    ]
+    document = tables["loaded_documents"]["id"][1]
     names = ("start_char", "end_char", "left", "top", "width", "height")
-    wanted = [(*row[:-1], [dict(zip(names, w, strict=True)) for w in row[-1]]) for row in rows]
+    wanted = [
+        (document, "page", n, str(n), "", start, end, 612.0, 792.0, records, "")
+        for (n, start, end), words in zip(spans, boxes, strict=True)
+        for records in [[dict(zip(names, word, strict=True)) for word in words]]
+    ]
     assert_frame_equal(
         tables["loaded_pages"],
         pl.DataFrame(wanted, TABLES["loaded_pages"].schema, orient="row"),
