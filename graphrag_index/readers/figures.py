@@ -6,6 +6,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
@@ -187,9 +188,8 @@ def _find_in_pdf(data: bytes) -> Iterator[Figure]:
         pages = [_PageParts(document, number) for number in range(len(document))]
     # A picture on several pages is a logo or a background.
     n_pages = Counter(chain.from_iterable({key for key, *_ in page.pictures} for page in pages))
-    named = set[str]()
     for page in pages:
-        yield from page.find_figures(named, {key for key, n in n_pages.items() if n > 1})
+        yield from page.find_figures({key for key, n in n_pages.items() if n > 1})
 
 
 class _PageParts:
@@ -225,19 +225,17 @@ class _PageParts:
         self.lines: Boxes = np.array(sides).reshape(-1, 4)
         self.n_words = np.array([len(run) for run in runs], int)
 
-    def find_figures(self, named: set[str], repeated: set[str]) -> list[Figure]:
-        """Return the figures from the top; `named` gets the names of those with a caption."""
+    def find_figures(self, repeated: set[str]) -> list[Figure]:
+        """Return the figures from the top, but no pictures that are `repeated` on other pages."""
         found, regions = list[Figure](), list[Boxes]()
-        for at, text in enumerate(self.texts):
+        for caption, text in zip(self.lines, self.texts, strict=True):
             match = FIGURE_NAME.match(text)
-            if match is None or match[1] in named or not is_caption(text, match):
+            if match is None or not is_caption(text, match):
                 continue
-            region = self._find_region(self.lines[at], regions)
+            region = self._find_region(caption)
             if region is not None:
-                named.add(match[1])
                 regions.append(region)
-                name = match[0].strip()
-                found.append(self._make_figure(region, DRAWN_SCALE, name, text))
+                found.append(self._make_figure(region, DRAWN_SCALE, match[0].strip(), text))
         for key, at, width, height in self.pictures:
             box = self.boxes[at]
             is_known = any(_overlap(box, region) > 0.5 * _area(box) for region in regions)
@@ -260,32 +258,23 @@ class _PageParts:
         share = _area(box) / (self.size[0] * self.size[1])
         return bool(MIN_SHARE <= share <= MAX_SHARE)
 
-    def _find_region(self, caption: Boxes, taken: list[Boxes]) -> Boxes | None:
+    def _find_region(self, caption: Boxes) -> Boxes | None:
         """Return the box of what is drawn above a caption, with its labels; None if nothing is.
 
         It grows from the part that is nearest to the caption over those that are near to it.
         """
         left, top, right, _ = caption
-        parts = self.boxes
-        above = [box for box in taken if box[3] <= top and box[0] < right and box[2] > left]
-        highest = max((box[3] for box in above), default=0.0)
-        area = (parts[:, 2] - parts[:, 0]) * (parts[:, 3] - parts[:, 1])
-        is_free = (parts[:, 3] < top + 6) & (parts[:, 1] >= highest - 1) & (parts[:, 1] < top)
-        parts = parts[is_free & (area < MAX_SHARE * self.size[0] * self.size[1])]
+        parts = self.boxes[self.boxes[:, 3] < top + 6]
         is_near = (parts[:, 2] > left) & (parts[:, 0] < right)
         is_near &= top - parts[:, 3] < MAX_TO_CAPTION
         if not is_near.any():
             return None
         region = parts[is_near][parts[is_near][:, 3].argmax()].copy()
-        lines = self.lines[(self.lines[:, 3] <= top + 2) & (self.n_words > MAX_LABEL_WORDS)]
-        lines = lines[(lines[:, 0] < right) & (lines[:, 2] > left)]
-        # What is inside of a drawn part is no prose.
-        x, y = (lines[:, :2] + lines[:, 2:]).T[:, :, None] / 2
-        is_in = (parts[:, 0] < x) & (x < parts[:, 2]) & (parts[:, 1] < y) & (y < parts[:, 3])
-        prose = lines[~is_in.any(1)]
+        prose = self.lines[(self.lines[:, 3] <= top + 2) & (self.n_words > MAX_LABEL_WORDS)]
+        prose = prose[(prose[:, 0] < right) & (prose[:, 2] > left)]
         if (prose[:, 1] > region[3] - 2).sum() > MAX_LINES_BETWEEN:
             return None
-        highest = max(highest, prose[prose[:, 3] <= region[1] + 2, 3].max(initial=0.0))
+        highest = prose[prose[:, 3] <= region[1] + 2, 3].max(initial=0.0)
         is_label = (self.lines[:, 3] <= top + 2) & (self.n_words <= MAX_LABEL_WORDS)
         labels = self.lines[is_label & (self.lines[:, 1] >= highest)]
         parts = parts[parts[:, 1] >= highest - 2]
@@ -306,22 +295,16 @@ class _PageParts:
         return region if self._fits(region) else None
 
 
-def _list_parts(page: Any, form: Any = None) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """Yield what is drawn on a page with its bounds; parts of a form if it is the whole page."""
+def _list_parts(page: Any) -> Iterator[tuple[Any, tuple[float, ...]]]:
+    """Yield what is drawn on a page with its bounds."""
     import pypdfium2
     import pypdfium2.raw as raw
 
-    width, height = page.get_size()
-    for item in page.get_objects(max_depth=1, form=form):
-        try:
-            left, bottom, right, top = item.get_bounds()
-        except pypdfium2.PdfiumError:  # it has no size
-            continue
-        is_page = (right - left) * (top - bottom) > MAX_SHARE * width * height
-        if item.type == raw.FPDF_PAGEOBJ_FORM and is_page and form is None:
-            yield from _list_parts(page, item)
-        elif item.type != raw.FPDF_PAGEOBJ_TEXT:
-            yield item, (left, bottom, right, top)
+    for item in page.get_objects(max_depth=1):
+        # What has no size has no bounds.
+        with suppress(pypdfium2.PdfiumError):
+            if item.type != raw.FPDF_PAGEOBJ_TEXT:
+                yield item, item.get_bounds()
 
 
 def _area(box: Boxes) -> float:

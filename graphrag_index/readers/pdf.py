@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
-from itertools import accumulate, chain, groupby, pairwise, zip_longest
+from itertools import chain, groupby, pairwise, zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -56,17 +56,15 @@ _HYPHENS = ("-", "\u2010")
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；…][\"'”’»)\]]*$")
 _TOKEN = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _BULLET = re.compile(r"[-*•‣◦▪●○■–·∙]|[\ue000-\uf8ff]")
-_NUMBER = re.compile(r"[\d\W]+")
 # Of words in a fixed-pitch font: the share of a block that is code, and how widths may differ.
 MIN_CODE_SHARE, MAX_PITCH_DIFFERENCE = 0.7, 0.03
 # Share of a page at its top and bottom where running headers and footers stand.
 EDGE_SHARE = 0.12
-# Of a table: the filled share of its cells, and the maximum number of words of a mean cell.
-MIN_FILLED_SHARE, MAX_MEAN_WORDS = 0.5, 14
+MAX_MEAN_WORDS = 14  # of a cell of a table
 # The cells of a row have a gap between them, of a share of the height of a line; a few have none.
 MIN_GAP_SHARE, MAX_NARROW_SHARE = 0.5, 0.15
-# The distance of two rows, of the height of a line; the lines of a cell are nearer.
-MIN_ROW_PITCH, MAX_ROW_PITCH = 1.15, 2.0
+# The least distance of two rows, of the height of a line; the lines of a cell are nearer.
+MIN_ROW_PITCH = 1.15
 # The width of the gap between a table and the labels of its rows, of the height of a line.
 MAX_LABEL_GAP = 3
 MAX_HEADING_WORDS = 20
@@ -498,8 +496,7 @@ def _split_sideways(words: list[_Word]) -> tuple[list[_Word], list[Line]]:
         longest = max(line, key=lambda word: len(word.text))
         is_tall = longest.height > 1.1 * width and len(longest.text) > 2
         if len(line) > 1 and is_tall:
-            # PDFium may tell no spaces between them.
-            sideways.append([line[0], *(word._replace(before=" ") for word in line[1:])])
+            sideways.append(line)
         else:
             upright += line
         line = []
@@ -533,47 +530,37 @@ def _join_runs(runs: list[Line]) -> list[Line]:
         last = lines[-1] if lines else None
         if last and abs(middle(run) - middle(last)) < min(run[0].height, last[0].height) / 2:
             last.extend(run)
-            if run[0].left < last[-len(run) - 1].left:
-                last.sort(key=lambda word: word.left)
         else:
             lines.append(list(run))
     return lines
 
 
 def _read_cells(table: Any, words: list[_Word]) -> list[list[Line]]:
-    """Return the rows of a table, the header first; none for an axis, code or prose."""
+    """Return the rows of a table, the header first; none for code or prose."""
     rows = [*([table.header] if table.header else ()), *(table.rows or ())]
     n_columns = max(map(len, rows), default=0)
     texts = [[" ".join(cell.text.split()) for cell in row] for row in rows]
     n_filled = sum(map(bool, (cell for row in texts for cell in row)))
     n_words = sum(len(cell.split()) for row in texts for cell in row)
-    has_letters = any(not _NUMBER.fullmatch(cell) for row in texts for cell in row)
     cells = [part for row in _fill_cells(rows, words) for part in _split_row(row) if any(part)]
     pairs = [(one[-1], two[0]) for row in cells for one, two in pairwise(row) if one and two]
     n_narrow = sum(two.left - one.right < MIN_GAP_SHARE * one.height for one, two in pairs)
     if (
         min(n_columns, len(rows), len(cells)) < 2
-        or n_filled < MIN_FILLED_SHARE * n_columns * len(rows)
         or n_words > MAX_MEAN_WORDS * n_filled
-        or not has_letters
         or n_narrow > MAX_NARROW_SHARE * len(pairs)
         or _is_fixed_pitch(words)
     ):
         return []
     below = min((cell[0].top for cell in cells[1] if cell), default=0.0)
     header = sorted((w for w in words if w.bottom - w.height / 4 < below), key=lambda w: w.left)
-    is_row = _letters(header) == _letters(chain(*cells[0]))
-    n_parts, row = _place(header, _find_columns(cells[1:])) if header and is_row else (0, [])
+    n_parts, row = _place(header, _find_columns(cells[1:])) if header else (0, [])
     if not n_parts:
         return cells
     if any(one and one is two for one, two in pairwise(row)) and not _has_digits(_texts(cells[1])):
         # The row below a header with cells that span columns names the columns.
         row = [above + names for above, names in zip(row, cells.pop(1), strict=True)]
     return [row, *cells[1:]]
-
-
-def _letters(words: Iterable[_Word]) -> list[str]:
-    return sorted(re.sub(r"\W", "", "".join(word.text for word in words)))
 
 
 def _find_columns(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
@@ -612,10 +599,8 @@ def _extend_table(table: _Block, blocks: Sequence[_Block]) -> None:
         others[max(at - 1, 0) : at + 2 : 2], (-1, 0) if at else (0,), strict=False
     ):
         while block.lines:
-            line, nearest = block.lines[end], table.lines[-1 - end][0]
-            n_parts, row = _place(line, _find_columns(table.cells))
-            away = abs(line[0].top - nearest.top)
-            if n_parts < max(2, len(row) / 2) or away > MAX_ROW_PITCH * nearest.height:
+            n_parts, row = _place(block.lines[end], _find_columns(table.cells))
+            if n_parts < 2:
                 break
             table.cells.insert(0 if end else len(table.cells), row)
             table.lines.insert(0 if end else len(table.lines), block.lines.pop(end))
@@ -658,7 +643,6 @@ def _fill_cells(rows: Sequence[Sequence[Any]], words: Iterable[_Word]) -> list[l
     """Put each word of a table into a cell: of the row that begins above it, the nearest one."""
     boxes = [[cell.bbox for cell in row] for row in rows]
     tops = [min((box.y for box in row if box), default=0.0) for row in boxes]
-    tops = list(accumulate(tops, max))
     columns: list[tuple[float, float]] = []
     for column in zip_longest(*boxes):
         sides = sorted((box.x, box.x + box.width) for box in column if box)
@@ -723,10 +707,8 @@ def _find_running_lines(pages: Sequence[list[_Word]], heights: Sequence[float]) 
 
 
 def _place_loose_line(blocks: list[_Block], line: Line) -> None:
-    """Add a line outside all blocks to the nearest one, but no label of a vertical axis."""
+    """Add a line outside all blocks to the nearest one."""
     first = line[0]
-    if len(first.text) > 1 and first.height > 2 * (first.right - first.left):
-        return
     number, away = _find_nearest(blocks, line)
     if number < 0:
         blocks.append(_Block("paragraph", [line]))
@@ -838,11 +820,14 @@ class _Writer:
             self._write_lines(block.lines, last.words[-1])
             self._last = _Block(last.kind, block.lines, last.level)
             return
-        if last and block.kind == "table" and is_next_page and self._is_same_table(last, block):
-            block.cells = block.cells[_texts(block.cells[0]) == _texts(last.cells[0]) :]
+        if (
+            last
+            and last.kind == block.kind == "table"
+            and is_next_page
+            and _texts(last.cells[0]) == _texts(block.cells[0])
+        ):
             self._write("\n")
-            self._write_rows(block.cells, has_header=False)
-            block.cells = [last.cells[0], *block.cells]
+            self._write_rows(block.cells[1:], has_header=False)
             return
         if last:
             is_code = last.kind == block.kind == "code"
@@ -902,19 +887,9 @@ class _Writer:
             return False
         if two.text[0].islower() or one.text.endswith(_HYPHENS):
             return True
-        left, right = _edges(block.words)
-        is_beside = last.lines[-1][0].left < right and one.right > left
-        others = [*last.words, *(block.words if is_beside else ())]
-        is_full = one.right > _edges(others)[1] - 2 * one.height
-        is_indented = len(block.lines) > 1 and two.left > left + one.height / 2
+        is_full = one.right > _edges([*last.words, *block.words])[1] - 2 * one.height
+        is_indented = len(block.lines) > 1 and two.left > _edges(block.words)[0] + one.height / 2
         return is_full and len(last.words) > 5 and not is_indented
-
-    def _is_same_table(self, last: _Block, block: _Block) -> bool:
-        """Return whether a table goes on that the last page ended with."""
-        if last.kind != "table" or len(last.cells[0]) != len(block.cells[0]):
-            return False
-        one, two = _texts(last.cells[0]), _texts(block.cells[0])
-        return one == two or _has_digits(two) > _has_digits(one)
 
     def _write_lines(self, lines: Sequence[Line], last: _Word | None = None) -> None:
         for line in lines:
@@ -940,8 +915,7 @@ class _Writer:
         before, after = _TOKEN.findall(one.text[:-1]), _TOKEN.match(two.text)
         if not before or not one.text[:-1].endswith(before[-1]) or not after:
             return "" if after and before else " "
-        left, right = re.split("[-\u2010]", before[-1])[-1], re.split("[-\u2010]", after[0])[0]
-        return "" if self._words.keep_hyphen(left, right) else "\b"
+        return "" if self._words.keep_hyphen(before[-1], after[0]) else "\b"
 
     def _cut_hyphen(self) -> None:
         self._parts[-1] = self._parts[-1][:-1]
