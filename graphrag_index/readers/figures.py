@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from graphrag_index.readers.document import UnreadableFile
+from graphrag_index.readers.page_pictures import MIN_SIDE, count_frames, open_picture
 from graphrag_index.readers.pdf import PDFIUM, map_to_view, read_page, split_runs
-from graphrag_index.readers.recognition import MAX_FRAMES, MIN_SIDE, open_picture
 from graphrag_nlp.text.languages import read_lists, word_set
 
 # Pixels of the longer side, and bytes of a picture that is sent.
@@ -129,15 +128,7 @@ def _draw_of_pdf(data: bytes, figure: Figure) -> Any:
 
 
 def _find_in_picture(data: bytes, max_figures: int) -> tuple[list[Figure], int]:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(BytesIO(data)) as picture:
-            n_frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
-            n_frames *= min(picture.size) >= MIN_SIDE
-    except (UnidentifiedImageError, OSError, ValueError) as error:
-        raise UnreadableFile("is a damaged picture, or no picture") from error
-    found = list[Figure]()
+    n_frames, found = count_frames(data), list[Figure]()
     for number in range(1, min(n_frames, max_figures) + 1):
         pixels, scale = open_picture(data, number)
         height, width = (side / scale for side in pixels.shape)

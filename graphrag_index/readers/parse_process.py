@@ -26,17 +26,15 @@ PARSERS = {
     ".docx": ("graphrag_index.readers.office", "read_docx"),
     ".pptx": ("graphrag_index.readers.office", "read_pptx"),
     ".xlsx": ("graphrag_index.readers.office", "read_xlsx"),
-    # Take a `PageView` too, and return a JPEG.
-    "page of .pdf": ("graphrag_index.readers.pdf", "draw_page"),
     ".rtf": ("graphrag_index.readers.office", "read_rtf"),
     ".odt": ("graphrag_index.readers.office", "read_odt"),
     ".ods": ("graphrag_index.readers.office", "read_ods"),
     ".odp": ("graphrag_index.readers.office", "read_odp"),
     ".epub": ("graphrag_index.readers.office", "read_epub"),
-    "page of a picture": ("graphrag_index.readers.recognition", "draw_picture"),
     **dict.fromkeys(PICTURE_SUFFIXES, ("graphrag_index.readers.recognition", "read_picture")),
-    # Return the pages that are pictures, and the words of one.
-    "pictures": ("graphrag_index.readers.recognition", "find_pictures"),
+    # Return a page as JPEG with marks, the pages that are pictures, and the words of one.
+    "drawn page": ("graphrag_index.readers.page_pictures", "draw_page"),
+    "pictures": ("graphrag_index.readers.page_pictures", "find_pictures"),
     "words of a page": ("graphrag_index.readers.recognition", "recognize_page"),
     # Return the figures of a file, and the picture of one.
     "figures": ("graphrag_index.readers.figures", "find_figures"),

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from hashlib import blake2b
 from itertools import chain, groupby, pairwise, zip_longest
 from threading import Lock
 from typing import Any, NamedTuple
@@ -21,12 +20,10 @@ import numpy as np
 
 from graphrag_index.readers.document import (
     PageText,
-    PageView,
     RecognizedPage,
     UnreadableFile,
 )
-from graphrag_index.readers.parse_process import ChangedFile, DamagedFile
-from graphrag_nlp.text.languages import detect_language
+from graphrag_index.readers.parse_process import DamagedFile
 from graphrag_nlp.text.lines import HyphenatedWords
 
 # PDFium may be used by one thread at a time.
@@ -68,17 +65,6 @@ MIN_ROW_PITCH = 1.15
 # The width of the gap between a table and the labels of its rows, of the height of a line.
 MAX_LABEL_GAP = 3
 MAX_HEADING_WORDS = 20
-# Of the picture of a page; a page has at least this share of the words that were read from it.
-PICTURE_DPI, MAX_PICTURE_PIXELS, MARK_COLOUR = 110, 4_000_000, (255, 236, 110)
-MIN_SAME_WORDS = 0.5
-# A page is a picture if its pictures cover this share of it and it has at most so many characters,
-# such as those of a stamp; or if it has none, and a picture or outlines of letters.
-MIN_PICTURE_SHARE, MAX_STAMP_CHARACTERS = 0.5, 200
-MIN_SMALL_SHARE, MIN_OUTLINES = 0.02, 200
-# Characters of a sample of the text of a file, for its language.
-SAMPLE_CHARACTERS = 4_000
-# The first pages tell whether a file has text. Of text, letters a word and the share of signs.
-N_FIRST_PAGES, MAX_NOISE_LETTERS, MAX_SIGN_SHARE = 3, 12, 0.3
 
 
 class _Word(NamedTuple):
@@ -202,101 +188,6 @@ def _arrange_paragraphs(paragraphs: Sequence[Sequence[Line]], running: set[int])
     return blocks
 
 
-class FoundPictures(NamedTuple):
-    """The pages of a file that are pictures, each with a hash of what is on it."""
-
-    hashes: dict[int, str]  # by the number of the page, from 1
-    sample: str = ""  # of the text of other pages
-    is_garbled: bool = False  # the fonts do not tell the characters of these pages
-
-
-def find_pictures(data: bytes) -> FoundPictures:
-    """Find the pages of a PDF that are pictures; none if it cannot be read."""
-    import pypdfium2
-
-    hashes, sample = dict[int, str](), ""
-    try:
-        with pypdfium2.PdfDocument(data) as document:
-            text, is_garbled = _read_first_pages(document)
-            # A stream is never compressed with its dictionary, so pictures are visible.
-            if len(text) > MAX_STAMP_CHARACTERS and not is_garbled and b"/Image" not in data:
-                return FoundPictures({})
-            for number in range(len(document)):
-                if found := _hash_picture(document, number, is_garbled):
-                    hashes[number + 1] = found
-            for number in range(len(document) if hashes else 0):
-                if number + 1 not in hashes and len(sample) < SAMPLE_CHARACTERS:
-                    sample += document[number].get_textpage().get_text_range() + "\n"
-    except pypdfium2.PdfiumError:
-        return FoundPictures({})
-    return FoundPictures(hashes, sample[:SAMPLE_CHARACTERS], is_garbled)
-
-
-def _read_first_pages(document: Any) -> tuple[str, bool]:
-    """Return the text of the first pages, and whether it is noise.
-
-    It is if the fonts have no Unicode map, and the text is in no language and has hardly a space
-    or many signs. Most text of fonts without a map is good: the names of glyphs tell it.
-    """
-    from pypdfium2 import raw
-
-    text, n_unknown = "", 0
-    for number in range(min(len(document), N_FIRST_PAGES)):
-        textpage = document[number].get_textpage()
-        text += textpage.get_text_range() + "\n"
-        n_unknown += sum(
-            raw.FPDFText_HasUnicodeMapError(textpage, at) == 1
-            for at in range(textpage.count_chars())
-        )
-    words = text.split()
-    n_letters = sum(map(str.isalnum, text))
-    n_signs = sum(map(len, words)) - n_letters
-    is_noise = n_letters > MAX_NOISE_LETTERS * len(words) or n_signs > MAX_SIGN_SHARE * len(text)
-    is_unknown = len(text) > MAX_STAMP_CHARACTERS and n_unknown > len(text) / 2
-    return text, is_unknown and is_noise and detect_language(text) == "und"
-
-
-def _hash_picture(document: Any, number: int, is_garbled: bool) -> str:
-    """Return a hash of what is on a page, if it is a picture or garbled; else an empty string."""
-    from pypdfium2 import raw
-
-    page = document[number]
-    try:
-        textpage = page.get_textpage()
-        n_characters = textpage.count_chars()
-        if n_characters > MAX_STAMP_CHARACTERS and not is_garbled:
-            return ""
-        width, height = page.get_size()
-        share, n_outlines = 0.0, 0
-        seen = (round(width), round(height), textpage.get_text_range())
-        whole = blake2b(repr(seen).encode("utf-8", "replace"), digest_size=16)
-        for item in page.get_objects():
-            left, bottom, right, top = item.get_bounds()
-            place = [item.type, *(round(10 * side) for side in (left, bottom, right, top))]
-            whole.update(repr(place).encode())
-            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
-                whole.update(bytes(item.get_data()))
-                share += (right - left) * (top - bottom) / (width * height)
-            n_outlines += item.type == raw.FPDF_PAGEOBJ_PATH
-        is_picture = share >= MIN_PICTURE_SHARE or (
-            not n_characters and (share >= MIN_SMALL_SHARE or n_outlines >= MIN_OUTLINES)
-        )
-        return whole.hexdigest() if is_picture or (is_garbled and n_characters) else ""
-    finally:
-        page.close()
-
-
-def render_page(data: bytes, number: int, scale: float, max_side: int) -> tuple[Any, float]:
-    """Return a page as an array of grey pixels, at most `max_side` long, and pixels a point."""
-    import pypdfium2
-
-    with pypdfium2.PdfDocument(data) as document:
-        page = document[number - 1]
-        scale = min(scale, max_side / max(page.get_size()))
-        bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False, draw_annots=False)
-        return bitmap.to_numpy().copy(), scale
-
-
 @cache
 def _load_parser() -> Any:
     from liteparse import LiteParse
@@ -332,11 +223,8 @@ def _read_words(data: bytes) -> list[list[_Word]]:
     """Read the words of each page with their boxes, in the order of the file."""
     import pypdfium2
 
-    try:
-        with pypdfium2.PdfDocument(data) as document:
-            return [read_page(document, number) for number in range(len(document))]
-    except pypdfium2.PdfiumError as error:
-        raise DamagedFile(str(error)) from error
+    with pypdfium2.PdfDocument(data) as document:
+        return [read_page(document, number) for number in range(len(document))]
 
 
 def read_page(document: Any, number: int) -> list[_Word]:
@@ -382,53 +270,6 @@ def read_page(document: Any, number: int) -> list[_Word]:
     seen = np.hstack([np.minimum(one, two), np.maximum(one, two)]).tolist()
     rows = zip(texts, seen, strict=True)
     return [_Word(text, *place, *others) for (text, *others), place in rows if text]
-
-
-def draw_page(data: bytes, view: PageView) -> bytes:
-    """Draw a page as JPEG, with marks behind its text.
-
-    Raises DamagedFile, or ChangedFile if the page has other words or another picture than the view.
-    """
-    import pypdfium2
-
-    try:
-        with PDFIUM, pypdfium2.PdfDocument(data) as document:
-            n_pages = len(document)
-            words = read_page(document, view.number - 1) if view.number <= n_pages else []
-            places = {(round(10 * word.left), round(10 * word.top)) for word in words}
-            n_found = len(places.intersection(view.words))
-            if (
-                view.number > n_pages
-                or n_found < MIN_SAME_WORDS * len(view.words)
-                or view.picture_hash not in ("", _hash_picture(document, view.number - 1, True))
-            ):
-                raise ChangedFile("has changed since it was read")
-            page = document[view.number - 1]
-            scale = limit_scale(*page.get_size())
-            image = page.render(scale=scale).to_pil().convert("RGB")
-    except pypdfium2.PdfiumError as error:
-        raise DamagedFile(str(error)) from error
-    return mark_picture(image, scale, view)
-
-
-def limit_scale(width: float, height: float) -> float:
-    """Return the pixels a point of the picture of a page of so many points."""
-    return min(PICTURE_DPI / 72, math.sqrt(MAX_PICTURE_PIXELS / (width * height)))
-
-
-def mark_picture(image: Any, scale: float, view: PageView) -> bytes:
-    """Return a picture as JPEG, with marks behind what is on it."""
-    import io
-
-    from PIL import Image, ImageChops, ImageDraw
-
-    marked = Image.new("RGB", image.size, "white")
-    for left, top, width, height in view.marks:
-        sides = (left, top, left + width, top + height)
-        ImageDraw.Draw(marked).rectangle([side * scale / 10 for side in sides], fill=MARK_COLOUR)
-    stream = io.BytesIO()
-    ImageChops.multiply(image, marked).save(stream, "JPEG", quality=85)
-    return stream.getvalue()
 
 
 def map_to_view(page: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -21,9 +21,7 @@ from dataclasses import replace
 from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
-from io import BytesIO
 from pathlib import Path
-from queue import LifoQueue
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,18 +36,12 @@ from graphrag_index.readers import (
 from graphrag_index.readers.document import (
     Document,
     PageText,
-    PageView,
     RecognizedPage,
     RecognizedWord,
     UnreadableFile,
 )
 from graphrag_index.readers.input_files import SCAN_SUFFIXES, InputFile, open_inside
-from graphrag_index.readers.parse_process import (
-    PICTURE_SUFFIXES,
-    ChangedFile,
-    FileParser,
-    call_parser,
-)
+from graphrag_index.readers.parse_process import PICTURE_SUFFIXES, FileParser, call_parser
 from graphrag_index.readers.text_html_pdf_office import read_office
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.storage.atomic import digest_file
@@ -68,9 +60,6 @@ RESOLUTIONS = {TESSERACT: 300, RAPIDOCR: 200}
 SECONDS_PER_PAGE = {TESSERACT: 3.0, RAPIDOCR: 8.0}
 # Limit of the time for one page, in seconds; a page is read at most three times.
 MAX_PAGE_SECONDS = 120.0
-MAX_SIDE = 5_000  # pixels of a picture
-MIN_SIDE = 100  # pixels; a smaller picture is an icon
-MAX_FRAMES = 2_000  # pages of a picture file
 # Limits in seconds for the version of tesseract, and for the start of a process and the picture.
 _TIMEOUT_OF_QUESTIONS, _START_SECONDS = 20, 60
 # Maximum size of a file that is read for the language of the pictures beside it.
@@ -89,20 +78,12 @@ _NOT_BY_RAPIDOCR = frozenset(_CODES) - set(
     "en de pl fr es it pt nl sv da cs fi ro id ja zh".split()
 )
 # Scripts that tesseract detects, and languages to try for them, the most common first.
-_SCRIPTS = {
-    "Cyrillic": "rus ukr bul srp bel mkd",
-    "Greek": "ell",
-    "Japanese": "jpn",
-    "Han": "chi_sim chi_tra",
-    "Hangul": "kor",
-    "Korean": "kor",
-    "Arabic": "ara fas urd",
-    "Hebrew": "heb",
-    "Devanagari": "hin mar nep",
-    "Thai": "tha",
-    "Georgian": "kat",
-    "Armenian": "hye",
-}
+_SCRIPTS = dict(
+    pair.split(":")
+    for pair in """Cyrillic:rus,ukr,bul,srp,bel,mkd Greek:ell Japanese:jpn Han:chi_sim,chi_tra
+    Hangul:kor Korean:kor Arabic:ara,fas,urd Hebrew:heb Devanagari:hin,mar,nep Thai:tha
+    Georgian:kat Armenian:hye""".split()
+)
 
 
 class Engine(NamedTuple):
@@ -237,7 +218,11 @@ class PageReader:
             return
         languages = _Languages(settings, engine, files)
         for file in found:
-            self._add_pages(file, languages.find(file), engine)
+            of_file = languages.find(file)
+            self._pages[file.key] = [
+                _Page(file, number, _make_key(picture, engine, of_file), of_file)
+                for number, picture in file.hashes.items()
+            ]
         missing = self._find_missing()
         cores = _count_cores()
         self.n_missing = len(missing)
@@ -282,12 +267,6 @@ class PageReader:
 
     def _list_pages(self) -> Iterator[_Page]:
         return (page for pages in self._pages.values() for page in pages)
-
-    def _add_pages(self, file: _File, languages: str, engine: Engine) -> None:
-        self._pages[file.key] = [
-            _Page(file, number, _make_key(found, engine, languages), languages)
-            for number, found in file.hashes.items()
-        ]
 
     def _find_missing(self) -> list[_Page]:
         """Return one page of each content that the ledger neither has nor could read."""
@@ -482,19 +461,16 @@ class _Pool:
     """Processes that recognize pages in parallel, each with one thread."""
 
     def __init__(self, n: int, engine: Engine, max_seconds: float) -> None:
-        self.engine, self._max_seconds, self._n = engine, max_seconds, n
-        # The last one first, so that no more are started than there is work for.
-        self._parsers: LifoQueue[FileParser] = LifoQueue()
+        self.engine, self._max_seconds = engine, max_seconds
         # A process ends its tesseract by itself; it is ended only if it hangs in PDFium.
         self._all = [FileParser(_START_SECONDS + 3 * max_seconds) for _ in range(n)]
-        for parser in self._all:
-            self._parsers.put(parser)
+        self._free = list(self._all)
 
     def recognize(
         self, pages: Iterable[_Page]
     ) -> Iterator[tuple[_Page, RecognizedPage | UnreadableFile]]:
         """Yield pages as they are done, each with its words or with the reason for none."""
-        with ThreadPoolExecutor(self._n) as threads:
+        with ThreadPoolExecutor(len(self._all)) as threads:
             started = {threads.submit(self._recognize, page): page for page in pages}
             try:
                 for future in as_completed(started):
@@ -503,8 +479,7 @@ class _Pool:
                 threads.shutdown(wait=False, cancel_futures=True)
 
     def _recognize(self, page: _Page) -> RecognizedPage | UnreadableFile:
-        parser = self._parsers.get()
-        file = page.file
+        parser, file = self._free.pop(), page.file
         task = (file.suffix, page.number, self.engine, page.languages, self._max_seconds)
         try:
             found: RecognizedPage = parser.call(file.path, "words of a page", *task)
@@ -514,7 +489,7 @@ class _Pool:
         except OSError as error:
             return UnreadableFile(f"cannot be read: {error.strerror or error}")
         finally:
-            self._parsers.put(parser)
+            self._free.append(parser)
 
     def close(self) -> None:
         for parser in self._all:
@@ -522,22 +497,6 @@ class _Pool:
 
 
 # What follows runs in the process of a `FileParser`.
-
-
-def find_pictures(data: bytes, suffix: str) -> tuple[dict[int, str], str, bool]:
-    """Return a hash for each page that is a picture; see `FoundPictures`."""
-    if suffix == ".pdf":
-        from graphrag_index.readers.pdf import find_pictures as find_in_pdf
-
-        return find_in_pdf(data)
-    from PIL import Image
-
-    with Image.open(BytesIO(data)) as picture:
-        n_frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
-        if min(picture.size) < MIN_SIDE:
-            return {}, "", False
-    whole = blake2b(data, digest_size=16).hexdigest()
-    return {number: f"{whole} {number}" for number in range(1, n_frames + 1)}, "", False
 
 
 def read_picture(
@@ -548,112 +507,54 @@ def read_picture(
         from graphrag_index.readers.pdf import read_pictures
 
         return read_pictures(recognized)
-    from PIL import Image, UnidentifiedImageError
+    from graphrag_index.readers.page_pictures import open_image
 
-    try:
-        Image.open(BytesIO(data)).close()
-    except (UnidentifiedImageError, OSError, ValueError) as error:
-        raise UnreadableFile("is a damaged picture, or no picture") from error
-    return "", []
-
-
-def draw_picture(data: bytes, view: PageView) -> bytes:
-    """Draw a page of a picture file as JPEG, with marks behind what is on it.
-
-    Raises ChangedFile if the file has another picture than the view tells.
-    """
-    from PIL import Image
-
-    from graphrag_index.readers.pdf import limit_scale, mark_picture
-
-    if view.picture_hash not in ("", find_pictures(data, "")[0].get(view.number)):
-        raise ChangedFile("has changed since it was read")
-    pixels, scale = open_picture(data, view.number)
-    height, width = pixels.shape
-    smaller = min(scale, limit_scale(width / scale, height / scale))
-    size = [max(1, round(side * smaller / scale)) for side in (width, height)]
-    return mark_picture(Image.fromarray(pixels).resize(size).convert("RGB"), smaller, view)
+    with open_image(data):
+        return "", []
 
 
 def recognize_page(
     data: bytes, suffix: str, number: int, engine: Engine, languages: str, max_seconds: float
 ) -> RecognizedPage:
     """Recognize the words of a page. Raises UnreadableFile with the reason."""
-    scale = RESOLUTIONS[engine.name] / 72
-    if suffix == ".pdf":
-        from graphrag_index.readers.pdf import render_page
+    from graphrag_index.readers.page_pictures import render_page
 
-        pixels, scale = render_page(data, number, scale, MAX_SIDE)
-    else:
-        pixels, scale = open_picture(data, number)
+    pixels, scale = render_page(data, suffix, number, RESOLUTIONS[engine.name])
+    label = str(engine)
     if engine.name == TESSERACT:
-        words = _read_by_tesseract(pixels, scale, engine, languages, max_seconds)
+        used, paragraphs = _read_by_tesseract(pixels, scale, engine, languages, max_seconds)
+        label += f" ({used})"
     else:
-        words = engine.name, _read_by_rapidocr(pixels)
-    label, paragraphs = words
-
-    def to_points(pixel: float) -> float:
-        return round(pixel / scale, 1)
-
-    return RecognizedPage(
-        f"{engine}{label.removeprefix(engine.name)}",
-        to_points(pixels.shape[1]),
-        to_points(pixels.shape[0]),
-        [
-            [
-                [
-                    (text, to_points(left), to_points(top), to_points(right), to_points(bottom))
-                    for text, left, top, right, bottom in line
-                ]
-                for line in lines
-            ]
-            for lines in paragraphs
-        ],
-    )
-
-
-def open_picture(data: bytes, number: int, mode: str = "L") -> tuple[Any, float]:
-    """Return a picture as an array of pixels, grey by default, and its pixels a point."""
-    import numpy as np
-    from PIL import Image, ImageOps
-
-    with Image.open(BytesIO(data)) as picture:
-        picture.seek(number - 1)
-        dpi = float(picture.info.get("dpi", (0, 0))[0])
-        upright = ImageOps.exif_transpose(picture)
-        # What is transparent is white.
-        if "A" in upright.getbands() or "transparency" in upright.info:
-            upright = upright.convert("RGBA")
-            upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
-        shown = upright.convert(mode)
-    factor = min(1.0, MAX_SIDE / max(shown.size))
-    if factor < 1:
-        shown = shown.resize([max(1, round(side * factor)) for side in shown.size])
-    # Cameras and programs write 72 or 96 without meaning it.
-    dpi = dpi * factor if dpi > 96 else max(shown.size) / 11.7
-    return np.asarray(shown), dpi / 72
+        paragraphs = _read_by_rapidocr(pixels, scale)
+    height, width = (round(side / scale, 1) for side in pixels.shape)
+    return RecognizedPage(label, width, height, paragraphs)
 
 
 Paragraphs = list[list[list[RecognizedWord]]]
 
 
+def _place_word(text: str, scale: float, *sides: float) -> RecognizedWord:
+    left, top, right, bottom = (round(float(side) / scale, 1) for side in sides)
+    return text.strip(), left, top, right, bottom
+
+
 def _read_by_tesseract(
     pixels: Any, scale: float, engine: Engine, languages: str, max_seconds: float
 ) -> tuple[str, Paragraphs]:
-    """Return the languages that were used, and the words with their boxes in pixels."""
+    """Return the languages that were used, and the words."""
     picture = b"P5 %d %d 255\n" % (pixels.shape[1], pixels.shape[0]) + pixels.tobytes()
     dpi = str(round(min(max(72 * scale, 70), 2_400)))
 
     def read(languages: str) -> tuple[str, Paragraphs]:
         options = ("-l", languages, "--dpi", dpi, "-c", "tessedit_create_tsv=1")
         found = _run_tesseract(engine.command, picture, options, max_seconds)
-        return f"{engine.name} ({languages})", _parse_tsv(found)
+        return languages, _parse_tsv(found, scale)
 
     if languages != "auto":
         return read(languages)
     installed = engine.languages
     first = "eng" if "eng" in installed else installed[0]
-    label, paragraphs = read(first)
+    _, paragraphs = read(first)
     text = " ".join(word[0] for lines in paragraphs for line in lines for word in line)
     code = detect_language(text)
     better = _CODES.get(code, "")
@@ -663,9 +564,9 @@ def _read_by_tesseract(
         except UnreadableFile:
             found = ""  # for a page of few letters
         script = re.search(r"^Script: (\w+)", found, re.MULTILINE)
-        names = _SCRIPTS.get(script[1], "").split() if script else []
+        names = _SCRIPTS.get(script[1], "").split(",") if script else []
         better = next((name for name in names if name in installed), "")
-    return read(better) if better in installed and better != first else (label, paragraphs)
+    return read(better) if better in installed and better != first else (first, paragraphs)
 
 
 def _run_tesseract(command: str, picture: bytes, options: Sequence[str], max_seconds: float) -> str:
@@ -699,7 +600,7 @@ def _run_tesseract(command: str, picture: bytes, options: Sequence[str], max_sec
     return out.decode("utf-8", "replace")
 
 
-def _parse_tsv(table: str) -> Paragraphs:
+def _parse_tsv(table: str, scale: float) -> Paragraphs:
     """Return the words of a table of tesseract in their order."""
     paragraphs: dict[tuple[str, ...], dict[str, list[RecognizedWord]]] = {}
     for row in table.splitlines():
@@ -707,7 +608,7 @@ def _parse_tsv(table: str) -> Paragraphs:
         if len(cells) < 12 or cells[0] != "5" or not cells[11].strip():
             continue
         left, top, width, height = map(int, cells[6:10])
-        word = (cells[11].strip(), left, top, left + width, top + height)
+        word = _place_word(cells[11], scale, left, top, left + width, top + height)
         paragraphs.setdefault(tuple(cells[2:4]), {}).setdefault(cells[4], []).append(word)
     return [list(lines.values()) for lines in paragraphs.values()]
 
@@ -731,23 +632,19 @@ def _load_rapidocr() -> Any:
     )
 
 
-def _read_by_rapidocr(pixels: Any) -> Paragraphs:
+def _read_by_rapidocr(pixels: Any, scale: float) -> Paragraphs:
     """Return the words of the lines that were found, in the order of reading."""
     found = _load_rapidocr()(pixels, return_word_box=True)
     if found.boxes is None or not len(found.boxes):
         return []
     lines: list[list[RecognizedWord]] = []
     for box, text, parts in zip(found.boxes, found.txts, found.word_results, strict=True):
-        lines.append([_box_word(word, corners) for word, _, corners in parts if word.strip()])
-        if not lines[-1]:
-            lines[-1] = [_box_word(text, box)]
-    order = _order_lines(found.boxes)
-    return [[lines[n] for n in block] for block in order]
-
-
-def _box_word(text: str, corners: Any) -> RecognizedWord:
-    xs, ys = [float(x) for x, _ in corners], [float(y) for _, y in corners]
-    return text.strip(), min(xs), min(ys), max(xs), max(ys)
+        words = [(word, corners) for word, _, corners in parts if word.strip()] or [(text, box)]
+        sides = ((word, *zip(*corners, strict=True)) for word, corners in words)
+        lines.append(
+            [_place_word(word, scale, min(x), min(y), max(x), max(y)) for word, x, y in sides]
+        )
+    return [[lines[n] for n in block] for block in _order_lines(found.boxes)]
 
 
 def _order_lines(boxes: Any) -> list[list[int]]:

@@ -351,9 +351,8 @@ def _draw(file: Path, stamp: tuple[int, int], view: PageView) -> bytes:
     """Draw a page in a process with limits; `stamp` tells a changed file."""
     if not _WAITING.acquire(blocking=False):
         raise RequestError(503, "busy", "Too many pages are being drawn: try again later.")
-    parser = "page of .pdf" if file.suffix.lower() == ".pdf" else "page of a picture"
     try:
-        picture: bytes = _DRAWING.call(file, parser, view)
+        picture: bytes = _DRAWING.call(file, "drawn page", file.suffix.lower(), view)
     except UnreadableFile as error:
         text = f"Page {view.number} of {file.name} cannot be shown: the file {error}."
         if isinstance(error, ChangedFile):

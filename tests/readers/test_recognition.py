@@ -20,9 +20,9 @@ from graphrag_index.llm.ledger import Ledger
 from graphrag_index.readers import Document, read_file, recognition
 from graphrag_index.readers.document import PageView, UnreadableFile
 from graphrag_index.readers.input_files import find_files
+from graphrag_index.readers.page_pictures import draw_page
 from graphrag_index.readers.parse_process import ChangedFile
-from graphrag_index.readers.pdf import draw_page
-from graphrag_index.readers.recognition import PageReader, draw_picture
+from graphrag_index.readers.recognition import PageReader
 from graphrag_index.schema.settings.step_sections import LoadDocuments
 from graphrag_index.step import Silent
 from graphrag_index.steps.load_documents import load_documents
@@ -146,14 +146,14 @@ def test_a_picture_that_was_replaced_is_not_drawn_with_the_old_marks(
     files = {"a.pdf": scan(200), "b.pdf": make_garbled(9), "c.png": picture(200)}
     _, documents = read_pages(write(tmp_path, files), ledger)
     others = (scan(90), make_garbled(8), picture(90))
-    for document, source, other in zip(documents, files.values(), others, strict=True):
-        draw = draw_picture if source == files["c.png"] else draw_page
+    for document, (name, source), other in zip(documents, files.items(), others, strict=True):
+        suffix = Path(name).suffix
         view = PageView(1, (), ((0, 0, 90, 90),), document.pages[0].picture_hash)
-        assert draw(source, view)
+        assert draw_page(source, suffix, view)
         with pytest.raises(ChangedFile, match="has changed since it was read"):
-            draw(other, view)
+            draw_page(other, suffix, view)
         # An index of an older version has no hash.
-        assert draw(other, view._replace(picture_hash=""))
+        assert draw_page(other, suffix, view._replace(picture_hash=""))
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.tiff"])
