@@ -22,6 +22,7 @@ from graphrag_nlp.text.languages import read_lists, word_set
 
 # Pixels of the longer side, and bytes of a picture that is sent.
 MAX_SENT_SIDE, MAX_SENT_BYTES = 2_048, 1_000_000
+JPEG_SIDES = (MAX_SENT_SIDE, 1_434, 1_024, 717, 512)  # of a JPEG, if the PNG has too many bytes
 # Pixels a point of what is drawn: 200 an inch.
 DRAWN_SCALE = 200 / 72
 # A smaller share of a page is an icon or a rule, a larger one a background or a scan.
@@ -100,18 +101,12 @@ def draw_figure(data: bytes, suffix: str, figure: Figure) -> tuple[bytes, str, i
         picture = Image.fromarray(open_picture(data, figure.page, "RGB")[0])
     picture.thumbnail((MAX_SENT_SIDE, MAX_SENT_SIDE))
     digest = blake2b(repr(picture.size).encode() + picture.tobytes(), digest_size=16).hexdigest()
-    encoded, media_type = _encode(picture, "PNG"), "image/png"
-    for scale in (1.0, 0.7, 0.5, 0.35, 0.25):
-        if len(encoded) > MAX_SENT_BYTES:
-            picture.thumbnail([max(1, round(MAX_SENT_SIDE * scale))] * 2)
-            encoded, media_type = _encode(picture, "JPEG"), "image/jpeg"
-    return encoded, media_type, picture.width, picture.height, digest
-
-
-def _encode(picture: Any, format: str) -> bytes:
-    stream = BytesIO()
-    picture.save(stream, format, quality=85)
-    return stream.getvalue()
+    for kind, side in (("PNG", MAX_SENT_SIDE), *(("JPEG", side) for side in JPEG_SIDES)):
+        picture.thumbnail((side, side))
+        picture.save(stream := BytesIO(), kind, quality=85)
+        if stream.tell() <= MAX_SENT_BYTES:
+            break
+    return stream.getvalue(), f"image/{kind.lower()}", *picture.size, digest
 
 
 def _draw_of_pdf(data: bytes, figure: Figure) -> Any:
@@ -187,6 +182,7 @@ class _PageParts:
     """The drawings and the lines of text of a page of a PDF."""
 
     def __init__(self, document: Any, number: int) -> None:
+        import pypdfium2
         import pypdfium2.raw as raw
 
         page = document[number]
@@ -196,11 +192,14 @@ class _PageParts:
         boxes = list[tuple[float, ...]]()
         # Of each picture: a hash of what it holds, its place in `boxes` and its sides in pixels.
         self.pictures = list[tuple[str, int, int, int]]()
-        for item, bounds in islice(_list_parts(page), MAX_PARTS):
-            if item.type == raw.FPDF_PAGEOBJ_IMAGE:
-                key = blake2b(bytes(item.get_data()), digest_size=16).hexdigest()
-                self.pictures.append((key, len(boxes), *item.get_px_size()))
-            boxes.append(bounds)
+        for item in islice(page.get_objects(max_depth=1), MAX_PARTS):
+            # What has no size has no bounds.
+            with suppress(pypdfium2.PdfiumError):
+                if item.type != raw.FPDF_PAGEOBJ_TEXT:
+                    boxes.append(item.get_bounds())
+                if item.type == raw.FPDF_PAGEOBJ_IMAGE:
+                    key = blake2b(bytes(item.get_data()), digest_size=16).hexdigest()
+                    self.pictures.append((key, len(boxes) - 1, *item.get_px_size()))
         corners = np.array(boxes).reshape(-1, 4)
         to_view = map_to_view(page)
         ends = [corners[:, sides] @ to_view[:2] + to_view[2] for sides in ([0, 1], [2, 3])]
@@ -211,7 +210,7 @@ class _PageParts:
         runs = list(split_runs(words)) if words else []
         # The lines of the page: their texts, their boxes, and their numbers of words.
         self.texts = ["".join(word.before + word.text for word in run).strip() for run in runs]
-        places = [np.array([word[1:5] for word in run]) for run in runs]
+        places = (np.array([word[1:5] for word in run]) for run in runs)
         sides = [[*place[:, :2].min(0), *place[:, 2:].max(0)] for place in places]
         self.lines: Boxes = np.array(sides).reshape(-1, 4)
         self.n_words = np.array([len(run) for run in runs], int)
@@ -229,7 +228,8 @@ class _PageParts:
                 found.append(self._make_figure(region, DRAWN_SCALE, match[0].strip(), text))
         for key, at, width, height in self.pictures:
             box = self.boxes[at]
-            is_known = any(_overlap(box, region) > 0.5 * _area(box) for region in regions)
+            x, y = (box[:2] + box[2:]) / 2
+            is_known = any(r[0] < x < r[2] and r[1] < y < r[3] for r in regions)
             if key in repeated or is_known or min(width, height) < MIN_SIDE or not self._fits(box):
                 continue
             # As fine as the picture is, whichever way it is turned.
@@ -246,8 +246,7 @@ class _PageParts:
         return Figure(self.number, self.label, *place, scale, name, text)
 
     def _fits(self, box: Boxes) -> bool:
-        share = _area(box) / (self.size[0] * self.size[1])
-        return bool(MIN_SHARE <= share <= MAX_SHARE)
+        return bool(MIN_SHARE <= np.prod(box[2:] - box[:2]) / np.prod(self.size) <= MAX_SHARE)
 
     def _find_region(self, caption: Boxes) -> Boxes | None:
         """Return the box of what is drawn above a caption, with its labels; None if nothing is.
@@ -284,24 +283,3 @@ class _PageParts:
                 region[2:] = boxes[is_near, 2:].max(0, initial=0).clip(min=region[2:])
         region[3] = max(region[3], top - 1)
         return region if self._fits(region) else None
-
-
-def _list_parts(page: Any) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """Yield what is drawn on a page with its bounds."""
-    import pypdfium2
-    import pypdfium2.raw as raw
-
-    for item in page.get_objects(max_depth=1):
-        # What has no size has no bounds.
-        with suppress(pypdfium2.PdfiumError):
-            if item.type != raw.FPDF_PAGEOBJ_TEXT:
-                yield item, item.get_bounds()
-
-
-def _area(box: Boxes) -> float:
-    return float((box[2] - box[0]) * (box[3] - box[1]))
-
-
-def _overlap(one: Boxes, two: Boxes) -> float:
-    sides = np.minimum(one[2:], two[2:]) - np.maximum(one[:2], two[:2])
-    return float(sides.prod()) if (sides > 0).all() else 0.0
