@@ -73,10 +73,8 @@ _CODES = dict(
     bn:ben pa:pan gu:guj ta:tam te:tel kn:kan ml:mal si:sin th:tha lo:lao my:mya ka:kat am:amh
     km:khm""".split()
 )
-# Languages that the models of RapidOCR cannot read.
-_NOT_BY_RAPIDOCR = frozenset(_CODES) - set(
-    "en de pl fr es it pt nl sv da cs fi ro id ja zh".split()
-)
+# Languages that the models of RapidOCR read.
+_BY_RAPIDOCR = tuple("eng deu pol fra spa ita por nld swe dan ces fin ron ind jpn chi_sim".split())
 # Scripts that tesseract detects, and languages to try for them, the most common first.
 _SCRIPTS = dict(
     pair.split(":")
@@ -92,7 +90,7 @@ class Engine(NamedTuple):
     name: str
     version: str
     command: str = ""
-    languages: tuple[str, ...] = ()  # codes of tesseract that are installed
+    languages: tuple[str, ...] = _BY_RAPIDOCR  # codes of tesseract
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -186,15 +184,12 @@ class PageReader:
         self.seconds = 0.0  # that these pages take, about
 
     def read(
-        self,
-        files: Sequence[InputFile],
-        settings: LoadDocuments,
-        progress: "Progress",
+        self, files: Sequence[InputFile], settings: LoadDocuments, progress: "Progress"
     ) -> None:
         """Read all pages that are pictures and not in the ledger."""
         with TemporaryDirectory(prefix="graphrag-index-") as folder:
-            found = list(_find_pictures(files, settings, Path(folder)))
-            self._read(found, files, settings, progress)
+            if found := list(_find_pictures(files, settings, Path(folder))):
+                self._read(found, files, settings, progress)
 
     def _read(
         self,
@@ -203,18 +198,15 @@ class PageReader:
         settings: LoadDocuments,
         progress: "Progress",
     ) -> None:
-        n_pages = sum(len(file.hashes) for file in found)
-        if not n_pages:
-            return
         self._files = {file.key[1]: file for file in found}
-        if settings.ocr == "none":
-            self._leave_unread(found, "load_documents.ocr is none")
-            return
-        engine = find_engine()
+        is_off = settings.ocr == "none"
+        engine = None if is_off else find_engine()
         if engine is None:
-            self._leave_unread(found, INSTALL_HINT)
-            if not self._only_known:
-                logger.warning("%s: %s, and run again.", _count_pictures(n_pages), INSTALL_HINT)
+            reason = "load_documents.ocr is none" if is_off else INSTALL_HINT
+            self._unread = {file.name: f"{_describe_pages(file)}: {reason}" for file in found}
+            if not self._only_known and not is_off:
+                n_pages = sum(len(file.hashes) for file in found)
+                logger.warning("%s: %s, and run again.", _count_pictures(n_pages), reason)
             return
         languages = _Languages(settings, engine, files)
         for file in found:
@@ -260,10 +252,6 @@ class PageReader:
     def explain(self, name: str) -> str:
         """Return why pages of a file are not read; empty if all are."""
         return self._unread.get(name, "")
-
-    def _leave_unread(self, files: Iterable[_File], reason: str) -> None:
-        for file in files:
-            self._unread[file.name] = f"{_describe_pages(file)}: {reason}"
 
     def _list_pages(self) -> Iterator[_Page]:
         return (page for pages in self._pages.values() for page in pages)
@@ -377,15 +365,10 @@ def _find_pictures(
 class _Languages:
     """The choice of the languages of each file."""
 
-    def __init__(
-        self,
-        settings: LoadDocuments,
-        engine: Engine,
-        files: Sequence[InputFile],
-    ) -> None:
+    def __init__(self, settings: LoadDocuments, engine: Engine, files: Sequence[InputFile]) -> None:
         self._engine, self._files, self._settings = engine, files, settings
         self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
-        self._of_file: dict[str, str] = {}
+        self._detect = cache(self._detect_of_file)
         self._unavailable: set[str] = set()
         self.of_key: dict[str, str] = {}
 
@@ -399,15 +382,12 @@ class _Languages:
         return self.choose(code) or ("auto" if self._engine.name == TESSERACT else "")
 
     def choose(self, code: str) -> str:
-        """Return the code of the engine for a detected language; empty if it is not installed."""
-        if self._engine.name == RAPIDOCR:
-            if code in _NOT_BY_RAPIDOCR:
-                self._unavailable.add(code)
-            return ""
+        """Return the code of a detected language; empty if the engine does not have or need it."""
         found = _CODES.get(code, "")
         if found and found not in self._engine.languages:
             self._unavailable.add(code)
-        return found if found in self._engine.languages else ""
+            return ""
+        return found if self._engine.name == TESSERACT else ""
 
     def warn(self) -> None:
         """Name the languages of pages that the engine does not have."""
@@ -423,24 +403,18 @@ class _Languages:
 
     def _ask_neighbours(self, file: _File) -> str:
         """Return the language of the message that a file is in, or of one of 20 files near it."""
-        at = file.place
-        for n in (at, *(n for far in range(1, 11) for n in (at - far, at + far))):
-            if not 0 <= n < len(self._files):
-                continue
-            name = self._files[n].name
-            if name not in self._of_file:
-                self._of_file[name] = detect_language(self._read_sample(self._files[n]))
-            if self._of_file[name] != "und":
-                return self._of_file[name]
-        return "und"
+        near = range(max(file.place - 10, 0), min(file.place + 11, len(self._files)))
+        ordered = sorted(near, key=lambda n: abs(n - file.place))
+        return next((code for n in ordered if (code := self._detect(n)) != "und"), "und")
 
-    def _read_sample(self, file: InputFile) -> str:
-        """Return the text of a small file that can have no pictures."""
+    def _detect_of_file(self, place: int) -> str:
+        """Return the language of a small file that can have no pictures; "und" for others."""
+        file = self._files[place]
         is_parsed = READERS.get(file.type) is read_office
         if file.problem or file.size > MAX_SAMPLE_BYTES or is_parsed:
-            return ""
+            return "und"
         first = next(read_file(file.path, file.name, self._settings), None)
-        return first.text if isinstance(first, Document) else ""
+        return detect_language(first.text) if isinstance(first, Document) else "und"
 
 
 def _check_languages(setting: str, engine: Engine) -> str:
@@ -664,34 +638,19 @@ def _order_lines(boxes: Any) -> list[list[int]]:
     height = float(np.median(sides[:, 3] - sides[:, 1]))
     middle = sides[:, 1::2].mean(1)
 
-    def widest_gap(of: list[int], axis: int) -> tuple[float, list[int], list[int]]:
-        ordered = sorted(of, key=lambda n: sides[n, axis])
-        best, at, end = 0.0, 0, sides[ordered[0], axis + 2]
-        for place, n in enumerate(ordered[1:], 1):
-            if sides[n, axis] - end > best:
-                best, at = sides[n, axis] - end, place
-            end = max(end, sides[n, axis + 2])
-        return best, ordered[:at], ordered[at:]
-
-    def rows(of: list[int]) -> list[list[int]]:
-        found: list[list[int]] = []
-        for n in sorted(of, key=middle.__getitem__):
-            if not found or middle[n] - middle[found[-1][0]] > height / 2:
-                found.append([])
-            found[-1].append(n)
-        return found
-
     def cut(of: list[int]) -> Iterator[list[int]]:
-        across, left, right = widest_gap(of, 0)
-        down, above, below = widest_gap(of, 1)
-        if across > height and min(len(left), len(right)) > 1:
-            parts = [left, right]
-        elif down > 0.8 * height:
-            parts = [above, below]
-        else:
-            yield [n for row in rows(of) for n in sorted(row, key=lambda n: sides[n, 0])]
-            return
-        for part in parts:
-            yield from cut(part)
+        # Columns have two lines, and paragraphs a smaller gap between them.
+        for axis, min_gap, min_lines in ((0, height, 2), (1, 0.8 * height, 1)):
+            ordered = sorted(of, key=lambda n: sides[n, axis])
+            ends = np.maximum.accumulate(sides[ordered, axis + 2])
+            gaps = sides[ordered[1:], axis] - ends[:-1]
+            at = int(gaps.argmax()) + 1 if len(gaps) else 0
+            if at and gaps[at - 1] > min_gap and min(at, len(of) - at) >= min_lines:
+                yield from cut(ordered[:at])
+                yield from cut(ordered[at:])
+                return
+        ordered = sorted(of, key=middle.__getitem__)
+        rows = np.cumsum(np.diff(middle[ordered], prepend=0) > height / 2)
+        yield [ordered[n] for n in np.lexsort((sides[ordered, 0], rows))]
 
     return list(cut(list(range(len(sides)))))
