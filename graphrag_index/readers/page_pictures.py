@@ -1,4 +1,4 @@
-"""Pictures of pages of PDF files and picture files: which pages are pictures, and their drawing.
+"""Pages of PDF files and picture files as pictures: those without text, and their drawing.
 
 What uses a file runs in the process of a `FileParser`.
 """

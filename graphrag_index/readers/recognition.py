@@ -270,18 +270,16 @@ class PageReader:
     ) -> None:
         """Recognize pages; the first of a file without text tells the language of the others."""
         unclear = {page.file.key: page for page in reversed(missing) if page.languages == "auto"}
-        texts = dict(self._run(unclear.values(), pool, progress))
-        for key, text in texts.items():
-            code = languages.choose(detect_language(text))
-            for page in self._pages[key] if code else ():
-                languages.of_key[page.key] = code
+        found = {
+            page.key: code
+            for key, text in list(self._run(unclear.values(), pool, progress))
+            if (code := languages.choose(detect_language(text)))
+            for page in self._pages[key]
+        }
         first = {page.key for page in unclear.values()}
-        rest = [
-            page._replace(languages=languages.of_key.get(page.key, page.languages))
-            for page in missing
-            if page.key not in first
-        ]
-        list(self._run(rest, pool, progress))
+        rest = (page for page in missing if page.key not in first)
+        known = (p._replace(languages=found.get(p.key, p.languages)) for p in rest)
+        list(self._run(known, pool, progress))
 
     def _run(
         self, pages: Iterable[_Page], pool: "_Pool", progress: "Progress"
@@ -370,7 +368,6 @@ class _Languages:
         self._set = "" if settings.ocr == "auto" else _check_languages(settings.ocr, engine)
         self._detect = cache(self._detect_of_file)
         self._unavailable: set[str] = set()
-        self.of_key: dict[str, str] = {}
 
     def find(self, file: _File) -> str:
         """Return the languages of a file, by its own text or that of the nearest files."""
