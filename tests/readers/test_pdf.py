@@ -98,6 +98,13 @@ def test_a_table_has_its_header_and_goes_on_over_pages() -> None:
     assert text[second.start :].startswith("P-031")
 
 
+def test_rows_of_numbers_alone_are_a_table() -> None:
+    rows = [(str(n), str(290 + n), f"{n}.5") for n in range(1, 9)]
+    text, _ = read_pdf(make_pdf([table(rows, 700)], size=10))
+    first, _, *others = text.splitlines()
+    assert [first, *others] == [f"| {' | '.join(row)} |" for row in rows]
+
+
 ROWS = [(f"P-{n:03}", str(290 + n), str(100 + 3 * n), f"Hall {n % 4}") for n in range(1, 9)]
 
 
