@@ -41,7 +41,7 @@ _LIST_ITEM = re.compile(
     r"^[^\S\n]*(?:[-*+•]|\d{1,3}[.)])[^\S\n]+(?P<item>\S[^\n]*?)[^\S\n]*$", re.MULTILINE
 )
 _CONTENTS_LINE = re.compile(rf"{DOT_LEADER.pattern}\d+\s*$")
-_FIELD = re.compile(rf"[^\s:][^:]{{0,59}}: (?:\S+\s*){{1,{MAX_WORDS_OF_CELL}}}")
+_FIELD = re.compile(rf"[^\s:][^:]{{0,59}}: \S+(?:\s+\S+){{0,{MAX_WORDS_OF_CELL - 1}}}")
 _LEAD_IN = re.compile(r"([^\n|.!?]{2,120})[:：]\s*$")
 # The end of a sentence, also before emojis.
 _SENTENCE_END = re.compile(r"[.!?…。！？]\W*$")

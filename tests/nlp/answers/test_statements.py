@@ -82,6 +82,9 @@ def test_a_record_of_short_fields_is_one_row() -> None:
     assert said(record) == ["Pump: P-1; Depth (m): 468; Keeper: Ruth Vane"]
     sentence = "It was built in the year of the great flood."
     assert not any(s.cells for s in find_statements(f"{record}{sentence}"))
+    # A text with a long field is none, which shows at once.
+    long = f"Keeper: {'longest ' * 16}"
+    assert not any(s.cells for s in find_statements(f"{record}{long}"))
 
 
 def test_a_line_of_a_log_is_a_statement() -> None:
