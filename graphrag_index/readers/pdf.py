@@ -505,9 +505,11 @@ def _fill_cells(rows: Sequence[Sequence[Any]], words: Iterable[_Word]) -> list[l
 
 def _is_fixed_pitch(words: Sequence[_Word]) -> bool:
     """Return whether most words have characters of one width, as those of code do."""
-    pitches = [
-        (w.right - w.left) / len(w.text) for w in words if len(w.text) > 2 and w.text.isascii()
-    ]
+    long = [word for word in words if len(word.text) > 2 and word.text.isascii()]
+    lettered = [word for word in long if any(map(str.isalpha, word.text))]
+    # Digits have one width in most fonts.
+    chosen = lettered if len(lettered) > 2 else long
+    pitches = [(word.right - word.left) / len(word.text) for word in chosen]
     if len(pitches) < 2:
         return False
     pitch = sorted(pitches)[len(pitches) // 2]
