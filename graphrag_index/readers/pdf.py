@@ -371,6 +371,8 @@ def _join_runs(runs: list[Line]) -> list[Line]:
         last = lines[-1] if lines else None
         if last and abs(middle(run) - middle(last)) < min(run[0].height, last[0].height) / 2:
             last.extend(run)
+            if run[0].left < last[-len(run) - 1].left:
+                last.sort(key=lambda word: word.left)
         else:
             lines.append(list(run))
     return lines
