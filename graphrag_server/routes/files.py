@@ -14,7 +14,7 @@ from fastapi import APIRouter, Form, Request, UploadFile
 from pydantic import BaseModel, Field
 
 from graphrag_index.readers import READERS, find_suffix
-from graphrag_index.readers.archives import TAR_SUFFIXES
+from graphrag_index.readers.archives import COMPRESSIONS, TAR_SUFFIXES
 from graphrag_index.readers.content import (
     DAMAGED_ARCHIVE,
     TEXT_SUFFIXES,
@@ -128,7 +128,7 @@ def check_type(name: str, file: Path) -> None:
     suffix, content = find_suffix(Path(name)), identify_content(file)
     if suffix in PICTURE_SUFFIXES:
         fits = True  # `check_parsing` opens it
-    elif suffix in (*OFFICE_SUFFIXES, ".parquet", ".zip"):
+    elif suffix in (*OFFICE_SUFFIXES, ".parquet", ".zip", ".msg"):
         fits = content.suffix == suffix or content == WITH_PASSWORD
         if content == DAMAGED_ARCHIVE:
             text = f"{name} cannot be read: it is broken, such as a file that was cut off."
@@ -136,7 +136,7 @@ def check_type(name: str, file: Path) -> None:
     else:
         # Parsing tells whether another archive is one.
         is_text = content.suffix in TEXT_SUFFIXES or content == WITHOUT_TEXT
-        fits = is_text or suffix in TAR_SUFFIXES
+        fits = is_text or suffix in (*TAR_SUFFIXES, *COMPRESSIONS)
     if not fits and suffix not in READERS:
         known = f"Types that can: text of any suffix, {', '.join(sorted(READERS))}."
         text = f"This type of file cannot be read: it is {content.noun}. {known}"

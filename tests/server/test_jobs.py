@@ -1,5 +1,6 @@
 """Runs over HTTP: a queue that survives kills, and readers that are never blocked."""
 
+import gzip
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from graphrag_server.jobs.job_store import JobState, JobStore
 from graphrag_server.server_settings import ServerSettings
 from tests.conftest import run_project
 from tests.fixtures.commands import command, environment, start, wait_for
+from tests.fixtures.sample_files import make_outlook
 from tests.fixtures.served import serve, write_project
 from tests.model_server import Server
 
@@ -160,6 +162,9 @@ def test_the_terminal_tells_why_the_first_run_failed(tmp_path: Path) -> None:
         ("a.docx", b"PK\x03\x04 broken", 415),
         ("a.txt", b"PK\x03\x04\x00\x00", 415),
         ("a.tar.gz", b"no tar", 422),
+        ("a.txt.gz", b"no gzip", 422),
+        ("a.msg", b"no message", 415),
+        ("a.msg", make_outlook({})[:3000], 422),
         ("a.parquet", b"PAR1 broken PAR1", 422),
         ("a.json", b"{", 422),
         ("a.txt", b"", 422),
@@ -179,6 +184,7 @@ def test_text_of_any_suffix_is_stored_and_skipped_files_are_listed(
 ) -> None:
     files, folder = "/v1/indexes/docs/files", tmp_path / "docs" / "input"
     contents = {"notes.rst": b"Tom Crean.", "Makefile": b"all:", "a.log": "Müll".encode("utf-16")}
+    contents |= {"b.txt.gz": gzip.compress(b"Tom Crean."), "c.msg": make_outlook({})}
     reply = client.post(files, files=[("files", part) for part in contents.items()])
     assert reply.json() == {"stored": [f"uploads/{name}" for name in contents]}
     for name in (".hidden", "a.bin"):
