@@ -121,6 +121,8 @@ def test_an_upload_shows_its_progress_and_is_cancelled(owner: Page, root: Path) 
     expect(owner.get_by_text(re.compile(r"^[1-9][\d.]* kB of 1 MB$"))).to_be_visible()
     owner.get_by_role("button", name="Cancel the upload").click()
     expect(owner.get_by_text("The upload of 1 file was cancelled")).to_be_visible()
+    # Chromium sends the rest at once if it is no longer slowed before it has ended the request.
+    owner.goto("/health")
     network.detach()
     assert not (root / "input" / "uploads" / "large.txt").exists()
 
