@@ -55,7 +55,9 @@ def read_zip(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]
 
 def read_compressed(path: Path, name: str, settings: LoadDocuments) -> Iterator[Member]:
     """Yield the file in a compressed file; its size is not known before it is read."""
-    yield Member(path.stem, 0, partial(COMPRESSIONS[path.suffix.lower()], path))
+    # An upload that is checked has the name of a hidden file.
+    inner = path.stem.lstrip(".")
+    yield Member(inner, 0, partial(COMPRESSIONS[path.suffix.lower()], path))
 
 
 class _Header(tarfile.TarInfo):
