@@ -133,12 +133,13 @@ function drawOpenedTitles(
     const half = context.measureText(title).width / 2 + 6;
     if (!isAround && (x < half || x > view.width - half || y - radius < 16)) continue;
     const bottom = Math.max(y - radius - 4, 16);
-    // A title that has to stay in sight gives way to what stands there already.
+    // A title that has to stay in sight gives way to what stands there already, and stays at its disc.
     const places = [x, ...isAround ? [half, view.width / 2, view.width - half] : []].map((at) => {
       const middle = Math.min(Math.max(at, half), view.width - half);
       return { left: middle - half, right: middle + half, top: bottom - 15, bottom };
     });
-    const place = places.find((one) => !taken.some((other) => overlap(one, other)));
+    const isAt = ({ left }: Box) => Math.hypot(left + half - x, bottom - y) < radius + 5;
+    const place = places.find((one) => isAt(one) && !taken.some((other) => overlap(one, other)));
     if (!place) continue;
     taken.push(place);
     context.fillText(title, (place.left + place.right) / 2, bottom);
