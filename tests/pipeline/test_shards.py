@@ -197,9 +197,8 @@ def test_workers_end_with_a_run_that_is_stopped(tmp_path: Path, stop: signal.Sig
         start_new_session=True,
     )
     log = tmp_path / "log"
-    wait_for(lambda: len(list(log.glob("*"))) == 2, run)
+    wait_for(lambda: sum(path.stat().st_size > 0 for path in log.glob("*")) == 2, run)
     pids = [int(path.read_text()) for path in log.iterdir()]
-    assert len(pids) == 2
     # Ctrl-C reaches the whole group; a kill only the main process.
     os.killpg(run.pid, stop) if stop == signal.SIGINT else run.kill()
     _, err = run.communicate(timeout=MAX_SECONDS)
@@ -257,7 +256,7 @@ def test_tables_are_equal_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = copy_project(tmp_path / "project")
-    for name in ("expeditions", "places", "science", "themes"):
+    for name in ("expeditions", "places", "science", "themes", "data"):
         shutil.rmtree(root / "input" / name)
     # Speakers come last in titles, in whichever partitions their turns are quoted.
     names = ("Ernest Shackleton", "Tom Crean", "Roald Amundsen", "Frank Wild")
