@@ -437,7 +437,7 @@ def test_hostile_texts_stay_texts_on_the_page_and_in_files(page: Page, tmp_path:
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="needs axe-core: run `npm ci` in explorer/")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_what_is_kept_and_compared_shuts_nobody_out(page: Page, theme: str) -> None:
     page.add_init_script(f"localStorage.setItem('graphrag-theme', '{theme}')")
     page.goto("/#/sample")

@@ -154,7 +154,7 @@ def test_the_view_is_saved_in_each_form(page: Page, keep: Keep) -> None:
     assert size == [round(box["width"]), round(box["height"])]
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1440, 900), (390, 844)])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
 def test_every_community_of_the_overview_has_a_title_in_the_frame(
     page: Page, size: tuple[int, int]
 ) -> None:

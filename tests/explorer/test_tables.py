@@ -221,7 +221,7 @@ def test_a_page_without_a_server_has_the_table_and_the_timeline(
 def test_tables_fit_a_small_screen(page: Page, mode: str, keep: Keep) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"/#/sample?mode={mode}&query={quote(MOST_LINKED)}")
-    page.get_by_label("Parts of the page").get_by_role("button").last.click()
+    # What the address names is shown without a press.
     if mode == "console":
         page.get_by_label("Query", exact=True).press("Control+Enter")
     expect(page.locator("td").first).to_be_visible()
@@ -230,12 +230,6 @@ def test_tables_fit_a_small_screen(page: Page, mode: str, keep: Keep) -> None:
         !element.closest(".scrolled, .unseen") && element.getBoundingClientRect().right > 390.5
     ).map((element) => element.outerHTML.slice(0, 120))"""
     assert page.evaluate(too_wide) == []
-
-
-def test_a_small_screen_shows_what_the_address_names(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto("/#/sample?mode=documents")
-    expect(page.get_by_role("table", name="Documents")).to_be_visible()
 
 
 def test_suggested_questions_are_about_names_that_are_connected(page: Page) -> None:
